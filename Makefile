@@ -1,0 +1,58 @@
+# `make demo` and `make test` set up everything they need in .venv/ first.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help setup demo test lint format bench docs clean
+
+help:
+	@echo "make demo    set up and compare rankers on built-in queries"
+	@echo "make test    set up and run all tests"
+	@echo "make lint    ruff, mypy, import-linter"
+	@echo "make format  let ruff reformat the code"
+	@echo "make bench   run the benchmarks"
+	@echo "make docs    build the documentation into site/"
+	@echo "make setup   create .venv/ with everything for the above"
+
+.venv/pyvenv.cfg:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "localrank needs Python 3.11 or newer; point at one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@echo "Creating .venv/ ..."
+	@$(PYTHON) -m venv .venv
+
+# The package alone is enough for the demo; tests, benchmarks and docs need the rest.
+.venv/.package: pyproject.toml | .venv/pyvenv.cfg
+	@echo "Installing localrank into .venv/ (once, about a minute) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+.venv/.everything: pyproject.toml | .venv/pyvenv.cfg
+	@echo "Installing localrank with its development tools into .venv/ (once, about two minutes) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev,docs]"
+	@touch .venv/.package $@
+
+setup: .venv/.everything
+
+demo: .venv/.package
+	@$(BIN)/localrank demo
+
+test: setup
+	@$(BIN)/python -m pytest -q -n 2
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: setup
+	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: setup
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf .venv site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,3 @@
+"""Query-adaptive learning to rank."""
+
+__version__ = "0.1.0.dev0"
