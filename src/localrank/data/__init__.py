@@ -1,5 +1,23 @@
 """Datasets: documents grouped by query, from arrays, tables and files."""
 
+from localrank.data.cleaning import CleaningReport, clean
 from localrank.data.dataset import RankingDataset, concatenate
+from localrank.data.synthetic import make_queries
+from localrank.data.tables import read_table
+from localrank.data.trec import Qrels, Run, align, judged, read_qrels, read_run, write_run
 
-__all__ = ["RankingDataset", "concatenate"]
+__all__ = [
+    "CleaningReport",
+    "Qrels",
+    "RankingDataset",
+    "Run",
+    "align",
+    "clean",
+    "concatenate",
+    "judged",
+    "make_queries",
+    "read_qrels",
+    "read_run",
+    "read_table",
+    "write_run",
+]

@@ -1,0 +1,57 @@
+"""The `localrank` command."""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+from localrank.cli.demo import demo
+from localrank.cli.evaluate import evaluate
+from localrank.cli.info import info
+from localrank.cli.rank import rank
+from localrank.cli.train import train
+
+app = typer.Typer(
+    name="localrank",
+    help="Query-adaptive learning to rank: train, rank, evaluate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+for command in (demo, train, rank, evaluate, info):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+) -> None:
+    """Query-adaptive learning to rank: train, rank, evaluate."""
+    if version:
+        import localrank
+
+        typer.echo(f"localrank {localrank.__version__}")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; an error in the data or the request is one line and exit code 1."""
+    # --debug may stand anywhere, also behind the command it is meant for.
+    debug = "--debug" in sys.argv
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        app(arguments)
+    except (ValueError, OSError, ImportError) as error:
+        if debug:
+            raise
+        if isinstance(error, BrokenPipeError):
+            sys.stderr.close()
+            sys.exit(0)
+        text = str(error)
+        if isinstance(error, OSError) and error.strerror and error.filename:
+            text = f"{error.filename}: {error.strerror}"
+        typer.echo(f"error: {text}", err=True)
+        sys.exit(1)

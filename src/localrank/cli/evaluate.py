@@ -1,0 +1,94 @@
+"""`localrank evaluate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from localrank.data import RankingDataset
+
+
+def evaluate(
+    run: Path = typer.Argument(help="A TREC run."),
+    data: list[Path] = typer.Argument(help="Labels: LETOR files, tables, or TREC qrels."),
+    measures: str = typer.Option("ndcg@5,ndcg@10,map", help="Measures, separated by commas."),
+    convention: str = typer.Option(
+        "default",
+        help="default, letor3, letor4, trec_eval, ranklib, lightgbm, xgboost or sklearn.",
+    ),
+    per_query: bool = typer.Option(False, "--per-query", help="One row per query as well."),
+    explain: bool = typer.Option(False, "--explain", help="Say how each measure is computed."),
+    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Measure a run against labels."""
+    import math
+
+    from localrank.cli.inputs import parse_measures
+    from localrank.cli.tables import print_json, print_table, say
+    from localrank.measures import evaluate as evaluate_measures
+    from localrank.measures.base import mean_of_queries
+
+    wanted = parse_measures(measures, convention)
+    dataset, scores = _labelled(run, data)
+    values = evaluate_measures(dataset, scores, wanted)
+    means = {str(measure): mean_of_queries(column) for measure, column in values.items()}
+    columns = {str(measure): column.tolist() for measure, column in values.items()}
+    names = [str(query) for query in dataset.query_ids]
+    if as_json:
+        finite = {name: None if math.isnan(mean) else mean for name, mean in means.items()}
+        result: dict[str, Any] = {"n_queries": dataset.n_queries, "mean": finite}
+        if per_query:
+            result["queries"] = {
+                query: {
+                    name: None if math.isnan(column[row]) else column[row]
+                    for name, column in columns.items()
+                }
+                for row, query in enumerate(names)
+            }
+        print_json(result)
+        return
+    rows = []
+    if per_query:
+        rows = [
+            [query, *(f"{column[row]:.4f}" for column in columns.values())]
+            for row, query in enumerate(names)
+        ]
+    rows.append(["mean", *(f"{mean:.4f}" for mean in means.values())])
+    print_table(f"{run.name}, {dataset.n_queries:,} queries", ["query", *means], rows)
+    if explain:
+        say("\n\n".join(measure.explain() for measure in wanted))
+
+
+def _labelled(run_path: Path, paths: list[Path]) -> tuple[RankingDataset, Any]:
+    """The labelled documents and the run's scores, with a word about those that don't match."""
+    import numpy as np
+
+    from localrank.cli.inputs import read_data
+    from localrank.cli.tables import say
+    from localrank.data import align, judged, read_qrels, read_run
+
+    run = read_run(run_path)
+    if len(paths) == 1 and _looks_like_qrels(paths[0]):
+        return judged(run, read_qrels(paths[0]))
+    dataset = read_data(paths)
+    scores = align(run, dataset)
+    found = int(np.sum(scores > -np.inf))
+    if found == 0:
+        raise ValueError(
+            f"{run_path}: none of its documents is in {paths[0]}: the run is of other data."
+        )
+    if found < dataset.n_documents:
+        missing = dataset.n_documents - found
+        say(f"{missing:,} of {dataset.n_documents:,} documents are not in the run: not retrieved")
+    if found < len(run.scores):
+        say(f"{len(run.scores) - found:,} documents of the run have no label here: left out")
+    return dataset, scores
+
+
+def _looks_like_qrels(path: Path) -> bool:
+    with path.open("rb") as file:
+        columns = file.readline(1000).split()
+    return len(columns) == 4 and not columns[1].startswith(b"qid:")

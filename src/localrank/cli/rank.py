@@ -1,0 +1,34 @@
+"""`localrank rank`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def rank(
+    model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
+    data: list[Path] = typer.Argument(help="Documents to rank: LETOR files or tables."),
+    output: Path = typer.Option(
+        Path("-"), "--output", "-o", help="The TREC run to write; - for standard output."
+    ),
+    tag: str = typer.Option("localrank", help="Name of the run, its last column."),
+) -> None:
+    """Rank documents with a saved model, as a TREC run."""
+    import sys
+
+    from localrank.cli.inputs import read_data
+    from localrank.cli.tables import say
+    from localrank.data import write_run
+    from localrank.data.trec import run_lines
+    from localrank.persistence import load
+
+    ranker = load(model)
+    dataset = read_data(data, labels=False)
+    scores = ranker.predict(dataset)
+    if str(output) == "-":
+        sys.stdout.writelines(run_lines(dataset, scores, tag))
+        return
+    write_run(dataset, scores, output, tag=tag)
+    say(f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {output}")

@@ -1,0 +1,63 @@
+"""`localrank train`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def train(
+    data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
+    output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
+    method: str = typer.Option("lambdamart", help="best-feature, gbrt or lambdamart."),
+    valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),
+    setting: list[str] = typer.Option([], "--set", help="A parameter, as n_trees=200."),
+    measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
+    n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
+    seed: int = typer.Option(0, help="Seed of all randomness."),
+    as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+) -> None:
+    """Train a ranker and save it to one file."""
+    import time
+
+    from localrank.cli.inputs import make_ranker, parse_measures, read_data
+    from localrank.cli.tables import print_json, print_table, say
+    from localrank.measures import evaluate
+    from localrank.measures.base import mean_of_queries
+
+    ranker = make_ranker(method, setting, n_jobs, seed)
+    wanted = parse_measures(measures)
+    if not output.absolute().parent.is_dir():
+        raise ValueError(f"{output}: the folder {output.parent} does not exist.")
+    train_data = read_data(data)
+    parts = {"training": train_data}
+    if valid:
+        parts["validation"] = read_data(valid)
+    say(
+        f"Training {method} on {train_data.n_queries:,} queries, "
+        f"{train_data.n_documents:,} documents"
+    )
+    start = time.perf_counter()
+    ranker.fit(train_data, valid=parts.get("validation"))
+    seconds = time.perf_counter() - start
+    ranker.save(output)
+
+    means = {
+        part: {
+            str(measure): mean_of_queries(values)
+            for measure, values in evaluate(dataset, ranker.predict(dataset), wanted).items()
+        }
+        for part, dataset in parts.items()
+    }
+    size = output.stat().st_size
+    if as_json:
+        print_json(
+            {"method": method, "model": str(output), "bytes": size, "seconds": seconds, **means}
+        )
+        return
+    rows = [
+        [part, *(f"{value:.4f}" for value in values.values())] for part, values in means.items()
+    ]
+    print_table(f"{method} on its own queries", ["queries", *map(str, wanted)], rows)
+    say(f"Trained in {seconds:.1f} s, saved to {output} ({size / 1024:,.0f} KiB)")

@@ -1,0 +1,90 @@
+"""Removing what no ranker can learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data.dataset import RankingDataset
+
+
+@dataclass(frozen=True, eq=False)
+class CleaningReport:
+    """What `clean` removed."""
+
+    n_documents: int
+    n_queries: int
+    query_ids: NDArray[Any]
+    """Queries that went, because they had no relevant document (left)."""
+
+    def __str__(self) -> str:
+        return (
+            f"removed {self.n_documents:,} documents whose features occur in the same query with "
+            f"another label, and {self.n_queries:,} queries without a relevant document"
+        )
+
+
+def clean(dataset: RankingDataset) -> tuple[RankingDataset, CleaningReport]:
+    """Remove contradictory documents, then queries without a relevant document.
+
+    Within a query, documents with identical features and conflicting labels all go [1]_; then
+    queries in which no document is relevant. Rows of the result are its input order.
+
+    References
+    ----------
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. SIGIR Workshop on Learning to Rank, 2009. Section 4.1.1.
+
+    Examples
+    --------
+    >>> X = [[1.0], [1.0], [2.0], [3.0]]
+    >>> dataset = RankingDataset.from_arrays(X, y=[0, 1, 1, 0], qid=["a", "a", "a", "b"])
+    >>> cleaned, report = clean(dataset)
+    >>> cleaned.features.ravel(), cleaned.query_ids
+    (array([2.]), array(['a'], dtype='<U1'))
+    >>> print(report)
+    removed 2 documents whose features occur in the same query with another label, and 1 queries
+    without a relevant document
+    """
+    relevance = dataset.labels
+    twin = _twins(dataset)
+    lowest, highest = np.full(twin.max() + 1, np.inf), np.full(twin.max() + 1, -np.inf)
+    np.minimum.at(lowest, twin, relevance)
+    np.maximum.at(highest, twin, relevance)
+    consistent = (lowest == highest)[twin]
+
+    relevant = np.zeros(dataset.n_queries, dtype=bool)
+    relevant[dataset.query_index[consistent & (relevance > 0)]] = True
+    if not relevant.any():
+        raise ValueError("Cleaning leaves nothing: no query has a relevant document.")
+    keep = np.flatnonzero(consistent & relevant[dataset.query_index])
+    sizes = np.bincount(dataset.query_index[keep], minlength=dataset.n_queries)[relevant]
+    cleaned = RankingDataset._checked(
+        features=dataset.features[keep],
+        relevance=relevance[keep],
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+        query_ids=dataset.query_ids[relevant],
+        document_ids=None if dataset.document_ids is None else dataset.document_ids[keep],
+        feature_names=dataset.feature_names,
+        input_order=None,
+    )
+    report = CleaningReport(
+        n_documents=int(np.sum(~consistent)),
+        n_queries=int(np.sum(~relevant)),
+        query_ids=dataset.query_ids[~relevant],
+    )
+    return cleaned, report
+
+
+def _twins(dataset: RankingDataset) -> NDArray[np.int64]:
+    """A number for each document, shared by documents of a query with identical features."""
+    rows = np.empty((dataset.n_documents, dataset.n_features + 1))
+    rows[:, 0] = dataset.query_index
+    rows[:, 1:] = dataset.features
+    rows += 0.0  # minus zero becomes zero, which it equals
+    rows[np.isnan(rows)] = np.nan  # one bit pattern for every missing value
+    keys = rows.view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).ravel()
+    return np.unique(keys, return_inverse=True)[1]

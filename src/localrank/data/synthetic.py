@@ -1,0 +1,96 @@
+"""Made-up queries whose hidden types rank by different features."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from localrank.data.dataset import RankingDataset
+
+# Share of documents with each label in make_queries, from not relevant to perfect.
+LABEL_SHARES = (0.55, 0.22, 0.13, 0.07, 0.03)
+
+
+def make_queries(
+    n_queries: int = 300,
+    *,
+    n_documents: tuple[int, int] = (20, 60),
+    n_features: int = 20,
+    n_types: int = 4,
+    noise: float = 0.5,
+    random_state: int | None = 0,
+) -> tuple[RankingDataset, NDArray[np.int64]]:
+    """Make queries of several hidden types.
+
+    The features fall into `n_types + 1` blocks. Documents of a query of type t spread most
+    along the features of block t, and their utility is a weighted sum of those features, less
+    half as much of the features of the next type, so that what helps one type harms another.
+    The first feature of the last block helps every type, the rest of that block a little.
+    Each query shifts and scales its features in its own way. Labels 0 to 4 are the utility plus
+    Gaussian noise cut at fixed levels, so that queries have few or many relevant documents.
+
+    Parameters
+    ----------
+    n_queries : int, default=300
+    n_documents : (int, int), default=(20, 60)
+        Smallest and largest number of documents of a query.
+    n_features : int, default=20
+        At least `n_types + 1`.
+    n_types : int, default=4
+    noise : float, default=0.5
+        Standard deviation of the noise, where that of the signal is 1.
+    random_state : int or None, default=0
+
+    Returns
+    -------
+    dataset : RankingDataset
+    types : ndarray of shape (n_queries,)
+        The hidden type of each query.
+
+    Examples
+    --------
+    >>> dataset, types = make_queries(10, n_types=2, random_state=0)
+    >>> dataset.n_queries, sorted(set(types.tolist()))
+    (10, [0, 1])
+    """
+    low, high = n_documents
+    if not 1 <= low <= high:
+        raise ValueError(f"The 'n_documents' argument must be 1 <= low <= high. Got {n_documents}.")
+    if n_types < 1 or n_queries < n_types or n_features < n_types + 1:
+        raise ValueError(
+            f"Need n_types >= 1, n_queries >= n_types and n_features >= n_types + 1. "
+            f"Got n_types={n_types}, n_queries={n_queries}, n_features={n_features}."
+        )
+    rng = np.random.default_rng(random_state)
+    block = np.arange(n_features) * (n_types + 1) // n_features
+    # Every type gets its turn, so that none is missing however few the queries.
+    types = rng.permutation(np.arange(n_queries) % n_types)
+    sizes = rng.integers(low, high, endpoint=True, size=n_queries)
+    query = np.repeat(np.arange(n_queries), sizes)
+
+    own = block == np.arange(n_types)[:, None]
+    opposed = np.roll(own, -1, axis=0) & ~own
+    weights = rng.uniform(0.5, 1.5, (n_types, n_features)) * (own - 0.5 * opposed)
+    shared = np.flatnonzero(block == n_types)
+    weights[:, shared] = 0.2
+    weights[:, shared[0]] = 1.8
+    weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+
+    standard = rng.normal(size=(len(query), n_features))
+    utility = np.einsum("ij,ij->i", standard, weights[types[query]])
+    utility += (
+        rng.normal(scale=noise, size=len(query)) + rng.normal(scale=0.4, size=n_queries)[query]
+    )
+    levels = stats.norm.ppf(np.cumsum(LABEL_SHARES[:-1]), scale=np.sqrt(1 + noise**2 + 0.4**2))
+    relevance = np.searchsorted(levels, utility).astype(np.float64)
+
+    spread = np.where(own, 1.5, 1.0)[types] * rng.lognormal(sigma=0.2, size=(n_queries, 1))
+    shift = rng.normal(scale=0.5, size=(n_queries, n_features))
+    dataset = RankingDataset.from_arrays(
+        standard * spread[query] + shift[query],
+        relevance,
+        query + 1,
+        feature_names=[f"f{i + 1}" for i in range(n_features)],
+    )
+    return dataset, types

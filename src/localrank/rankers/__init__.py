@@ -1,0 +1,8 @@
+"""Rankers: fit on labelled queries, predict a score per document."""
+
+from localrank.rankers.base import Ranker
+from localrank.rankers.best_feature import BestFeature
+from localrank.rankers.gbrt import GBRT
+from localrank.rankers.lambda_mart import LambdaMART
+
+__all__ = ["GBRT", "BestFeature", "LambdaMART", "Ranker"]

@@ -1,0 +1,168 @@
+"""Gradient-boosted trees by LightGBM, as a ranker."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import cached_property
+from typing import Any, ClassVar
+
+import joblib
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from localrank.data import RankingDataset
+from localrank.measures import Measure, parse_measure
+from localrank.progress import progress
+from localrank.rankers.base import Ranker
+
+
+class BoostedTrees(Ranker):
+    """What LambdaMART and GBRT share: everything but the objective.
+
+    LightGBM's result depends on the order of rows: equal scores, as before the first tree, are
+    ranked in file order, which in many collections is the order of a good feature. Rows are
+    therefore put into an order that depends on their content and the seed alone.
+    """
+
+    accepts_missing: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        learning_rate: float = 0.05,
+        n_leaves: int = 15,
+        min_leaf_documents: int = 50,
+        feature_fraction: float = 0.5,
+        l2: float = 1.0,
+        patience: int = 50,
+        measure: str | Measure = "ndcg@10",
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.n_leaves = n_leaves
+        self.min_leaf_documents = min_leaf_documents
+        self.feature_fraction = feature_fraction
+        self.l2 = l2
+        self.patience = patience
+        self.measure = measure
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @abstractmethod
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+        """LightGBM's parameters for the objective, and the target of each row."""
+
+    def _fit(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None,
+        valid: RankingDataset | None,
+    ) -> None:
+        self._check_parameters()
+        measure = parse_measure(self.measure)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        objective, target = self._objective(dataset)
+        rows, queries = content_order(dataset, seed)
+        train = lightgbm.Dataset(
+            dataset.features[rows],
+            target[rows],
+            group=dataset.query_sizes[queries],
+            weight=None if query_weights is None else query_weights[dataset.query_index[rows]],
+        )
+        parameters = {
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.n_leaves,
+            "min_data_in_leaf": self.min_leaf_documents,
+            "min_sum_hessian_in_leaf": 0.0,
+            "feature_fraction": self.feature_fraction,
+            "lambda_l2": self.l2,
+            "num_threads": joblib.effective_n_jobs(self.n_jobs),
+            "seed": seed,
+            "deterministic": True,
+            "force_col_wise": True,
+            "metric": "None",
+            "verbosity": -1,
+            **objective,
+        }
+        with progress(type(self).__name__, self.n_trees) as advance:
+            callbacks: list[Any] = [lambda _: advance()]
+            held_out: dict[str, Any] = {}
+            if valid is not None:
+                held_out = _evaluation(valid, measure, train)
+                callbacks.append(lightgbm.early_stopping(self.patience, verbose=False))
+            booster = lightgbm.train(
+                parameters, train, self.n_trees, callbacks=callbacks, **held_out
+            )
+        self.n_trees_ = booster.best_iteration if valid is not None else booster.num_trees()
+        self.model_text_ = booster.model_to_string(num_iteration=self.n_trees_)
+        self.__dict__.pop("booster", None)
+
+    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+        threads = joblib.effective_n_jobs(self.n_jobs)
+        return np.asarray(self.booster.predict(dataset.features, num_threads=threads))
+
+    @cached_property
+    def booster(self) -> lightgbm.Booster:
+        """LightGBM's own model object, for its importances, plots and exports."""
+        return lightgbm.Booster(model_str=self.model_text_)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The text holds the whole model; the booster is made of it when needed.
+        return {name: value for name, value in vars(self).items() if name != "booster"}
+
+    def _check_parameters(self) -> None:
+        rules = {
+            "n_trees": (self.n_trees >= 1, "1 or larger"),
+            "learning_rate": (self.learning_rate > 0, "positive"),
+            "n_leaves": (self.n_leaves >= 2, "2 or larger"),
+            "min_leaf_documents": (self.min_leaf_documents >= 1, "1 or larger"),
+            "feature_fraction": (0 < self.feature_fraction <= 1, "in (0, 1]"),
+            "l2": (self.l2 >= 0, "0 or larger"),
+            "patience": (self.patience >= 1, "1 or larger"),
+        }
+        for name, (holds, rule) in rules.items():
+            if not holds:
+                raise ValueError(
+                    f"The {name!r} parameter of {type(self).__name__} must be {rule}. "
+                    f"Got {getattr(self, name)} instead."
+                )
+
+
+def content_order(
+    dataset: RankingDataset, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """An order of rows, query by query, and of queries that does not depend on the given one.
+
+    Rows are sorted by a hash of their features and label, queries by the sum of those.
+    """
+    bits = dataset.features.view(f"u{dataset.features.itemsize}")
+    factors = np.random.default_rng(seed).integers(
+        2**64, size=dataset.n_features + 1, dtype=np.uint64, endpoint=False
+    )
+    hashes = bits @ factors[1:] + dataset.labels.view(np.uint64) * factors[0]
+    # A sum of products leaves similar rows similar keys: stir the high bits into the low ones.
+    hashes = (hashes ^ (hashes >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    hashes ^= hashes >> np.uint64(29)
+    queries = np.argsort(np.add.reduceat(hashes, dataset.offsets[:-1]))
+    place = np.empty_like(queries)
+    place[queries] = np.arange(dataset.n_queries)
+    return np.lexsort((hashes, place[dataset.query_index])), queries
+
+
+def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset) -> dict[str, Any]:
+    """Arguments that make LightGBM evaluate our measure on held-out queries after each tree.
+
+    LightGBM's own gives queries without relevant documents the perfect score.
+    """
+
+    def evaluate(scores: NDArray[Any], _: lightgbm.Dataset) -> tuple[str, float, bool]:
+        value = measure.mean(valid, valid.in_input_order(scores))
+        return str(measure), value, measure.higher_is_better
+
+    data = lightgbm.Dataset(valid.features, valid.labels, group=valid.query_sizes, reference=train)
+    return {"valid_sets": [data], "feval": evaluate}

@@ -1,0 +1,122 @@
+"""LambdaMART."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.measures import Measure
+from localrank.rankers.boosted_trees import BoostedTrees
+
+# LightGBM's lambdarank refuses longer lists.
+MAX_DOCUMENTS = 10_000
+
+
+class LambdaMART(BoostedTrees):
+    """Boosted trees on LambdaRank's gradients of NDCG [1]_, trained by LightGBM.
+
+    Any set of labels y serves; a label's gain is 2^y - 1. The model is the same for any number
+    of threads and any order of the rows.
+
+    Parameters
+    ----------
+    n_trees : int, default=300
+        Number of trees, or the most there may be where `fit` gets validation queries.
+    learning_rate : float, default=0.05
+    n_leaves : int, default=15
+    min_leaf_documents : int, default=50
+    feature_fraction : float, default=0.5
+        Share of the features each tree may use.
+    l2 : float, default=1.0
+        Ridge on the values of the leaves.
+    truncation_level : int, default=30
+        Pairs count where at least one document ranks this high.
+    patience : int, default=50
+        With validation queries: stop when that many trees brought nothing, and keep the best
+        number of trees.
+    measure : str or Measure, default="ndcg@10"
+        What is watched on the validation queries.
+    n_jobs : int or None, default=None
+        Threads; None is 1, -1 all cores.
+    random_state : int or None, default=0
+
+    Attributes
+    ----------
+    n_trees_ : int
+        Number of trees kept.
+    model_text_ : str
+        The model in LightGBM's text format.
+    booster : lightgbm.Booster
+
+    References
+    ----------
+    .. [1] Burges. From RankNet to LambdaRank to LambdaMART: An Overview. Microsoft Research
+       Technical Report MSR-TR-2010-82.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(120, random_state=0)
+    >>> train, test = dataset.select(range(80)), dataset.select(range(80, 120))
+    >>> ranker = LambdaMART(n_trees=50).fit(train)
+    >>> ranker.predict(test).shape == (test.n_documents,)
+    True
+    """
+
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        learning_rate: float = 0.05,
+        n_leaves: int = 15,
+        min_leaf_documents: int = 50,
+        feature_fraction: float = 0.5,
+        l2: float = 1.0,
+        truncation_level: int = 30,
+        patience: int = 50,
+        measure: str | Measure = "ndcg@10",
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        super().__init__(
+            n_trees,
+            learning_rate=learning_rate,
+            n_leaves=n_leaves,
+            min_leaf_documents=min_leaf_documents,
+            feature_fraction=feature_fraction,
+            l2=l2,
+            patience=patience,
+            measure=measure,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.truncation_level = truncation_level
+
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+        if self.truncation_level < 1:
+            raise ValueError(
+                f"The 'truncation_level' parameter of LambdaMART must be 1 or larger. "
+                f"Got {self.truncation_level} instead."
+            )
+        longest = int(np.argmax(dataset.query_sizes))
+        if dataset.query_sizes[longest] > MAX_DOCUMENTS:
+            raise ValueError(
+                f"LambdaMART trains on at most {MAX_DOCUMENTS:,} documents per query. Query "
+                f"{dataset.query_ids[longest].item()!r} has {dataset.query_sizes[longest]:,}: keep its "
+                f"relevant documents and a sample of the others, or use GBRT."
+            )
+        labels, ranks = np.unique(dataset.labels, return_inverse=True)
+        if labels[-1] > 1000:
+            raise ValueError(
+                f"The gain 2^y - 1 of label {labels[-1]:g} is too large for a float: "
+                f"scale the labels down."
+            )
+        parameters = {
+            "objective": "lambdarank",
+            "lambdarank_truncation_level": self.truncation_level,
+            "label_gain": np.exp2(labels) - 1,
+        }
+        return parameters, ranks.astype(np.float64)

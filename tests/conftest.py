@@ -1,0 +1,28 @@
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from localrank.data import RankingDataset, make_queries
+
+
+@pytest.fixture(scope="session")
+def queries() -> RankingDataset:
+    """Sixty small labelled queries of two types."""
+    return make_queries(60, n_documents=(3, 20), n_features=8, n_types=2, random_state=1)[0]
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def benchmark_data() -> Path:
+    """The folder of public benchmark collections; tests that need it skip without it."""
+    default = Path(__file__).parents[1].parent / "shared" / "data"
+    folder = Path(os.environ.get("LOCALRANK_DATA", default))
+    if not folder.is_dir():
+        pytest.skip("no benchmark data: set LOCALRANK_DATA to a folder with MQ2008 and others")
+    return folder

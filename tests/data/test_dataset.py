@@ -1,0 +1,247 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from localrank.data import RankingDataset, concatenate
+
+X = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]])
+Y = np.array([0, 1, 2, 0])
+QID = np.array(["b", "a", "b", "c"])
+
+
+@pytest.fixture
+def scattered() -> RankingDataset:
+    return RankingDataset.from_arrays(X, Y, QID)
+
+
+def test_rows_become_contiguous_by_query_in_order_of_first_appearance(scattered):
+    assert_array_equal(scattered.query_ids, ["b", "a", "c"])
+    assert_array_equal(scattered.offsets, [0, 2, 3, 4])
+    assert_array_equal(scattered.features, X[[0, 2, 1, 3]])
+    assert_array_equal(scattered.relevance, Y[[0, 2, 1, 3]])
+
+
+def test_contiguous_rows_stay_where_they_are():
+    dataset = RankingDataset.from_arrays(X, Y, [9, 9, 3, 3])
+    assert dataset.input_order is None
+    assert np.shares_memory(dataset.features, X)
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40))
+def test_grouping_equals_a_loop_over_rows(ids):
+    dataset = RankingDataset.from_arrays(np.arange(len(ids))[:, None], qid=ids)
+    groups: dict[int, list[int]] = {}
+    for row, query in enumerate(ids):
+        groups.setdefault(query, []).append(row)
+    assert dataset.query_ids.tolist() == list(groups)
+    assert dataset.features.ravel().tolist() == [row for rows in groups.values() for row in rows]
+    assert dataset.query_sizes.tolist() == [len(rows) for rows in groups.values()]
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=40))
+def test_input_order_and_query_order_are_inverse(ids):
+    dataset = RankingDataset.from_arrays(np.arange(len(ids))[:, None], qid=ids)
+    values = np.arange(len(ids))
+    assert_array_equal(dataset.in_query_order(values), dataset.features.ravel())
+    assert_array_equal(dataset.in_input_order(dataset.in_query_order(values)), values)
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [3, 1, 3, 2],
+        ["x", "y", "x", "z"],
+        np.array(["2024-01-01", "2025-01-01", "2024-01-01", "2023-01-01"], dtype="datetime64[D]"),
+        np.array(["x", "y", "x", "z"], dtype=object),
+        pd.Series(["x", "y", "x", "z"]),
+        pd.Series(["x", "y", "x", "z"], dtype="category"),
+        pl.Series(["x", "y", "x", "z"]),
+        pa.chunked_array([["x", "y"], ["x", "z"]]),
+    ],
+    ids=["int", "str", "date", "object", "pandas", "category", "polars", "arrow"],
+)
+def test_query_ids_may_have_any_dtype(ids):
+    dataset = RankingDataset.from_arrays(X, Y, ids)
+    assert dataset.n_queries == 3
+    assert_array_equal(dataset.features[:, 0], [1, 3, 2, 4])
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_a_dataframe_of_any_library_names_its_features(library):
+    frame = library({"bm25": [1.0, 2.0, 3.0], "length": [7, 8, 9]})
+    dataset = RankingDataset.from_arrays(frame, [0, 1, 0], [1, 1, 2])
+    assert dataset.feature_names == ("bm25", "length")
+    assert_array_equal(dataset.features, [[1, 7], [2, 8], [3, 9]])
+
+
+def test_nulls_of_a_dataframe_are_missing_values():
+    frame = pl.DataFrame({"a": [1.0, None]})
+    assert np.isnan(RankingDataset.from_arrays(frame, qid=[1, 1]).features[1, 0])
+
+
+def test_text_in_a_feature_column_is_refused_by_name():
+    frame = pd.DataFrame({"a": [1.0], "title": ["x"]})
+    with pytest.raises(ValueError, match="Column 'title' of X must hold numbers"):
+        RankingDataset.from_arrays(frame, qid=[1])
+
+
+def test_sparse_features_become_dense():
+    dataset = RankingDataset.from_arrays(sparse.csr_array([[0.0, 2.0]]), qid=[1])
+    assert_array_equal(dataset.features, [[0, 2]])
+
+
+def test_float32_features_stay_float32():
+    dataset = RankingDataset.from_arrays(X.astype(np.float32), Y, QID)
+    assert dataset.features.dtype == np.float32
+
+
+def test_features_are_c_contiguous():
+    dataset = RankingDataset.from_arrays(np.asfortranarray(X), Y, [1, 1, 1, 1])
+    assert dataset.features.flags.c_contiguous
+
+
+def test_arrays_are_read_only(scattered):
+    with pytest.raises(ValueError, match="read-only"):
+        scattered.features[0, 0] = 7
+
+
+def test_the_fields_are_frozen(scattered):
+    with pytest.raises(AttributeError):
+        scattered.relevance = None
+
+
+def test_the_callers_array_stays_writable():
+    values = X.copy()
+    RankingDataset.from_arrays(values, Y, [1, 1, 1, 1])
+    values[0, 0] = 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"X": [1.0, 2.0]}, r"must be a table of shape .* Got shape \(2,\)"),
+        ({"X": np.empty((0, 2))}, "no documents"),
+        ({"X": [[np.inf], [0.0]]}, "Row 0, column 0 is inf"),
+        ({"X": [["x"], ["y"]]}, "Features must be numbers"),
+        ({"y": [1]}, r"one entry per document \(2\)"),
+        ({"y": [1, -1]}, "must be 0 or larger. Document 1 has -1"),
+        ({"y": [1, np.nan]}, "must not be missing. Entry 1"),
+        ({"y": [1, np.inf]}, "must be 0 or larger. Document 1 has inf"),
+        ({"y": ["a", "b"]}, "must be numbers"),
+        ({"qid": None}, "'qid' argument is missing"),
+        ({"qid": [1]}, r"qid needs one entry per row of X \(2\)"),
+        ({"qid": [1.0, np.nan]}, "qid must not be missing. Entry 1"),
+        ({"qid": np.array([1, "a"], dtype=object)}, "values of one type"),
+        ({"qid": np.array([1, None], dtype=object)}, "values of one type"),
+        ({"document_ids": ["a"]}, "document_ids needs one entry"),
+        ({"feature_names": ["a", "b"]}, "There are 1 features. Got 2 names"),
+    ],
+)
+def test_bad_input_is_refused_with_the_rule_and_the_value(arguments, message):
+    good = {"X": [[1.0], [2.0]], "y": [0, 1], "qid": [1, 1]}
+    with pytest.raises(ValueError, match=message):
+        RankingDataset.from_arrays(**{**good, **arguments})
+
+
+def test_repeated_feature_names_are_refused():
+    with pytest.raises(ValueError, match="'a' is there twice"):
+        RankingDataset.from_arrays([[1.0, 2.0]], qid=[1], feature_names=["a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"offsets": [0, 1]}, "must run from 0 to the number of documents"),
+        ({"offsets": [0, 0, 2]}, "Query number 0 has none"),
+        ({"query_ids": [5, 5]}, "5 is there twice"),
+        ({"input_order": [0, 0]}, "must be a permutation"),
+    ],
+)
+def test_the_constructor_checks_its_parts(parts, message):
+    good = {
+        "features": np.zeros((2, 1)),
+        "relevance": np.zeros(2),
+        "offsets": [0, 1, 2],
+        "query_ids": [1, 2],
+    }
+    with pytest.raises(ValueError, match=message):
+        RankingDataset(**{**good, **parts})
+
+
+def test_select_takes_queries_by_position_or_mask(scattered):
+    by_position, by_mask = scattered.select([0, 2]), scattered.select([True, False, True])
+    for chosen in (by_position, by_mask):
+        assert_array_equal(chosen.query_ids, ["b", "c"])
+        assert_array_equal(chosen.features, X[[0, 2, 3]])
+        assert_array_equal(chosen.relevance, [0, 2, 0])
+        assert chosen.input_order is None
+
+
+def test_select_counts_negative_positions_from_the_end(scattered):
+    assert_array_equal(scattered.select([-1]).query_ids, ["c"])
+
+
+@pytest.mark.parametrize(
+    ("queries", "message"),
+    [([], "no query"), ([0, 0], "Position 0 is there twice"), ([True], "mask of queries needs 3")],
+)
+def test_select_refuses_what_is_no_selection(scattered, queries, message):
+    with pytest.raises(ValueError, match=message):
+        scattered.select(queries)
+
+
+def test_concatenation_undoes_selection(scattered):
+    whole = concatenate([scattered.select([0]), scattered.select([1, 2])])
+    assert_array_equal(whole.features, scattered.features)
+    assert_array_equal(whole.relevance, scattered.relevance)
+    assert_array_equal(whole.offsets, scattered.offsets)
+    assert_array_equal(whole.query_ids, scattered.query_ids)
+
+
+def test_a_query_in_two_parts_is_refused(scattered):
+    with pytest.raises(ValueError, match="Query 'b' is in two"):
+        concatenate([scattered, scattered.select([0])])
+
+
+def test_parts_with_other_features_are_refused(scattered):
+    narrow = RankingDataset.from_arrays([[1.0]], [0], ["z"])
+    with pytest.raises(ValueError, match="Got 2 and 1"):
+        concatenate([scattered, narrow])
+
+
+def test_parts_with_other_kinds_of_query_ids_are_refused(scattered):
+    numbered = RankingDataset.from_arrays([[1.0, 2.0]], [0], [1])
+    with pytest.raises(ValueError, match="same kind"):
+        concatenate([scattered, numbered])
+
+
+def test_with_features_keeps_labels_and_order(scattered):
+    doubled = scattered.with_features(2 * scattered.features)
+    assert_array_equal(doubled.features, 2 * scattered.features)
+    assert_array_equal(doubled.relevance, scattered.relevance)
+    assert_array_equal(doubled.input_order, scattered.input_order)
+
+
+def test_with_features_needs_the_same_documents(scattered):
+    with pytest.raises(ValueError, match="has 4 documents. Got 1 rows"):
+        scattered.with_features([[1.0]])
+
+
+def test_labels_of_an_unlabelled_dataset_are_an_error():
+    with pytest.raises(ValueError, match="no relevance labels"):
+        RankingDataset.from_arrays([[1.0]], qid=[1]).labels
+
+
+def test_the_text_of_a_dataset_sums_it_up(scattered):
+    assert repr(scattered).splitlines() == [
+        "RankingDataset: 3 queries, 4 documents, 2 features (float64)",
+        "  documents per query: 1 to 2, median 1",
+        "  relevance: 0 × 2 (50.0 %), 1 × 1 (25.0 %), 2 × 1 (25.0 %)",
+        "  queries without a relevant document: 1",
+    ]

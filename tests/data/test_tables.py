@@ -1,0 +1,87 @@
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from numpy.testing import assert_array_equal
+
+from localrank.data import read_table
+
+COLUMNS = {
+    "qid": ["b", "a", "b"],
+    "label": [0, 1, 2],
+    "bm25": [1.5, 2.5, 3.5],
+    "length": [10, 20, 30],
+}
+WRITERS = {
+    "data.parquet": pyarrow.parquet.write_table,
+    "data.csv": pyarrow.csv.write_csv,
+    "data.arrow": pyarrow.feather.write_feather,
+    "data.feather": pyarrow.feather.write_feather,
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_table_file_gives_the_same_dataset_as_its_dataframe(name, tmp_path):
+    WRITERS[name](pa.table(COLUMNS), tmp_path / name)
+    for dataset in (read_table(tmp_path / name), read_table(pd.DataFrame(COLUMNS))):
+        assert dataset.feature_names == ("bm25", "length")
+        assert_array_equal(dataset.query_ids, ["b", "a"])
+        assert_array_equal(dataset.features, [[1.5, 10], [3.5, 30], [2.5, 20]])
+        assert_array_equal(dataset.relevance, [0, 2, 1])
+
+
+def test_tab_separated_files_are_tables(tmp_path):
+    pd.DataFrame(COLUMNS).to_csv(tmp_path / "data.tsv", sep="\t", index=False)
+    assert read_table(tmp_path / "data.tsv").n_documents == 3
+
+
+def test_columns_may_have_other_names():
+    frame = pd.DataFrame(COLUMNS).rename(columns={"qid": "query", "label": "grade"})
+    dataset = read_table(frame, qid="query", label="grade", features=["bm25"])
+    assert dataset.n_features == 1
+
+
+def test_document_ids_come_from_their_column():
+    frame = pd.DataFrame({**COLUMNS, "url": ["x", "y", "z"]})
+    assert_array_equal(read_table(frame, document_id="url").document_ids, ["x", "z", "y"])
+
+
+def test_a_table_without_labels_is_read_on_request():
+    frame = pd.DataFrame(COLUMNS).drop(columns="label")
+    assert read_table(frame, label=None).relevance is None
+
+
+def test_a_missing_column_is_named_with_what_there_is(tmp_path):
+    pd.DataFrame(COLUMNS).to_csv(tmp_path / "data.csv", index=False)
+    with pytest.raises(ValueError, match=r"data.csv: there is no column 'query'.*'qid', 'label'"):
+        read_table(tmp_path / "data.csv", qid="query")
+
+
+def test_a_text_column_among_the_features_is_named():
+    with pytest.raises(ValueError, match="Column 'title'"):
+        read_table(pd.DataFrame({**COLUMNS, "title": ["x", "y", "z"]}))
+
+
+def test_a_table_without_features_is_refused():
+    with pytest.raises(ValueError, match="no feature columns"):
+        read_table(pd.DataFrame({"qid": [1], "label": [0]}))
+
+
+def test_a_damaged_file_is_named(tmp_path):
+    path = tmp_path / "data.parquet"
+    path.write_bytes(b"PAR1 this is not a table PAR1")
+    with pytest.raises(ValueError, match="data.parquet: "):
+        read_table(path)
+
+
+def test_an_unknown_kind_of_file_is_refused(tmp_path):
+    (tmp_path / "data.txt").write_text("0 qid:1 1:2")
+    with pytest.raises(ValueError, match="use read_letor"):
+        read_table(tmp_path / "data.txt")
+
+
+def test_a_missing_file_is_not_found(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_table(tmp_path / "absent.parquet")

@@ -1,0 +1,169 @@
+import lightgbm
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from localrank.data import RankingDataset, make_queries
+from localrank.measures import NDCG
+from localrank.rankers import GBRT, LambdaMART
+from localrank.rankers.boosted_trees import content_order
+
+
+@pytest.fixture(scope="module")
+def split():
+    dataset, _ = make_queries(160, random_state=3)
+    return dataset.select(np.arange(100)), dataset.select(np.arange(100, 160))
+
+
+def test_lambdamart_is_what_lightgbm_trains_on_the_same_rows(split):
+    train, test = split
+    ranker = LambdaMART(n_trees=10, random_state=5).fit(train)
+    seed = np.random.RandomState(5).randint(2**31 - 1)
+    rows, order = content_order(train, seed)
+    booster = lightgbm.train(
+        {
+            "objective": "lambdarank",
+            "learning_rate": ranker.learning_rate,
+            "num_leaves": ranker.n_leaves,
+            "min_data_in_leaf": ranker.min_leaf_documents,
+            "min_sum_hessian_in_leaf": 0.0,
+            "feature_fraction": ranker.feature_fraction,
+            "lambda_l2": ranker.l2,
+            "lambdarank_truncation_level": ranker.truncation_level,
+            "seed": seed,
+            "num_threads": 1,
+            "verbosity": -1,
+        },
+        lightgbm.Dataset(
+            train.features[rows], train.relevance[rows], group=train.query_sizes[order]
+        ),
+        10,
+    )
+    assert_array_equal(ranker.predict(test), booster.predict(test.features))
+
+
+def test_gbrt_approaches_the_labels_it_can_memorise(rng):
+    features = rng.normal(size=(200, 3))
+    labels = (features[:, 0] > 0) + 2.0 * (features[:, 1] > 0)
+    dataset = RankingDataset.from_arrays(features, labels, np.arange(200) // 10)
+    ranker = GBRT(200, learning_rate=0.2, min_leaf_documents=1, l2=0, feature_fraction=1)
+    assert_allclose(ranker.fit(dataset).predict(dataset), labels, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", [LambdaMART, GBRT])
+def test_early_stopping_keeps_the_trees_that_do_best_on_validation_queries(kind, split):
+    train, valid = split
+    ranker = kind(120, learning_rate=0.3, patience=200, measure="ndcg@5").fit(train, valid=valid)
+    curve = [
+        NDCG(5).mean(valid, kind(n, learning_rate=0.3).fit(train).predict(valid))
+        for n in range(max(1, ranker.n_trees_ - 3), ranker.n_trees_ + 4)
+    ]
+    kept = NDCG(5).mean(valid, ranker.predict(valid))
+    assert kept == max(curve)
+    assert ranker.n_trees_ < 120
+    assert ranker.booster.num_trees() == ranker.n_trees_
+
+
+def test_queries_without_relevant_documents_do_not_count_as_perfect(split):
+    train, valid = split
+    labels = valid.relevance.copy()
+    labels[: valid.offsets[30]] = 0
+    half_empty = RankingDataset.from_arrays(valid.features, labels, valid.query_index)
+    record = []
+
+    class Recorded(NDCG):
+        def mean(self, dataset, scores):
+            record.append(super().mean(dataset, scores))
+            return record[-1]
+
+    LambdaMART(5, measure=Recorded(10)).fit(train, valid=half_empty)
+    assert len(record) == 5
+    # Thirty of the sixty queries are worth 0 by our measure; by LightGBM's they would be 1.
+    assert max(record) <= 0.5
+
+
+def test_labels_may_be_any_numbers(split):
+    train, test = split
+    steps = np.array([0.0, 0.25, 1.5, 7.0, 40.0])
+    dataset = RankingDataset.from_arrays(
+        train.features, steps[train.relevance.astype(int)], train.query_index
+    )
+    assert LambdaMART(20).fit(dataset).score(test) > 0.3
+
+
+def test_gains_follow_the_labels_not_their_ranks(split):
+    train, _ = split
+    stretched = RankingDataset.from_arrays(train.features, 3 * train.relevance, train.query_index)
+    one, other = LambdaMART(20).fit(train), LambdaMART(20).fit(stretched)
+    assert not np.array_equal(one.predict(train), other.predict(train))
+
+
+def test_labels_whose_gain_overflows_are_refused(split):
+    train, _ = split
+    dataset = RankingDataset.from_arrays(train.features, 500 * train.relevance, train.query_index)
+    with pytest.raises(ValueError, match="label 2000 is too large"):
+        LambdaMART().fit(dataset)
+
+
+def test_a_list_longer_than_lightgbm_takes_is_refused_by_name(rng):
+    dataset = RankingDataset.from_arrays(
+        rng.normal(size=(10_011, 2)), rng.integers(0, 2, 10_011), ["short"] * 10 + ["long"] * 10_001
+    )
+    with pytest.raises(ValueError, match="at most 10,000 documents per query. Query 'long' has"):
+        LambdaMART().fit(dataset)
+    assert GBRT(2).fit(dataset).predict(dataset).shape == (10_011,)
+
+
+@pytest.mark.parametrize("kind", [LambdaMART, GBRT])
+def test_one_thread_and_two_give_the_same_trees(kind, split):
+    train, _ = split
+    one, two = (kind(30, n_jobs=jobs).fit(train).model_text_ for jobs in (1, 2))
+    assert one.split("\nparameters:")[0] == two.split("\nparameters:")[0]
+
+
+def test_another_seed_gives_another_model(split):
+    train, _ = split
+    one, two = (LambdaMART(10, random_state=seed).fit(train).predict(train) for seed in (0, 1))
+    assert not np.array_equal(one, two)
+
+
+@pytest.mark.parametrize("kind", [LambdaMART, GBRT])
+def test_query_weights_move_the_model_towards_heavy_queries(kind):
+    dataset, types = make_queries(200, n_types=2, random_state=0)
+    weights = np.where(types == 0, 20.0, 1.0)
+    plain, weighted = kind(60).fit(dataset), kind(60).fit(dataset, query_weight=weights)
+    heavy = dataset.select(types == 0)
+    assert weighted.score(heavy) > plain.score(heavy)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_trees", 0),
+        ("learning_rate", 0),
+        ("n_leaves", 1),
+        ("min_leaf_documents", 0),
+        ("feature_fraction", 1.5),
+        ("l2", -1),
+        ("patience", 0),
+        ("truncation_level", 0),
+    ],
+)
+def test_impossible_parameters_are_refused_by_name(parameter, value, queries):
+    with pytest.raises(ValueError, match=f"'{parameter}' parameter of LambdaMART.* Got {value}"):
+        LambdaMART(**{parameter: value}).fit(queries)
+
+
+def test_content_order_keeps_queries_together(queries):
+    rows, order = content_order(queries, seed=0)
+    assert_array_equal(np.sort(rows), np.arange(queries.n_documents))
+    assert_array_equal(queries.query_index[rows], np.repeat(order, queries.query_sizes[order]))
+
+
+def test_content_order_is_unrelated_to_the_labels(queries):
+    """Within a query, the relevant documents come no earlier than the others."""
+    rows, _ = content_order(queries, seed=0)
+    place = np.empty(queries.n_documents)
+    place[rows] = np.arange(queries.n_documents)
+    place -= np.array([place[queries.query_index == q].mean() for q in queries.query_index])
+    assert abs(np.corrcoef(place, queries.relevance)[0, 1]) < 3 / np.sqrt(queries.n_documents)

@@ -1,0 +1,251 @@
+"""What every ranker promises, checked for every exported one."""
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, GroupKFold
+
+import localrank
+from localrank import rankers
+from localrank.data import RankingDataset
+
+# Parameters that keep a ranker quick on a few small queries.
+QUICK = {"n_trees": 15, "min_leaf_documents": 5}
+
+
+def make(name: str):
+    ranker = getattr(rankers, name)()
+    known = ranker.get_params()
+    return ranker.set_params(**{key: value for key, value in QUICK.items() if key in known})
+
+
+EXPORTED = [name for name in rankers.__all__ if name != "Ranker"]
+
+
+@pytest.fixture(params=EXPORTED)
+def ranker(request):
+    return make(request.param)
+
+
+def shuffled(dataset: RankingDataset, seed: int = 0) -> tuple[np.ndarray, RankingDataset]:
+    """The rows of a dataset in random order, queries scattered, and that order."""
+    order = np.random.default_rng(seed).permutation(dataset.n_documents)
+    mixed = RankingDataset.from_arrays(
+        dataset.features[order],
+        dataset.relevance[order],
+        dataset.query_ids[dataset.query_index[order]],
+        feature_names=dataset.feature_names,
+    )
+    return order, mixed
+
+
+def test_the_constructor_only_stores(ranker):
+    for name, value in ranker.get_params().items():
+        assert getattr(ranker, name) is value
+    assert not [name for name in vars(ranker) if name.endswith("_")]
+
+
+def test_a_clone_has_the_same_parameters_and_is_not_fitted(ranker, queries):
+    twin = clone(ranker.fit(queries))
+    assert twin.get_params() == ranker.get_params()
+    with pytest.raises(NotFittedError):
+        twin.predict(queries)
+
+
+def test_fit_returns_the_ranker_and_scores_are_one_finite_number_per_document(ranker, queries):
+    assert ranker.fit(queries) is ranker
+    scores = ranker.predict(queries)
+    assert scores.shape == (queries.n_documents,)
+    assert scores.dtype == np.float64
+    assert np.isfinite(scores).all()
+
+
+def test_it_learns_to_rank_better_than_chance(ranker, queries):
+    constant = localrank.measures.NDCG(10).mean(queries, np.zeros(queries.n_documents))
+    assert ranker.fit(queries).score(queries) > constant + 0.05
+
+
+def test_inputs_stay_unchanged(ranker, queries):
+    X, y, qid = (
+        queries.features.copy(),
+        queries.relevance.copy(),
+        queries.query_ids[queries.query_index].copy(),
+    )
+    before = [X.copy(), y.copy(), qid.copy()]
+    ranker.fit(X, y, qid=qid).predict(X, qid=qid)
+    for now, then in zip([X, y, qid], before, strict=True):
+        assert_array_equal(now, then)
+
+
+def test_the_same_seed_gives_the_same_model(ranker, queries):
+    again = clone(ranker)
+    assert_array_equal(ranker.fit(queries).predict(queries), again.fit(queries).predict(queries))
+
+
+def test_a_second_fit_forgets_the_first(ranker, queries):
+    fresh = clone(ranker).fit(queries)
+    ranker.fit(queries.select(np.arange(20))).predict(queries)
+    assert_array_equal(ranker.fit(queries).predict(queries), fresh.predict(queries))
+
+
+def test_the_order_of_training_rows_does_not_matter(ranker, queries):
+    _, mixed = shuffled(queries)
+    again = clone(ranker).fit(mixed)
+    assert_allclose(ranker.fit(queries).predict(queries), again.predict(queries), rtol=1e-9)
+
+
+def test_predictions_come_back_in_input_order(ranker, queries):
+    ranker.fit(queries)
+    order, mixed = shuffled(queries)
+    expected = ranker.predict(queries)[order]
+    assert_allclose(ranker.predict(mixed), expected, rtol=1e-12)
+
+
+def test_a_query_is_scored_alike_alone_and_among_others(ranker, queries):
+    ranker.fit(queries)
+    alone = ranker.predict(queries.select([7]))
+    among = ranker.predict(queries)[queries.offsets[7] : queries.offsets[8]]
+    assert_allclose(alone, among, rtol=1e-12)
+
+
+def test_arrays_dataframes_and_datasets_serve_alike(ranker, queries):
+    qid = queries.query_ids[queries.query_index].astype(str)
+    frame = pd.DataFrame(queries.features, columns=list(queries.feature_names))
+    by_dataset = ranker.fit(queries).predict(queries)
+    by_array = ranker.fit(queries.features, queries.relevance, qid=qid)
+    assert_array_equal(by_array.predict(queries.features, qid=qid), by_dataset)
+    by_frame = ranker.fit(frame, pd.Series(queries.relevance), qid=pd.Series(qid))
+    assert_array_equal(by_frame.predict(frame, qid=qid), by_dataset)
+
+
+def test_float32_features_serve(ranker, queries):
+    small = queries.with_features(queries.features.astype(np.float32))
+    assert np.isfinite(ranker.fit(small).predict(small)).all()
+
+
+def test_a_saved_ranker_scores_as_before(ranker, queries, tmp_path):
+    scores = ranker.fit(queries).predict(queries)
+    ranker.save(tmp_path / "model.localrank")
+    loaded = localrank.load(tmp_path / "model.localrank")
+    assert type(loaded) is type(ranker)
+    assert loaded.get_params() == ranker.get_params()
+    assert_array_equal(loaded.predict(queries), scores)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
+def test_a_copied_ranker_scores_as_before(ranker, queries, again):
+    scores = ranker.fit(queries).predict(queries)
+    assert_array_equal(again(ranker).predict(queries), scores)
+
+
+def test_an_unfitted_ranker_cannot_predict_or_be_saved(ranker, queries, tmp_path):
+    with pytest.raises(NotFittedError):
+        ranker.predict(queries)
+    with pytest.raises(NotFittedError):
+        ranker.save(tmp_path / "model.localrank")
+
+
+def test_another_number_of_features_is_refused(ranker, queries):
+    ranker.fit(queries)
+    with pytest.raises(ValueError, match="was fitted on 8 features. The dataset has 7"):
+        ranker.predict(queries.with_features(queries.features[:, :7]))
+
+
+def test_other_feature_names_are_refused(ranker, queries):
+    ranker.fit(queries)
+    names = ["f1", "bm25", *queries.feature_names[2:]]
+    with pytest.raises(ValueError, match="Feature 2 was 'f2' when .* it is 'bm25'"):
+        ranker.predict(queries.with_features(queries.features, names))
+
+
+def test_missing_values_are_taken_or_refused_with_advice(ranker, queries):
+    features = queries.features.copy()
+    features[3, 2] = np.nan
+    holed = queries.with_features(features, queries.feature_names)
+    if ranker.accepts_missing:
+        assert np.isfinite(ranker.fit(holed).predict(holed)).all()
+        return
+    with pytest.raises(ValueError, match=r"f3 has 1 of them. Impute first.*with_features"):
+        ranker.fit(holed)
+    ranker.fit(queries)
+    with pytest.raises(ValueError, match="Impute first"):
+        ranker.predict(holed)
+
+
+def test_training_without_labels_is_refused(ranker, queries):
+    with pytest.raises(ValueError, match="no relevance labels"):
+        ranker.fit(queries.features, qid=queries.query_index)
+
+
+def test_training_without_query_ids_is_refused(ranker, queries):
+    with pytest.raises(ValueError, match="'qid' argument is missing"):
+        ranker.fit(queries.features, queries.relevance)
+
+
+def test_labels_beside_a_dataset_are_refused(ranker, queries):
+    with pytest.raises(ValueError, match="leave out y and qid"):
+        ranker.fit(queries, queries.relevance)
+
+
+def test_queries_with_nothing_to_order_are_refused(ranker):
+    flat = RankingDataset.from_arrays(np.eye(4), [1, 1, 0, 0], ["a", "a", "b", "b"])
+    with pytest.raises(ValueError, match="no query has two different labels"):
+        ranker.fit(flat)
+
+
+def test_document_weights_of_whole_queries_are_query_weights(ranker, queries):
+    weights = np.random.default_rng(0).uniform(0.5, 2.0, queries.n_queries)
+    by_query = clone(ranker).fit(queries, query_weight=weights)
+    by_document = ranker.fit(queries, sample_weight=weights[queries.query_index])
+    assert_array_equal(by_query.predict(queries), by_document.predict(queries))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ({"query_weight": [1.0]}, r"query_weight needs 60 entries"),
+        ({"query_weight": -np.ones(60)}, "finite numbers, 0 or larger"),
+        ({"query_weight": np.zeros(60)}, "weigh nothing"),
+        ({"sample_weight": np.arange(1.0)}, "sample_weight needs"),
+    ],
+)
+def test_wrong_weights_are_refused(ranker, queries, weights, message):
+    with pytest.raises(ValueError, match=message):
+        ranker.fit(queries, **weights)
+
+
+def test_weights_that_differ_within_a_query_are_refused(ranker, queries):
+    with pytest.raises(ValueError, match="the same for all documents of a query"):
+        ranker.fit(queries, sample_weight=np.arange(queries.n_documents))
+
+
+def test_the_number_of_jobs_does_not_matter(ranker, queries):
+    if "n_jobs" not in ranker.get_params():
+        pytest.skip("has no n_jobs")
+    one = clone(ranker).set_params(n_jobs=1).fit(queries).predict(queries)
+    two = ranker.set_params(n_jobs=2).fit(queries).predict(queries)
+    assert_array_equal(one, two)
+
+
+def test_validation_queries_may_be_given(ranker, queries):
+    train, valid = queries.select(np.arange(40)), queries.select(np.arange(40, 60))
+    qid = valid.query_index
+    by_dataset = clone(ranker).fit(train, valid=valid).predict(valid)
+    by_arrays = ranker.fit(train, valid=(valid.features, valid.relevance, qid)).predict(valid)
+    assert_array_equal(by_dataset, by_arrays)
+
+
+def test_a_grid_search_over_queries_runs(ranker, queries):
+    qid = queries.query_ids[queries.query_index]
+    with config_context(enable_metadata_routing=True):
+        search = GridSearchCV(ranker, {"measure": ["ndcg@5", "map"]}, cv=GroupKFold(3))
+        search.fit(queries.features, queries.relevance, qid=qid, groups=qid)
+    assert 0 < search.best_score_ <= 1
+    assert search.best_estimator_.predict(queries).shape == (queries.n_documents,)
