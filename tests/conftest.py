@@ -4,7 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localrank.data import RankingDataset, make_queries
+# Test workers share the cores, and LightGBM's threads would otherwise spin while they wait.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+from localrank.data import RankingDataset, make_queries  # noqa: E402
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,11 @@ from typing import Any
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table on standard output; the first column left, the others right."""
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(title=title, title_justify="left", title_style="bold")
+    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for position, column in enumerate(columns):
         table.add_column(column, justify="left" if position == 0 else "right", overflow="fold")
     for row in rows:

@@ -1,0 +1,5 @@
+"""`python -m localrank`."""
+
+from localrank.cli import main
+
+main()

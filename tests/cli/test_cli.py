@@ -1,0 +1,247 @@
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import localrank
+from localrank.cli import main
+from localrank.data import make_queries, read_letor, read_run, write_letor
+from localrank.measures import NDCG
+from localrank.rankers import LambdaMART
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command in this process: exit code, output, error output."""
+
+    def call(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["localrank", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as stop:
+            main()
+        output = capsys.readouterr()
+        return stop.value.code, output.out, output.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    dataset, _ = make_queries(60, n_documents=(5, 15), n_features=8, random_state=0)
+    dataset = dataset.with_features(dataset.features)
+    write_letor(dataset.select(np.arange(40)), folder / "train.txt")
+    write_letor(dataset.select(np.arange(40, 50)), folder / "vali.txt")
+    write_letor(dataset.select(np.arange(50, 60)), folder / "test.txt")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder):
+    path = folder / "model.localrank"
+    LambdaMART(20).fit(read_letor(folder / "train.txt")).save(path)
+    return path
+
+
+def test_train_rank_and_evaluate_agree_with_python(run, folder, tmp_path):
+    model, trec = tmp_path / "model.localrank", tmp_path / "run.trec"
+    options = ["--method", "lambdamart", "--set", "n_trees=20", "--set", "measure=map"]
+    assert run("train", folder / "train.txt", *options, "--seed", 3, "-o", model)[0] == 0
+    assert run("rank", model, folder / "test.txt", "-o", trec)[0] == 0
+    code, out, _ = run("evaluate", trec, folder / "test.txt", "--measures", "ndcg@5", "--json")
+    assert code == 0
+    train, test = read_letor(folder / "train.txt"), read_letor(folder / "test.txt")
+    ranker = LambdaMART(20, random_state=3).fit(train)
+    expected = NDCG(5).mean(test, ranker.predict(test))
+    assert json.loads(out)["mean"]["ndcg@5"] == pytest.approx(expected, abs=1e-12)
+
+
+def test_train_uses_validation_queries(run, folder, tmp_path):
+    model = tmp_path / "model.localrank"
+    files = [folder / "train.txt", "--valid", folder / "vali.txt", "-o", model]
+    code, out, _ = run(
+        "train", *files, "--set", "n_trees=30", "--set", "learning_rate=0.5", "--json"
+    )
+    assert code == 0
+    assert set(json.loads(out)) >= {"training", "validation", "seconds", "bytes"}
+    assert localrank.load(model).n_trees_ < 30
+
+
+def test_train_prints_a_table_for_people(run, folder, tmp_path):
+    code, out, err = run(
+        "train", folder / "train.txt", "--method", "best-feature", "-o", tmp_path / "model"
+    )
+    assert code == 0
+    assert "ndcg@10" in out
+    assert "saved to" in err
+
+
+def test_rank_writes_to_standard_output_by_default(run, model, folder, tmp_path):
+    _, out, _ = run("rank", model, folder / "test.txt", "--tag", "mine")
+    run("rank", model, folder / "test.txt", "--tag", "mine", "-o", tmp_path / "run.trec")
+    assert out == (tmp_path / "run.trec").read_text()
+
+
+def test_tables_need_no_labels_to_be_ranked(run, folder, tmp_path):
+    train = read_letor(folder / "train.txt")
+    frame = pd.DataFrame(train.features, columns=[f"f{i}" for i in range(8)])
+    frame["qid"] = train.query_index
+    frame["document_id"] = [f"d{i}" for i in range(len(frame))]
+    frame.to_parquet(tmp_path / "unlabelled.parquet")
+    frame.assign(label=train.relevance).to_csv(tmp_path / "labelled.csv", index=False)
+    model, trec = tmp_path / "model.localrank", tmp_path / "run.trec"
+    options = ["--method", "gbrt", "--set", "n_trees=5"]
+    assert run("train", tmp_path / "labelled.csv", *options, "-o", model)[0] == 0
+    assert run("rank", model, tmp_path / "unlabelled.parquet", "-o", trec)[0] == 0
+    assert set(read_run(trec).document_ids) == set(frame["document_id"])
+    assert run("evaluate", trec, tmp_path / "labelled.csv")[0] == 0
+
+
+def test_evaluate_reads_qrels(run, tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 1.0 x\n")
+    (tmp_path / "qrels").write_text("1 0 b 1\n")
+    _, out, _ = run(
+        "evaluate", tmp_path / "run.trec", tmp_path / "qrels", "--measures", "mrr", "--json"
+    )
+    assert json.loads(out) == {"n_queries": 1, "mean": {"mrr": 0.5}}
+
+
+def test_evaluate_lists_queries_and_explains(run, tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a 1 2.0 x\n2 Q0 b 2 1.0 x\n")
+    (tmp_path / "qrels").write_text("1 0 a 1\n2 0 c 1\n")
+    files = [tmp_path / "run.trec", tmp_path / "qrels"]
+    _, out, err = run("evaluate", *files, "--measures", "p@1", "--per-query", "--explain")
+    assert re.findall(r"(\w+) +(\d\.\d+)", out) == [
+        ("1", "1.0000"),
+        ("2", "0.0000"),
+        ("mean", "0.5000"),
+    ]
+    assert "Relevant: label > 0" in err
+
+
+def test_measures_with_several_parameters_stay_whole(run, tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a 1 2.0 x\n")
+    (tmp_path / "qrels").write_text("1 0 a 1\n")
+    names = "ndcg(gain=linear,ties=input)@3,map"
+    files = [tmp_path / "run.trec", tmp_path / "qrels"]
+    _, out, _ = run("evaluate", *files, "--measures", names, "--json")
+    assert list(json.loads(out)["mean"]) == ["ndcg(gain=linear,ties=input)@3", "map"]
+
+
+def test_evaluate_says_what_the_run_lacks(run, model, folder, tmp_path):
+    run("rank", model, folder / "test.txt", "-o", tmp_path / "run.trec")
+    lines = (tmp_path / "run.trec").read_text().splitlines()
+    (tmp_path / "run.trec").write_text("\n".join(lines[:-2]))
+    _, _, err = run("evaluate", tmp_path / "run.trec", folder / "test.txt")
+    assert f"2 of {len(lines)} documents are not in the run" in err
+
+
+def test_info_describes_data(run, tmp_path):
+    text = "0 qid:1 1:5 2:NULL 3:1\n1 qid:1 1:5 2:7 3:2\n0 qid:2 1:5 2:3 3:2\n0 qid:2 1:5 2:3 3:2\n"
+    (tmp_path / "data.txt").write_text(text)
+    code, out, _ = run("info", tmp_path / "data.txt", "--json")
+    assert code == 0
+    assert json.loads(out) == {
+        "n_queries": 2,
+        "n_documents": 4,
+        "n_features": 3,
+        "documents_per_query": {"min": 2, "median": 2.0, "max": 2},
+        "document_ids": False,
+        "constant_features": ["feature 1"],
+        "missing_values": {"feature 2": 1},
+        "labels": {"0": 3, "1": 1},
+        "queries_without_relevant_documents": 1,
+        "queries_with_one_label": 1,
+        "best_feature": {"name": "feature 2", "ndcg@5": 0.5, "tie_rate": 0.5},
+    }
+    _, out, _ = run("info", tmp_path / "data.txt")
+    assert "feature 2: NDCG@5 0.5000, 50.0 % of documents tied" in out
+
+
+def test_info_describes_a_model(run, model):
+    _, out, _ = run("info", model, "--json")
+    assert json.loads(out)["class"] == "LambdaMART"
+    _, out, _ = run("info", model)
+    assert "40 queries" in out
+
+
+def test_demo_compares_the_best_feature_with_lambdamart(run):
+    code, out, err = run("demo", "--json")
+    assert code == 0
+    means = json.loads(out)["mean"]
+    assert means["LambdaMART"]["ndcg@10"] > means["best feature"]["ndcg@10"]
+    assert "Trained LambdaMART" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "absent.txt"], "absent.txt: No such file"),
+        (["info", "{folder}"], "is a folder"),
+        (["train", "{folder}/bad.txt", "-o", "{folder}/m"], "bad.txt:1: "),
+        (["train", "{folder}/train.txt", "-o", "{folder}/no/m"], "does not exist"),
+        (
+            ["train", "{folder}/train.txt", "-o", "{folder}/m", "--method", "lamdamart"],
+            "There is no method 'lamdamart'. Did you mean 'lambdamart'?",
+        ),
+        (
+            ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_tree=5"],
+            "lambdamart has no parameter 'n_tree'. Did you mean 'n_trees'?",
+        ),
+        (
+            ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_trees"],
+            "must read name=value. Got 'n_trees'",
+        ),
+        (["rank", "{folder}/train.txt", "{folder}/test.txt"], "not a localrank model file"),
+        (["evaluate", "{folder}/other.trec", "{folder}/test.txt"], "the run is of other data"),
+        (
+            ["evaluate", "{folder}/other.trec", "{folder}/test.txt", "--measures", "ndgc@5"],
+            "ndgc",
+        ),
+        (
+            ["evaluate", "{folder}/other.trec", "{folder}/test.txt", "--measures", ","],
+            "at least one",
+        ),
+    ],
+)
+def test_an_error_is_one_line_and_exit_code_1(run, folder, arguments, message):
+    (folder / "bad.txt").write_text("x qid:1 1:2\n")
+    (folder / "other.trec").write_text("nobody Q0 nothing 1 1.0 x\n")
+    code, _, err = run(*(argument.format(folder=folder) for argument in arguments))
+    assert code == 1
+    assert message in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_debug_shows_the_traceback(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["localrank", "info", "absent.txt", "--debug"])
+    with pytest.raises(FileNotFoundError):
+        main()
+
+
+def test_a_wrong_option_is_exit_code_2(run):
+    assert run("info", "--nonsense")[0] == 2
+
+
+def test_the_version_is_told(run):
+    assert run("--version")[1].strip() == f"localrank {localrank.__version__}"
+
+
+def test_a_closed_pipe_is_no_error(model, folder):
+    command = f"{sys.executable} -m localrank rank {model} {folder / 'test.txt'} | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+def test_help_and_import_load_nothing_heavy():
+    code = (
+        "import sys, localrank, localrank.cli\n"
+        "print([m for m in ('numpy', 'numba', 'lightgbm', 'sklearn', 'skops') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
