@@ -7,7 +7,6 @@ all test queries. Boosted trees have their default parameters and stop on the va
 from __future__ import annotations
 
 import os
-import sys
 import time
 from pathlib import Path
 
@@ -54,4 +53,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

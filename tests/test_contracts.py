@@ -226,9 +226,10 @@ def test_weights_that_differ_within_a_query_are_refused(ranker, queries):
         ranker.fit(queries, sample_weight=np.arange(queries.n_documents))
 
 
+@pytest.mark.parametrize(
+    "ranker", [name for name in EXPORTED if "n_jobs" in make(name).get_params()], indirect=True
+)
 def test_the_number_of_jobs_does_not_matter(ranker, queries):
-    if "n_jobs" not in ranker.get_params():
-        pytest.skip("has no n_jobs")
     one = clone(ranker).set_params(n_jobs=1).fit(queries).predict(queries)
     two = ranker.set_params(n_jobs=2).fit(queries).predict(queries)
     assert_array_equal(one, two)

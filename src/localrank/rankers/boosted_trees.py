@@ -33,7 +33,7 @@ class BoostedTrees(Ranker):
         n_trees: int = 300,
         *,
         learning_rate: float = 0.05,
-        n_leaves: int = 15,
+        n_leaves: int = 7,
         min_leaf_documents: int = 50,
         feature_fraction: float = 0.5,
         l2: float = 1.0,

@@ -22,7 +22,8 @@ class GBRT(BoostedTrees):
     n_trees : int, default=300
         Number of trees, or the most there may be where `fit` gets validation queries.
     learning_rate : float, default=0.05
-    n_leaves : int, default=15
+    n_leaves : int, default=7
+        Small trees suit collections of a thousand queries; raise it for larger ones.
     min_leaf_documents : int, default=50
     feature_fraction : float, default=0.5
         Share of the features each tree may use.

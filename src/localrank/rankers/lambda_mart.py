@@ -26,7 +26,8 @@ class LambdaMART(BoostedTrees):
     n_trees : int, default=300
         Number of trees, or the most there may be where `fit` gets validation queries.
     learning_rate : float, default=0.05
-    n_leaves : int, default=15
+    n_leaves : int, default=7
+        Small trees suit collections of a thousand queries; raise it for larger ones.
     min_leaf_documents : int, default=50
     feature_fraction : float, default=0.5
         Share of the features each tree may use.
@@ -71,7 +72,7 @@ class LambdaMART(BoostedTrees):
         n_trees: int = 300,
         *,
         learning_rate: float = 0.05,
-        n_leaves: int = 15,
+        n_leaves: int = 7,
         min_leaf_documents: int = 50,
         feature_fraction: float = 0.5,
         l2: float = 1.0,
