@@ -52,7 +52,7 @@ bench: setup
 	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 docs: setup
-	$(BIN)/mkdocs build --strict
+	$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 clean:
 	rm -rf .venv site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,10 +7,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-import narwhals.stable.v1 as nw
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
+
+from localrank.data.checks import (
+    as_array,
+    as_matrix,
+    checked_features,
+    checked_ids,
+    checked_names,
+    checked_order,
+    checked_relevance,
+    first_repeated,
+)
+from localrank.kernels.sorting import argsort_descending
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +69,7 @@ class RankingDataset:
     input_order: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
-        features = _checked_features(self.features)
+        features = checked_features(self.features)
         n_documents, n_features = features.shape
         offsets = np.asarray(self.offsets, dtype=np.int64)
         if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != n_documents:
@@ -69,22 +79,22 @@ class RankingDataset:
             )
         if (empty := np.flatnonzero(np.diff(offsets) < 1)).size:
             raise ValueError(f"Every query needs a document. Query number {empty[0]} has none.")
-        query_ids = _vector(self.query_ids, len(offsets) - 1, "query_ids", "query")
-        if (repeated := _first_repeated(query_ids)) is not None:
+        query_ids = checked_ids(self.query_ids, len(offsets) - 1, "query_ids", "query")
+        if (repeated := first_repeated(query_ids)) is not None:
             raise ValueError(f"query_ids must be unique. {repeated!r} is there twice.")
         relevance = document_ids = None
         if self.relevance is not None:
-            relevance = _checked_relevance(self.relevance, n_documents)
+            relevance = checked_relevance(self.relevance, n_documents)
         if self.document_ids is not None:
-            document_ids = _vector(self.document_ids, n_documents, "document_ids", "document")
+            document_ids = checked_ids(self.document_ids, n_documents, "document_ids", "document")
         self._set(
             features=features,
             relevance=relevance,
             offsets=offsets,
             query_ids=query_ids,
             document_ids=document_ids,
-            feature_names=_checked_names(self.feature_names, n_features),
-            input_order=_checked_order(self.input_order, n_documents),
+            feature_names=checked_names(self.feature_names, n_features),
+            input_order=checked_order(self.input_order, n_documents),
         )
 
     @classmethod
@@ -122,15 +132,15 @@ class RankingDataset:
         """
         if qid is None:
             raise ValueError("The 'qid' argument is missing: one query id for each row of X.")
-        X, column_names = _matrix(X)
+        X, column_names = as_matrix(X)
         names = column_names if feature_names is None else feature_names
-        features = _checked_features(X)
+        features = checked_features(X)
         n_documents, n_features = features.shape
-        ids = _vector(_plain(qid), n_documents, "qid", "row of X")
-        labels = None if y is None else _checked_relevance(_plain(y), n_documents)
+        ids = checked_ids(as_array(qid), n_documents, "qid", "row of X")
+        labels = None if y is None else checked_relevance(as_array(y), n_documents)
         documents = None
         if document_ids is not None:
-            documents = _vector(_plain(document_ids), n_documents, "document_ids", "row of X")
+            documents = checked_ids(as_array(document_ids), n_documents, "document_ids", "row of X")
         query_ids, offsets, order = group_rows(ids)
         if order is not None:
             features = features[order]
@@ -142,7 +152,7 @@ class RankingDataset:
             offsets=offsets,
             query_ids=query_ids,
             document_ids=documents,
-            feature_names=_checked_names(names, n_features),
+            feature_names=checked_names(names, n_features),
             input_order=order,
         )
 
@@ -181,6 +191,11 @@ class RankingDataset:
     def query_index(self) -> NDArray[np.int64]:
         """The query number of each document."""
         return np.repeat(np.arange(self.n_queries), self.query_sizes)
+
+    @cached_property
+    def ideal_labels(self) -> NDArray[np.float64]:
+        """The labels of each query in descending order: its ideal ranking."""
+        return self.labels[argsort_descending(self.labels, self.offsets)]
 
     @property
     def labels(self) -> NDArray[np.float64]:
@@ -233,7 +248,7 @@ class RankingDataset:
         if positions.size == 0:
             raise ValueError("The selection holds no query.")
         positions = np.arange(self.n_queries)[positions.ravel()]
-        if (repeated := _first_repeated(positions)) is not None:
+        if (repeated := first_repeated(positions)) is not None:
             raise ValueError(f"A query may be selected once. Position {repeated} is there twice.")
         sizes = self.query_sizes[positions]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
@@ -257,8 +272,8 @@ class RankingDataset:
         >>> dataset.with_features(-dataset.features, ["negated"]).features.ravel()
         array([-1., -2.])
         """
-        values, column_names = _matrix(features)
-        values = _checked_features(values)
+        values, column_names = as_matrix(features)
+        values = checked_features(values)
         if len(values) != self.n_documents:
             raise ValueError(
                 f"The dataset has {self.n_documents} documents. Got {len(values)} rows instead."
@@ -270,7 +285,7 @@ class RankingDataset:
             offsets=self.offsets,
             query_ids=self.query_ids,
             document_ids=self.document_ids,
-            feature_names=_checked_names(names, values.shape[1]),
+            feature_names=checked_names(names, values.shape[1]),
             input_order=self.input_order,
         )
 
@@ -327,7 +342,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     query_ids = np.concatenate([part.query_ids for part in datasets])
     if query_ids.dtype == object or len({part.query_ids.dtype.kind for part in datasets}) > 1:
         raise ValueError("Datasets to concatenate need query ids of the same kind.")
-    if (repeated := _first_repeated(query_ids)) is not None:
+    if (repeated := first_repeated(query_ids)) is not None:
         raise ValueError(f"Query {repeated!r} is in two of the datasets to concatenate.")
 
     def joined(values: list[NDArray[Any] | None]) -> NDArray[Any] | None:
@@ -354,7 +369,7 @@ def group_rows(
     The order is None where the rows are contiguous already.
     """
     begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    if _first_repeated(ids[begins]) is None:
+    if first_repeated(ids[begins]) is None:
         return ids[begins], np.append(begins, len(ids)), None
     _, first, inverse, sizes = np.unique(
         ids, return_index=True, return_inverse=True, return_counts=True
@@ -364,114 +379,6 @@ def group_rows(
     position[appearance] = np.arange(len(appearance))
     offsets = np.concatenate([[0], np.cumsum(sizes[appearance])])
     return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")
-
-
-def _matrix(X: Any) -> tuple[NDArray[Any], Sequence[str] | None]:
-    """The values and, for a DataFrame, the column names."""
-    if sparse.issparse(X):
-        return X.toarray(), None
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return np.asarray(X), None
-    for name, dtype in frame.schema.items():
-        if not (dtype.is_numeric() or dtype == nw.Boolean):
-            raise ValueError(f"Column {name!r} of X must hold numbers. Its type is {dtype}.")
-    return frame.to_numpy(), [str(name) for name in frame.columns]
-
-
-def _plain(values: Any) -> NDArray[Any]:
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    return series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
-
-
-def _vector(values: Any, length: int, name: str, one_per: str) -> NDArray[Any]:
-    """A one-dimensional array of ids of one type, none missing."""
-    array = np.asarray(values)
-    if array.shape != (length,):
-        raise ValueError(
-            f"{name} needs one entry per {one_per} ({length}). Got shape {array.shape} instead."
-        )
-    if array.dtype == object:
-        kinds = {type(value).__name__ for value in array.tolist()}
-        if len(kinds) > 1:
-            raise ValueError(f"{name} must hold values of one type. Got {sorted(kinds)} instead.")
-        array = np.array(array.tolist())
-        if array.shape != (length,) or array.dtype == object:
-            raise ValueError(f"{name} must hold numbers, strings or dates. Got {kinds} instead.")
-    missing = np.flatnonzero(array != array)
-    if missing.size:
-        raise ValueError(f"{name} must not be missing. Entry {missing[0]} is {array[missing[0]]}.")
-    return array
-
-
-def _first_repeated(values: NDArray[Any]) -> Any:
-    ordered = np.sort(values)
-    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
-    return ordered[repeated[0]].item() if repeated.size else None
-
-
-def _checked_features(values: Any) -> NDArray[Any]:
-    features = np.asarray(values)
-    if features.ndim != 2:
-        raise ValueError(
-            f"Features must be a table of shape (documents, features). "
-            f"Got shape {features.shape} instead."
-        )
-    if len(features) == 0:
-        raise ValueError("There are no documents.")
-    if features.dtype not in (np.float32, np.float64):
-        try:
-            features = features.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"Features must be numbers: {error}.") from None
-    # A finite sum proves every value finite without a temporary the size of the table.
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(features.sum())
-    if not finite and (infinite := np.argwhere(np.isinf(features))).size:
-        row, column = infinite[0]
-        raise ValueError(
-            f"Features must be finite, or NaN where missing. "
-            f"Row {row}, column {column} is {features[row, column]}."
-        )
-    return np.ascontiguousarray(features)
-
-
-def _checked_relevance(values: Any, n_documents: int) -> NDArray[np.float64]:
-    relevance = _vector(values, n_documents, "relevance", "document")
-    try:
-        relevance = relevance.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Relevance labels must be numbers. Got {relevance.dtype} instead."
-        ) from None
-    if (wrong := np.flatnonzero(~(np.isfinite(relevance) & (relevance >= 0)))).size:
-        raise ValueError(
-            f"Relevance labels must be 0 or larger. Document {wrong[0]} has "
-            f"{relevance[wrong[0]]:g}. If negative labels mean not relevant, pass "
-            f"np.maximum(y, 0)."
-        )
-    return relevance
-
-
-def _checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ...] | None:
-    if names is None:
-        return None
-    result = tuple(str(name) for name in names)
-    if len(result) != n_features:
-        raise ValueError(f"There are {n_features} features. Got {len(result)} names instead.")
-    if len(set(result)) < len(result):
-        twice = next(name for i, name in enumerate(result) if name in result[:i])
-        raise ValueError(f"Feature names must be unique. {twice!r} is there twice.")
-    return result
-
-
-def _checked_order(values: Any, n_documents: int) -> NDArray[np.int64] | None:
-    if values is None:
-        return None
-    order = np.asarray(values, dtype=np.int64)
-    if not np.array_equal(np.sort(order), np.arange(n_documents)):
-        raise ValueError("input_order must be a permutation of the rows.")
-    return order
 
 
 def _count(number: int, singular: str, plural: str | None = None) -> str:

@@ -1,0 +1,118 @@
+"""Sorting within each query, all queries at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+# Lists up to this length are ranked by counting, longer ones merged from such blocks.
+_BLOCK = 128
+
+
+def argsort_descending(
+    values: NDArray[np.float64], offsets: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Row numbers with each query's rows by descending value; equal values keep their order.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_documents,)
+        Without NaN.
+    offsets : ndarray of shape (n_queries + 1,)
+        Where each query's rows begin, and the end.
+
+    Examples
+    --------
+    >>> argsort_descending(np.array([1.0, 3.0, 2.0, 5.0, 5.0]), np.array([0, 3, 5]))
+    array([1, 2, 0, 3, 4])
+    """
+    order: NDArray[np.int64] = _argsort_descending(
+        read_only(values, np.float64), read_only(offsets, np.int64), int(np.diff(offsets).max())
+    )
+    return order
+
+
+def read_only(values: Any, dtype: Any) -> NDArray[Any]:
+    """A contiguous read-only view, so that a kernel is compiled for one type of argument."""
+    view = np.ascontiguousarray(values, dtype=dtype).view()
+    view.flags.writeable = False
+    return view
+
+
+@njit(cache=True, nogil=True)
+def _argsort_descending(
+    values: NDArray[np.float64], offsets: NDArray[np.int64], longest: int
+) -> NDArray[np.int64]:
+    order = np.empty(len(values), np.int64)
+    spare = np.empty(longest, np.int64)
+    for query in range(len(offsets) - 1):
+        begin, end = offsets[query], offsets[query + 1]
+        sort_rows(values, begin, end, order[begin:end], spare)
+    return order
+
+
+@njit(cache=True, nogil=True)
+def sort_rows(
+    values: NDArray[np.float64],
+    begin: int,
+    end: int,
+    order: NDArray[np.int64],
+    spare: NDArray[np.int64],
+) -> None:
+    """Fill `order` with the rows from `begin` to `end` by descending value, stably.
+
+    For kernels that need the order of one query at a time; both arrays have room for it.
+    """
+    for first in range(begin, end, _BLOCK):
+        _place(values[first : min(first + _BLOCK, end)], first, order[first - begin :])
+    if end - begin > _BLOCK:
+        _merge(values, order[: end - begin], spare)
+
+
+@njit(cache=True, nogil=True)
+def _place(block: NDArray[np.float64], first: int, order: NDArray[np.int64]) -> None:
+    """Put each row of a block at its rank, the number of larger values.
+
+    Counting takes n² comparisons without a branch, several in one instruction: for short lists
+    faster than any sort. A place already taken shows that the value has occurred before.
+    """
+    for i in range(len(block)):
+        order[i] = -1
+    for i in range(len(block)):
+        value = block[i]
+        place = 0
+        for j in range(len(block)):
+            place += block[j] > value
+        if order[place] >= 0:
+            for j in range(i):
+                place += block[j] == value
+        order[place] = first + i
+
+
+@njit(cache=True, nogil=True)
+def _merge(values: NDArray[np.float64], order: NDArray[np.int64], spare: NDArray[np.int64]) -> None:
+    """Merge neighbouring sorted blocks until one is left, the earlier row first among equals."""
+    n, width = len(order), _BLOCK
+    while width < n:
+        for first in range(0, n - width, 2 * width):
+            middle, last = first + width, min(first + 2 * width, n)
+            left = middle - first
+            for i in range(left):
+                spare[i] = order[first + i]
+            i, j, to = 0, middle, first
+            while i < left and j < last:
+                if values[order[j]] > values[spare[i]]:
+                    order[to] = order[j]
+                    j += 1
+                else:
+                    order[to] = spare[i]
+                    i += 1
+                to += 1
+            while i < left:
+                order[to] = spare[i]
+                i += 1
+                to += 1
+        width *= 2

@@ -1,0 +1,130 @@
+"""Average precision."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from localrank.measures.cut import RelevanceMeasure
+from localrank.measures.ties import TIE_RULES, RankedLists, tie_end
+
+
+@dataclass(frozen=True, repr=False)
+class AveragePrecision(RelevanceMeasure):
+    """Mean precision at the ranks of the relevant documents; its mean over queries is MAP.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        How many documents count; all where None.
+    relevance_level : float, optional
+        The smallest relevant label; any label above 0 where None. `rel` in a name.
+    denominator : {"relevant", "reachable"}
+        Divide by the number of relevant documents, or by at most `cutoff`.
+    ties : {"averaged", "input", "pessimistic", "document_id", "threshold"}
+        Documents with equal scores: the mean over all their orders [1]_, the order of the
+        input, the worst order, descending document id as in trec_eval, or each with the
+        precision at the end of the tie as in scikit-learn.
+    empty : 0.0, 1.0 or "skip"
+        The value of a query without a relevant document.
+
+    References
+    ----------
+    .. [1] McSherry, Najork. Computing Information Retrieval Performance Measures Efficiently
+       in the Presence of Tied Scores. ECIR 2008.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], y=[1, 0, 1], qid=[1, 1, 1])
+    >>> AveragePrecision()(dataset, [0.1, 0.2, 0.3]).round(4)  # (1 + 2 / 3) / 2
+    array([0.8333])
+    """
+
+    name = "map"
+    tie_rules: ClassVar[dict[str, str]] = TIE_RULES | {
+        "threshold": "Documents with equal scores all have the precision at the end of their tie."
+    }
+
+    denominator: Literal["relevant", "reachable"] = field(default="relevant", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_choice("denominator", ("relevant", "reachable"))
+        if self.ties == "threshold" and self.cutoff is not None:
+            raise self._wrong("cutoff", "None with ties='threshold'")
+
+    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = _average_precision(
+            lists.labels,
+            lists.tied,
+            lists.ends,
+            lists.offsets,
+            lists.ideal,
+            self.threshold,
+            self.depth,
+            self.denominator == "reachable",
+            self.ties == "threshold",
+        )
+        return values
+
+    def formula(self) -> str:
+        divisor = "the number of relevant documents"
+        if self.denominator == "reachable":
+            divisor += f", at most {self.cutoff}" if self.cutoff else ""
+        return (
+            f"sum of the precision at the rank of each relevant document{self._among()}, "
+            f"divided by {divisor}.\n{self._relevant()}"
+        )
+
+
+@njit(cache=True, nogil=True)
+def _average_precision(
+    labels: NDArray[np.float64],
+    tied: NDArray[np.bool_],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    threshold: float,
+    depth: int,
+    reachable: bool,
+    at_end: bool,
+) -> NDArray[np.float64]:
+    values = np.empty(len(ends), np.float64)
+    for query in range(len(ends)):
+        begin, end = offsets[query], offsets[query + 1]
+        n_relevant = 0
+        while begin + n_relevant < end and ideal[begin + n_relevant] >= threshold:
+            n_relevant += 1
+        if n_relevant == 0:
+            values[query] = np.nan
+            continue
+        total = 0.0
+        above = 0  # relevant documents so far
+        start, cut = begin, begin + min(ends[query] - begin, depth)
+        while start < cut and above < n_relevant:
+            stop = tie_end(tied, start, ends[query])
+            relevant = int(labels[start] >= threshold)
+            for i in range(start + 1, stop):
+                relevant += labels[i] >= threshold
+            if stop == start + 1:
+                total += relevant * (above + 1) / (stop - begin)
+            elif at_end:
+                total += relevant * (above + relevant) / (stop - begin)
+            elif relevant > 0:
+                # Of the j places before a relevant document within the tie, the share
+                # (relevant - 1) / (n_tied - 1) holds a relevant one on average.
+                n_tied = stop - start
+                share = (relevant - 1) / (n_tied - 1)
+                precisions = 0.0
+                for i in range(start, min(stop, cut)):
+                    precisions += (above + 1 + (i - start) * share) / (i - begin + 1)
+                total += precisions * relevant / n_tied
+            above += relevant
+            start = stop
+        values[query] = total / (min(n_relevant, depth) if reachable else n_relevant)
+    return values

@@ -1,0 +1,173 @@
+"""What all measures share: their value, name, tie rules and evaluation."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from localrank.data import RankingDataset
+from localrank.measures.ties import TIE_RULES, RankedLists, checked_scores, rank
+
+Empty = float | Literal["skip"]
+
+
+@dataclass(frozen=True, repr=False)
+class Measure(ABC):
+    """A measure of ranking quality: a value, equal to another with the same parameters.
+
+    Calling it gives one number per query, NaN where a query is skipped. Its text is its name,
+    which `parse_measure` reads back.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> from localrank.measures import NDCG, parse_measure
+    >>> dataset = RankingDataset.from_arrays([[1], [2], [3]], y=[0, 1, 1], qid=["a", "a", "b"])
+    >>> NDCG(10)(dataset, [0.9, 0.3, 0.5]).round(3)
+    array([0.631, 1.   ])
+    >>> NDCG(10, gain="linear"), parse_measure("nDCG@10") == NDCG(10)
+    (ndcg(gain=linear)@10, True)
+    """
+
+    name: ClassVar[str]
+    higher_is_better: ClassVar[bool] = True
+    short_names: ClassVar[dict[str, str]] = {"relevance_level": "rel"}
+    tie_rules: ClassVar[dict[str, str]] = TIE_RULES
+
+    ties: str = field(default="averaged", kw_only=True)
+    empty: Empty = field(default=0.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._check_choice("ties", tuple(self.tie_rules))
+        self._check_choice("empty", (0.0, 1.0, "skip"))
+        if isinstance(self.empty, int):
+            object.__setattr__(self, "empty", float(self.empty))
+
+    def __call__(self, dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.float64]:
+        """One value per query, for scores in the order of the input."""
+        return evaluate(dataset, scores, [self])[self]
+
+    def mean(self, dataset: RankingDataset, scores: ArrayLike) -> float:
+        """The mean over the queries that are not skipped; NaN where all are."""
+        return mean_of_queries(self(dataset, scores))
+
+    @abstractmethod
+    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+        """One value per query, NaN where it has no relevant document."""
+
+    @abstractmethod
+    def formula(self) -> str:
+        """The definition in words and symbols."""
+
+    def explain(self) -> str:
+        """The formula, and every choice made where tools differ.
+
+        Examples
+        --------
+        >>> from localrank.measures import ReciprocalRank
+        >>> print(ReciprocalRank(10).explain())
+        mrr@10: 1 / rank of the first relevant document among the first 10, 0 without one.
+        Relevant: label > 0.
+        Documents with equal scores count with the mean over all their orders.
+        A query without a relevant document counts 0.
+        """
+        if self.empty == "skip":
+            consequence = "is left out of the mean"
+        else:
+            consequence = f"counts {self.empty:g}"
+        return "\n".join(
+            [
+                f"{self}: {self.formula()}",
+                self.tie_rules[self.ties],
+                f"A query without {self._needed()} {consequence}.",
+            ]
+        )
+
+    def __str__(self) -> str:
+        given = []
+        cutoff = ""
+        for parameter in fields(self):
+            value = getattr(self, parameter.name)
+            if parameter.name == "cutoff":
+                cutoff = "" if value is None else f"@{value}"
+            elif value != parameter.default:
+                key = self.short_names.get(parameter.name, parameter.name)
+                given.append(f"{key}={_plain(value)}")
+        return self.name + (f"({','.join(sorted(given))})" if given else "") + cutoff
+
+    __repr__ = __str__
+
+    def _needed(self) -> str:
+        return "a relevant document"
+
+    def _check_choice(self, parameter: str, choices: tuple[Any, ...]) -> None:
+        value = getattr(self, parameter)
+        if isinstance(value, bool) or value not in choices:
+            listed = [repr(choice) for choice in choices]
+            raise self._wrong(parameter, f"{', '.join(listed[:-1])} or {listed[-1]}")
+
+    def _wrong(self, parameter: str, rule: str) -> ValueError:
+        return ValueError(
+            f"The '{parameter}' parameter of {type(self).__name__} must be {rule}. "
+            f"Got {getattr(self, parameter)!r} instead."
+        )
+
+
+def evaluate(
+    dataset: RankingDataset, scores: ArrayLike, measures: Iterable[Measure]
+) -> dict[Measure, NDArray[np.float64]]:
+    """Values of several measures per query, sorting the documents once per tie rule.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+        With relevance labels.
+    scores : array-like of shape (n_documents,)
+        In the order of the input; larger is better. A document with score -inf was not
+        retrieved: it gains nothing, yet counts among the relevant ones.
+    measures : iterable of Measure
+
+    Returns
+    -------
+    dict from measure to ndarray of shape (n_queries,)
+        In the order of `dataset.query_ids`; NaN where a measure skips a query.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> from localrank.measures import NDCG, AveragePrecision
+    >>> dataset = RankingDataset.from_arrays([[1], [2]], y=[0, 1], qid=["a", "a"])
+    >>> evaluate(dataset, [0.2, 0.1], [NDCG(1), AveragePrecision()])
+    {ndcg@1: array([0.]), map: array([0.5])}
+    """
+    values = checked_scores(dataset, scores)
+    ranked: dict[str, RankedLists] = {}
+    result = {}
+    for measure in measures:
+        if measure.ties not in ranked:
+            ranked[measure.ties] = rank(dataset, values, measure.ties)
+        result[measure] = measure.of_ranked(ranked[measure.ties])
+        if measure.empty != "skip":
+            result[measure][np.isnan(result[measure])] = measure.empty
+    return result
+
+
+def mean_of_queries(values: NDArray[np.float64]) -> float:
+    """Mean of the values that are not NaN."""
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if counted.size else float("nan")
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Whether a parameter is a finite real number."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    return bool(number and np.isfinite(value))
+
+
+def _plain(value: Any) -> str:
+    return f"{value:.17g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,60 @@
+"""Measures of the top of a list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from localrank.measures.base import Measure, is_number
+
+
+@dataclass(frozen=True, repr=False)
+class CutMeasure(Measure):
+    """A measure of the first `cutoff` documents of each list, or of all where it is None."""
+
+    cutoff: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.cutoff is None:
+            return
+        if not is_number(self.cutoff) or self.cutoff < 1 or self.cutoff != int(self.cutoff):
+            raise self._wrong("cutoff", "a positive integer or None")
+        object.__setattr__(self, "cutoff", int(self.cutoff))
+
+    @property
+    def depth(self) -> int:
+        """The cutoff as a number, larger than any list where there is none."""
+        return self.cutoff or np.iinfo(np.int64).max
+
+    def _among(self) -> str:
+        return f" among the first {self.cutoff}" if self.cutoff else ""
+
+
+@dataclass(frozen=True, repr=False)
+class RelevanceMeasure(CutMeasure):
+    """A measure that knows relevant documents and others, told apart by their labels."""
+
+    relevance_level: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        level = self.relevance_level
+        if level is None:
+            return
+        if not is_number(level) or level <= 0:
+            raise self._wrong("relevance_level", "a number above 0 or None")
+        object.__setattr__(self, "relevance_level", float(level))
+
+    @property
+    def threshold(self) -> float:
+        """The smallest relevant label."""
+        if self.relevance_level is None:
+            return float(np.finfo(np.float64).tiny)
+        return self.relevance_level
+
+    def _relevant(self) -> str:
+        if self.relevance_level is None:
+            return "Relevant: label > 0."
+        return f"Relevant: label >= {self.relevance_level:g}."

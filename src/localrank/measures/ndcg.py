@@ -1,0 +1,144 @@
+"""Normalised discounted cumulative gain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from localrank.measures.cut import CutMeasure
+from localrank.measures.ties import RankedLists, tie_end
+
+
+@dataclass(frozen=True, repr=False)
+class NDCG(CutMeasure):
+    """Discounted gain of the first documents, divided by that of the ideal ranking.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        How many documents count; all where None.
+    gain : {"exponential", "linear"}
+        2^y - 1 [1]_, or the label y itself [2]_.
+    discount : {"log2", "letor"}
+        Divide by log2(1 + rank), or not at ranks 1 and 2 and then by log2(rank).
+    short : {"evaluate", "zero"}
+        A query with fewer than `cutoff` documents is evaluated on those it has, or counts 0
+        as in LETOR 4's script.
+    ties : {"averaged", "input", "pessimistic", "document_id"}
+        Documents with equal scores: the mean over all their orders [3]_, the order of the
+        input, the worst order, or descending document id as in trec_eval.
+    empty : 0.0, 1.0 or "skip"
+        The value of a query whose labels are all 0.
+
+    References
+    ----------
+    .. [1] Burges et al. Learning to Rank using Gradient Descent. ICML 2005.
+    .. [2] Järvelin, Kekäläinen. Cumulated Gain-based Evaluation of IR Techniques. TOIS 2002.
+    .. [3] McSherry, Najork. Computing Information Retrieval Performance Measures Efficiently
+       in the Presence of Tied Scores. ECIR 2008.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], y=[2, 0, 1], qid=[1, 1, 1])
+    >>> NDCG(3)(dataset, [0.1, 0.2, 0.3]).round(4)  # (1 + 3 / 2) / (3 + 1 / log2(3))
+    array([0.6885])
+    """
+
+    name = "ndcg"
+
+    gain: Literal["exponential", "linear"] = field(default="exponential", kw_only=True)
+    discount: Literal["log2", "letor"] = field(default="log2", kw_only=True)
+    short: Literal["evaluate", "zero"] = field(default="evaluate", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_choice("gain", ("exponential", "linear"))
+        self._check_choice("discount", ("log2", "letor"))
+        self._check_choice("short", ("evaluate", "zero"))
+
+    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+        exponential = self.gain == "exponential"
+        if exponential and (largest := lists.ideal[lists.offsets[:-1]].max()) > 1000:
+            raise ValueError(
+                f"Labels up to {largest:g} are too large for the gain 2^y - 1 of NDCG. "
+                f"Use gain='linear'."
+            )
+        sizes = np.diff(lists.offsets)
+        weights = self._weights(min(int(sizes.max()), self.depth))
+        values: NDArray[np.float64] = _ndcg(
+            lists.labels, lists.tied, lists.ends, lists.offsets, lists.ideal, weights, exponential
+        )
+        if self.short == "zero" and self.cutoff is not None:
+            values[(sizes < self.cutoff) & ~np.isnan(values)] = 0.0
+        return values
+
+    def _weights(self, n_ranks: int) -> NDArray[np.float64]:
+        ranks = np.arange(1.0, n_ranks + 1)
+        shifted = 1 + ranks if self.discount == "log2" else np.maximum(ranks, 2)
+        weights: NDArray[np.float64] = 1 / np.log2(shifted)
+        return weights
+
+    def formula(self) -> str:
+        gain = "(2^label - 1)" if self.gain == "exponential" else "label"
+        discount = "log2(1 + rank)" if self.discount == "log2" else "max(1, log2(rank))"
+        text = (
+            f"sum of {gain} / {discount} over the documents{self._among()}, divided by the same "
+            "sum for the documents in descending order of their labels."
+        )
+        if self.short == "zero" and self.cutoff:
+            text += f"\nA query with fewer than {self.cutoff} documents counts 0."
+        return text
+
+
+@njit(cache=True, nogil=True)
+def _ndcg(
+    labels: NDArray[np.float64],
+    tied: NDArray[np.bool_],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    exponential: bool,
+) -> NDArray[np.float64]:
+    values = np.empty(len(ends), np.float64)
+    for query in range(len(ends)):
+        begin = offsets[query]
+        best = 0.0
+        for i in range(min(offsets[query + 1] - begin, len(weights))):
+            label = ideal[begin + i]
+            if label <= 0:
+                break
+            best += _gain(label, exponential) * weights[i]
+        if best == 0:
+            values[query] = np.nan
+            continue
+        total = 0.0
+        start, cut = begin, min(ends[query], begin + len(weights))
+        while start < cut:
+            stop = tie_end(tied, start, ends[query])
+            gain, weight = _gain(labels[start], exponential), weights[start - begin]
+            if stop > start + 1:
+                for i in range(start + 1, stop):
+                    gain += _gain(labels[i], exponential)
+                for i in range(start + 1, min(stop, cut)):
+                    weight += weights[i - begin]
+                gain /= stop - start
+            total += gain * weight
+            start = stop
+        values[query] = total / best
+    return values
+
+
+@njit(cache=True, nogil=True)
+def _gain(label: float, exponential: bool) -> float:
+    if not exponential:
+        return label
+    whole = int(label)
+    if whole == label and whole < 63:
+        return float((1 << whole) - 1)
+    return float(2.0**label) - 1.0

@@ -1,0 +1,170 @@
+"""Order error rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from localrank.measures.base import Empty, Measure, is_number
+from localrank.measures.ties import RankedLists, tie_end
+
+
+@dataclass(frozen=True, repr=False)
+class OrderErrorRate(Measure):
+    """Share of pairs with different labels in which the lower one is ranked above [1]_.
+
+    Lower is better: 0 is a perfect ranking. Two tied documents are half an error. Documents
+    that were not retrieved are below all others and tied with each other.
+
+    Parameters
+    ----------
+    high, low : float, optional
+        Count only the pairs of one document with label `high` and one with label `low`.
+    ties : {"averaged", "input", "pessimistic", "document_id"}
+        Documents with equal scores: half an error, the order of the input, an error, or
+        descending document id as in trec_eval.
+    empty : "skip", 0.0 or 1.0
+        The value of a query without such a pair. Skipped by default, since 0 would count a
+        query in which nothing can go wrong as one perfectly ranked.
+
+    References
+    ----------
+    .. [1] Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], y=[2, 1, 0], qid=[1, 1, 1])
+    >>> OrderErrorRate()(dataset, [0.5, 0.9, 0.5])  # one pair wrong, one tied, of three
+    array([0.5])
+    >>> OrderErrorRate(high=2, low=1)(dataset, [0.5, 0.9, 0.5])
+    array([1.])
+    """
+
+    name = "oer"
+    higher_is_better = False
+
+    empty: Empty = field(default="skip", kw_only=True)
+    high: float | None = field(default=None, kw_only=True)
+    low: float | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.high is None and self.low is None:
+            return
+        for parameter, value in (("high", self.high), ("low", self.low)):
+            if not is_number(value) or value < 0:
+                raise self._wrong(parameter, "a label, and so must the other of 'high' and 'low'")
+            object.__setattr__(self, parameter, float(value))
+        if not (is_number(self.high) and is_number(self.low) and self.high > self.low):
+            raise self._wrong("high", f"larger than 'low', {self.low}")
+
+    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+        high = np.nan if self.high is None else self.high
+        low = np.nan if self.low is None else self.low
+        longest = int(np.diff(lists.offsets).max())
+        values: NDArray[np.float64] = _order_error_rate(
+            lists.labels, lists.tied, lists.ends, lists.offsets, lists.ideal, high, low, longest
+        )
+        return values
+
+    def formula(self) -> str:
+        pairs = "different labels"
+        if self.high is not None:
+            pairs = f"labels {self.high:g} and {self.low:g}"
+        return f"share of pairs with {pairs} in which the lower label is ranked above the higher."
+
+    def _needed(self) -> str:
+        return "such a pair"
+
+
+@njit(cache=True, nogil=True)
+def _order_error_rate(
+    labels: NDArray[np.float64],
+    tied: NDArray[np.bool_],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    high: float,
+    low: float,
+    longest: int,
+) -> NDArray[np.float64]:
+    values = np.empty(len(ends), np.float64)
+    level = np.empty(longest, np.int64)
+    distinct = np.empty(longest, np.float64)
+    tree = np.empty(longest + 1, np.int64)
+    every = np.isnan(high)
+    for query in range(len(ends)):
+        begin, n = offsets[query], offsets[query + 1] - offsets[query]
+        n_levels, same, counted, pairs = 0, 0, 0, 0
+        for i in range(n - 1, -1, -1):  # ascending labels
+            label = ideal[begin + i]
+            if not every and label != high and label != low:
+                continue
+            if n_levels == 0 or label != distinct[n_levels - 1]:
+                distinct[n_levels] = label
+                n_levels += 1
+                same = 0
+            pairs += counted - same
+            counted += 1
+            same += 1
+        if pairs == 0:
+            values[query] = np.nan
+            continue
+        for node in range(n_levels + 1):
+            tree[node] = 0
+        for i in range(n):
+            level[i] = _find(distinct, n_levels, labels[begin + i])
+        errors = 0.0
+        i = 0
+        while i < n:
+            stop = n
+            if begin + i < ends[query]:
+                stop = tie_end(tied, begin + i, ends[query]) - begin
+            # Pairs within a tie are in the count after its documents are added and not in the
+            # one before, so the mean of both counts them half.
+            errors += _lower_above(level, i, stop, tree) / 2
+            _add(level, i, stop, tree, n_levels)
+            errors += _lower_above(level, i, stop, tree) / 2
+            i = stop
+        values[query] = errors / pairs
+    return values
+
+
+@njit(cache=True, nogil=True)
+def _find(ascending: NDArray[np.float64], n: int, value: float) -> int:
+    """Where a value stands among the first n, -1 where it does not."""
+    first, last = 0, n - 1
+    while first < last:
+        middle = (first + last) // 2
+        if ascending[middle] < value:
+            first = middle + 1
+        else:
+            last = middle
+    return first if ascending[first] == value else -1
+
+
+@njit(cache=True, nogil=True)
+def _lower_above(level: NDArray[np.int64], start: int, stop: int, tree: NDArray[np.int64]) -> int:
+    """How many documents in the tree have a lower level, summed over the given ones."""
+    total = 0
+    for i in range(start, stop):
+        node = level[i]
+        while node > 0:
+            total += tree[node]
+            node -= node & -node
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _add(
+    level: NDArray[np.int64], start: int, stop: int, tree: NDArray[np.int64], n_levels: int
+) -> None:
+    for i in range(start, stop):
+        node = level[i] + 1
+        while 0 < node <= n_levels:
+            tree[node] += 1
+            node += node & -node

@@ -1,0 +1,120 @@
+"""Measures from their names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import fields
+from difflib import get_close_matches
+from typing import Any
+
+from localrank.measures.base import Measure
+from localrank.measures.conventions import CONVENTIONS, MEASURES, TOOLS, UNCUT
+
+_ALIASES = {alias: measure for measure, aliases in MEASURES.items() for alias in aliases}
+
+
+def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
+    """The measure of a name such as "ndcg@10", as one of the published tools computes it.
+
+    Parameters
+    ----------
+    name : str or Measure
+        A measure, its parameters in parentheses, its cutoff: "ndcg@10", "nDCG(gain=linear)@10",
+        "AP(rel=2)@100". The spellings of other tools are understood, in upper or lower case:
+        "ndcg_cut_10", "map", "recip_rank", "P_5", "pre@5". A parameter in the name takes
+        precedence over the convention.
+    convention : str
+        What the name means to "default", "letor3", "letor4", "trec_eval", "ranklib",
+        "lightgbm", "xgboost" or "sklearn".
+
+    Examples
+    --------
+    >>> parse_measure("ndcg@10")
+    ndcg@10
+    >>> parse_measure("ndcg_cut_10", convention="trec_eval")
+    ndcg(gain=linear,ties=document_id)@10
+    >>> parse_measure("P@5", convention="sklearn")
+    Traceback (most recent call last):
+    ...
+    ValueError: scikit-learn has no measure 'p'. It has ndcg, map.
+    """
+    if isinstance(name, Measure):
+        return name
+    if convention not in CONVENTIONS:
+        raise ValueError(
+            f"There is no convention {convention!r}.{_suggestion(convention, CONVENTIONS)} "
+            f"There are {', '.join(CONVENTIONS)}."
+        )
+    match = re.fullmatch(r"([^()]*)(?:\(([^()]*)\))?([^()]*)", name.strip().lower())
+    if match is None:
+        raise ValueError(f"A measure is written like ndcg(gain=linear)@10. Got {name!r} instead.")
+    spelled, cutoff = _split_cutoff(match[1] + match[3])
+    given: dict[str, Any] = {}
+    if convention == "xgboost" and name.rstrip().endswith("-"):
+        given["empty"] = 0.0  # XGBoost's own notation, as in "ndcg@10-"
+        spelled, cutoff = spelled.rstrip("-"), cutoff and cutoff.rstrip("-")
+    measure = _measure(spelled, convention)
+    parameters = {field.name for field in fields(measure)}
+    if cutoff is not None:
+        if "cutoff" not in parameters:
+            raise ValueError(f"{measure.__name__} has no cutoff. Got {name!r} instead.")
+        if (convention, measure) in UNCUT:
+            tool = TOOLS[convention]
+            raise ValueError(f"{tool} knows {measure.name!r} without a cutoff only. Got {name!r}.")
+        if not re.fullmatch("[0-9]+", cutoff) or int(cutoff) == 0:
+            raise ValueError(f"The cutoff of a measure must be a positive integer. Got {name!r}.")
+        given["cutoff"] = int(cutoff)
+    for text in filter(str.strip, (match[2] or "").split(",")):
+        given |= _parameter(text, measure, parameters - {"cutoff"})
+    return measure(**(CONVENTIONS[convention][measure] | given))
+
+
+def _split_cutoff(text: str) -> tuple[str, str | None]:
+    """The name of the measure and what stands for its cutoff."""
+    if "@" in text:
+        name, _, cutoff = text.partition("@")
+        return name, cutoff.strip()
+    match = re.fullmatch(r"(.*?)[_. ]?([0-9]+-?)", text)
+    return (match[1], match[2]) if match else (text, None)
+
+
+def _measure(spelled: str, convention: str) -> type[Measure]:
+    name = re.sub(r"[\s_.]+", "_", spelled.strip())
+    names = [measure.name for measure in MEASURES]
+    if name not in _ALIASES:
+        raise ValueError(
+            f"There is no measure {name!r}.{_suggestion(name, _ALIASES)} "
+            f"There are {', '.join(names)}."
+        )
+    measure = _ALIASES[name]
+    if measure not in CONVENTIONS[convention]:
+        listed = ", ".join(known.name for known in CONVENTIONS[convention])
+        raise ValueError(
+            f"{TOOLS.get(convention, convention)} has no measure {name!r}. It has {listed}."
+        )
+    return measure
+
+
+def _parameter(text: str, measure: type[Measure], names: Collection[str]) -> dict[str, Any]:
+    key, equals, value = (part.strip(" '\"") for part in text.partition("="))
+    if not equals:
+        raise ValueError(f"A parameter is written like gain=linear. Got {text.strip()!r} instead.")
+    shown = {measure.short_names.get(name, name): name for name in names}
+    name = shown.get(key, key)
+    if name not in names:
+        raise ValueError(
+            f"{measure.__name__} has no parameter {key!r}.{_suggestion(key, shown)} "
+            f"It has {', '.join(sorted(shown))}."
+        )
+    if value == "none":
+        return {name: None}
+    try:
+        return {name: float(value)}
+    except ValueError:
+        return {name: value}
+
+
+def _suggestion(word: str, known: Collection[str]) -> str:
+    close = get_close_matches(word.lower(), known, n=1, cutoff=0.5)
+    return f" Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,103 @@
+"""Precision among the first documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from localrank.measures.cut import RelevanceMeasure
+from localrank.measures.ties import RankedLists, tie_end
+
+
+@dataclass(frozen=True, repr=False)
+class Precision(RelevanceMeasure):
+    """Share of relevant documents among the first `cutoff`.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        How many documents count; all of the query where None.
+    relevance_level : float, optional
+        The smallest relevant label; any label above 0 where None. `rel` in a name.
+    short : {"pad", "shrink"}
+        A query with fewer than `cutoff` documents is filled up with irrelevant ones, so that
+        the divisor is always `cutoff`, or is divided by the number of its documents.
+    ties : {"averaged", "input", "pessimistic", "document_id"}
+        Documents with equal scores: the mean over all their orders, the order of the input,
+        the worst order, or descending document id as in trec_eval.
+    empty : 0.0, 1.0 or "skip"
+        The value of a query without a relevant document.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], y=[1, 0, 1], qid=[1, 1, 1])
+    >>> Precision(2)(dataset, [0.1, 0.9, 0.3]), Precision(5)(dataset, [0.1, 0.9, 0.3])
+    (array([0.5]), array([0.4]))
+    """
+
+    name = "p"
+
+    short: Literal["pad", "shrink"] = field(default="pad", kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check_choice("short", ("pad", "shrink"))
+
+    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+        sizes = np.diff(lists.offsets)
+        hits: NDArray[np.float64] = _hits(
+            lists.labels,
+            lists.tied,
+            lists.ends,
+            lists.offsets,
+            lists.ideal,
+            self.threshold,
+            self.depth,
+        )
+        if self.cutoff is None or self.short == "shrink":
+            return hits / np.minimum(sizes, self.depth)
+        return hits / self.cutoff
+
+    def formula(self) -> str:
+        divisor = "the number of documents"
+        if self.cutoff:
+            divisor = str(self.cutoff)
+            if self.short == "shrink":
+                divisor += " or the number of documents, whichever is smaller"
+        return (
+            f"number of relevant documents{self._among()}, divided by {divisor}."
+            f"\n{self._relevant()}"
+        )
+
+
+@njit(cache=True, nogil=True)
+def _hits(
+    labels: NDArray[np.float64],
+    tied: NDArray[np.bool_],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    threshold: float,
+    depth: int,
+) -> NDArray[np.float64]:
+    values = np.empty(len(ends), np.float64)
+    for query in range(len(ends)):
+        begin = offsets[query]
+        if ideal[begin] < threshold:
+            values[query] = np.nan
+            continue
+        values[query] = 0.0
+        start, cut = begin, begin + min(ends[query] - begin, depth)
+        while start < cut:
+            stop = tie_end(tied, start, ends[query])
+            relevant = 0
+            for i in range(start, stop):
+                relevant += labels[i] >= threshold
+            values[query] += relevant * (min(stop, cut) - start) / (stop - start)
+            start = stop
+    return values

@@ -1,0 +1,91 @@
+"""Reciprocal rank of the first relevant document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from localrank.measures.cut import RelevanceMeasure
+from localrank.measures.ties import RankedLists, tie_end
+
+
+@dataclass(frozen=True, repr=False)
+class ReciprocalRank(RelevanceMeasure):
+    """One divided by the rank of the first relevant document; its mean over queries is MRR.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        The value is 0 where no relevant document is among the first `cutoff`.
+    relevance_level : float, optional
+        The smallest relevant label; any label above 0 where None. `rel` in a name.
+    ties : {"averaged", "input", "pessimistic", "document_id"}
+        Documents with equal scores: the mean over all their orders, the order of the input,
+        the worst order, or descending document id as in trec_eval.
+    empty : 0.0, 1.0 or "skip"
+        The value of a query without a relevant document.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], y=[1, 0, 1], qid=[1, 1, 1])
+    >>> ReciprocalRank()(dataset, [0.1, 0.9, 0.3])
+    array([0.5])
+    >>> ReciprocalRank()(dataset, [0.1, 0.9, 0.9])  # rank 1 or 2, equally likely
+    array([0.75])
+    """
+
+    name = "mrr"
+
+    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+        values: NDArray[np.float64] = _reciprocal_rank(
+            lists.labels,
+            lists.tied,
+            lists.ends,
+            lists.offsets,
+            lists.ideal,
+            self.threshold,
+            self.depth,
+        )
+        return values
+
+    def formula(self) -> str:
+        first = f"the first relevant document{self._among()}"
+        return f"1 / rank of {first}, 0 without one.\n{self._relevant()}"
+
+
+@njit(cache=True, nogil=True)
+def _reciprocal_rank(
+    labels: NDArray[np.float64],
+    tied: NDArray[np.bool_],
+    ends: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    ideal: NDArray[np.float64],
+    threshold: float,
+    depth: int,
+) -> NDArray[np.float64]:
+    values = np.empty(len(ends), np.float64)
+    for query in range(len(ends)):
+        begin = offsets[query]
+        if ideal[begin] < threshold:
+            values[query] = np.nan
+            continue
+        values[query] = 0.0
+        start, cut = begin, begin + min(ends[query] - begin, depth)
+        while start < cut:
+            stop = tie_end(tied, start, ends[query])
+            relevant = 0
+            for i in range(start, stop):
+                relevant += labels[i] >= threshold
+            if relevant > 0:
+                none_yet = 1.0  # probability that the tie has no relevant one before place i
+                for i in range(start, min(stop, cut)):
+                    chance = min(1.0, relevant / (stop - i))
+                    values[query] += none_yet * chance / (i - begin + 1)
+                    none_yet *= 1.0 - chance
+                break
+            start = stop
+    return values

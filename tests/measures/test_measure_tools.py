@@ -1,0 +1,113 @@
+"""Conventions against the Python packages they are named after."""
+
+import lightgbm
+import numpy as np
+import pytest
+import ranx
+import xgboost
+from numpy.testing import assert_allclose
+from sample_lists import by_query, random_lists
+from sklearn.metrics import average_precision_score, ndcg_score
+
+from localrank.measures import parse_measure
+
+SKLEARN_LISTS = [
+    random_lists(1),
+    random_lists(2, tied=False),
+    random_lists(3, levels=(0, 0.25, 1.5, 3), largest=30),
+]
+CUTOFFS = (1, 2, 3, 5, 10, 20)
+
+
+def lightgbm_values(dataset, scores, metric, cutoff):
+    """LightGBM's mean before any tree, when only the initial scores count."""
+    data = lightgbm.Dataset(
+        np.arange(len(scores), dtype=float)[:, None],
+        label=dataset.labels,
+        group=dataset.query_sizes,
+        init_score=scores,
+    )
+    parameters = {"objective": "lambdarank", "metric": metric, "eval_at": [cutoff]}
+    booster = lightgbm.Booster(parameters | {"verbose": -1, "num_threads": 1}, data)
+    return booster.eval_train()[0][2]
+
+
+def xgboost_value(dataset, scores, metric):
+    data = xgboost.DMatrix(np.zeros((len(scores), 1)), label=dataset.labels)
+    data.set_group(dataset.query_sizes)
+    data.set_base_margin(scores)
+    booster = xgboost.train(
+        {"objective": "rank:ndcg", "eval_metric": metric, "verbosity": 0, "nthread": 1},
+        data,
+        num_boost_round=0,
+    )
+    last = booster.eval(data).rsplit("\t", 1)[1]
+    return float(last.rsplit(":", 1)[1])
+
+
+@pytest.mark.parametrize("cutoff", CUTOFFS)
+@pytest.mark.parametrize("metric", ["ndcg", "map"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_lightgbm_has_the_same_mean(metric, cutoff, tied):
+    dataset, scores = random_lists(7, levels=(0, 0, 1, 2, 4), tied=tied)
+    measure = parse_measure(f"{metric}@{cutoff}", convention="lightgbm")
+    assert_allclose(
+        measure.mean(dataset, scores), lightgbm_values(dataset, scores, metric, cutoff), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("suffix", [*(f"@{k}" for k in CUTOFFS), "", "-", "@5-"])
+@pytest.mark.parametrize("metric", ["ndcg", "map", "pre"])
+@pytest.mark.parametrize("tied", [True, False])
+def test_xgboost_has_the_same_mean(metric, suffix, tied):
+    levels = (0, 0, 1, 2, 4) if metric == "ndcg" else (0, 0, 1)
+    dataset, scores = random_lists(8, levels=levels, tied=tied)
+    measure = parse_measure(metric + suffix, convention="xgboost")
+    assert_allclose(
+        measure.mean(dataset, scores), xgboost_value(dataset, scores, metric + suffix), rtol=1e-6
+    )
+
+
+@pytest.mark.parametrize("cutoff", [1, 3, 10, None])
+@pytest.mark.parametrize(("dataset", "scores"), SKLEARN_LISTS, ids=["tied", "untied", "real"])
+def test_ndcg_is_that_of_scikit_learn(dataset, scores, cutoff):
+    name = f"ndcg@{cutoff}" if cutoff else "ndcg"
+    values = parse_measure(name, convention="sklearn")(dataset, scores)
+    pairs = zip(by_query(dataset, dataset.labels), by_query(dataset, scores), strict=True)
+    # scikit-learn refuses lists of one document.
+    expected = [ndcg_score([y], [s], k=cutoff) if len(y) > 1 else float(y[0] > 0) for y, s in pairs]
+    assert_allclose(values, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:No positive class found")
+@pytest.mark.parametrize(("dataset", "scores"), SKLEARN_LISTS, ids=["tied", "untied", "real"])
+def test_average_precision_is_that_of_scikit_learn(dataset, scores):
+    values = parse_measure("map", convention="sklearn")(dataset, scores)
+    pairs = zip(by_query(dataset, dataset.labels > 0), by_query(dataset, scores), strict=True)
+    expected = [average_precision_score(y, s) for y, s in pairs]
+    assert_allclose(values, expected, rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::numba.core.errors.NumbaTypeSafetyWarning")
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ("ndcg(gain=linear)@5", "ndcg@5"),
+        ("ndcg@5", "ndcg_burges@5"),
+        ("ndcg", "ndcg_burges"),
+        ("map", "map"),
+        ("map@3", "map@3"),
+        ("map(rel=2)", "map-l2"),
+        ("mrr", "mrr"),
+        ("mrr@2", "mrr@2"),
+        ("p@5", "precision@5"),
+    ],
+)
+def test_untied_lists_have_the_values_of_ranx(ours, theirs):
+    dataset, scores = random_lists(9, tied=False)
+    judged, run = {}, {}
+    for row, query in enumerate(dataset.query_index):
+        judged.setdefault(f"{query:03}", {})[f"d{row}"] = int(dataset.labels[row])
+        run.setdefault(f"{query:03}", {})[f"d{row}"] = scores[row]
+    answer = ranx.evaluate(ranx.Qrels(judged), ranx.Run(run), theirs, return_mean=False)
+    assert_allclose(parse_measure(ours)(dataset, scores), answer, rtol=1e-12)
