@@ -1,5 +1,7 @@
 """The convention of trec_eval against trec_eval itself, and the ir_measures front end."""
 
+import shutil
+
 import ir_measures
 import numpy as np
 import pytest
@@ -71,6 +73,7 @@ def test_names_of_ir_measures_mean_the_same(name):
     assert_allclose(values, [answers[f"{q}"] for q in range(dataset.n_queries)], rtol=1e-12)
 
 
+@pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a perl script")
 @pytest.mark.parametrize(
     ("ours", "theirs"), [("err@20", "ERR@20"), ("ndcg@10", "nDCG(dcg='exp-log2')@10")]
 )
