@@ -14,6 +14,7 @@ def demo(
 ) -> None:
     """Compare the best single feature and LambdaMART on built-in queries."""
     import time
+    from itertools import pairwise
 
     import numpy as np
 
@@ -24,9 +25,7 @@ def demo(
 
     dataset, types = make_queries(N_TRAIN + N_VALID + N_TEST, n_types=N_TYPES, random_state=seed)
     bounds = np.cumsum([0, N_TRAIN, N_VALID, N_TEST])
-    train, valid, test = (
-        dataset.select(np.arange(*ends)) for ends in zip(bounds[:-1], bounds[1:], strict=True)
-    )
+    train, valid, test = (dataset.select(np.arange(*ends)) for ends in pairwise(bounds))
     say(
         f"Made {dataset.n_queries:,} queries of {N_TYPES} hidden types: {dataset.n_documents:,} "
         f"documents, {dataset.n_features} features. Training on {N_TRAIN} of them, validating on "

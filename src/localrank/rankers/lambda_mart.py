@@ -103,11 +103,12 @@ class LambdaMART(BoostedTrees):
                 f"Got {self.truncation_level} instead."
             )
         longest = int(np.argmax(dataset.query_sizes))
-        if dataset.query_sizes[longest] > MAX_DOCUMENTS:
+        name, size = dataset.query_ids[longest].item(), dataset.query_sizes[longest]
+        if size > MAX_DOCUMENTS:
             raise ValueError(
                 f"LambdaMART trains on at most {MAX_DOCUMENTS:,} documents per query. Query "
-                f"{dataset.query_ids[longest].item()!r} has {dataset.query_sizes[longest]:,}: keep its "
-                f"relevant documents and a sample of the others, or use GBRT."
+                f"{name!r} has {size:,}: keep its relevant documents and a sample of the others, "
+                f"or use GBRT."
             )
         labels, ranks = np.unique(dataset.labels, return_inverse=True)
         if labels[-1] > 1000:
