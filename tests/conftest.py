@@ -7,7 +7,7 @@ import pytest
 # Test workers share the cores, and LightGBM's threads would otherwise spin while they wait.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-from localrank.data import RankingDataset, make_queries  # noqa: E402
+from localrank.data import RankingDataset, make_queries
 
 
 @pytest.fixture(scope="session")
