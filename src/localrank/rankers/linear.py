@@ -1,0 +1,92 @@
+"""Linear rankers, and the scaling of features that they need."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.rankers.base import Ranker
+
+Scaling = Literal["standard", "query"] | None
+
+
+class LinearRanker(Ranker):
+    """Scores documents by the inner product of a weight vector with the scaled features.
+
+    A subclass has the parameter `scaling` and sets `coef_` in `_fit_linear`. What the scaling
+    learned is part of the model.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the scaled features.
+    scale_ : ndarray of shape (n_features,)
+        Under `scaling="standard"`: what each feature is divided by.
+    """
+
+    scaling: Scaling
+    coef_: NDArray[np.float64]
+
+    def _scaled_training_features(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        """Learn the scaling, and apply it."""
+        if self.scaling not in ("standard", "query", None):
+            raise ValueError(
+                f"The 'scaling' parameter of {type(self).__name__} must be 'standard', 'query' "
+                f"or None. Got {self.scaling!r} instead."
+            )
+        self.__dict__.pop("scale_", None)
+        if self.scaling == "standard":
+            self.scale_ = _spread_within_queries(dataset)
+        return self._scaled(dataset)
+
+    def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        features = dataset.features.astype(np.float64, copy=False)
+        if self.scaling == "standard":
+            return features / self.scale_
+        if self.scaling == "query":
+            return scaled_by_query(features, dataset.offsets)
+        return features
+
+    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+        if self.scaling == "query":
+            return self._scaled(dataset) @ self.coef_
+        weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
+        return dataset.features.astype(np.float64, copy=False) @ weights
+
+
+def scaled_by_query(
+    features: NDArray[np.float64], offsets: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Each feature from 0 to 1 within each query, as in LETOR; 0 where it is constant there.
+
+    Examples
+    --------
+    >>> scaled_by_query(np.array([[1.0, 7.0], [3.0, 7.0], [2.0, 7.0]]), np.array([0, 3]))
+    array([[0. , 0. ],
+           [1. , 0. ],
+           [0.5, 0. ]])
+    """
+    sizes = np.diff(offsets)
+    low = np.minimum.reduceat(features, offsets[:-1])
+    extent = np.maximum.reduceat(features, offsets[:-1]) - low
+    # Where a query's values are all equal the difference below is 0, whatever it is divided by.
+    extent[extent == 0] = 1.0
+    return (features - np.repeat(low, sizes, axis=0)) / np.repeat(extent, sizes, axis=0)
+
+
+def _spread_within_queries(dataset: RankingDataset) -> NDArray[np.float64]:
+    """Standard deviation of each feature around the mean of its query, 1 where there is none.
+
+    Only differences within a query matter to a ranking.
+    """
+    features = dataset.features.astype(np.float64, copy=False)
+    means = np.add.reduceat(features, dataset.offsets[:-1]) / dataset.query_sizes[:, None]
+    rest = features - np.repeat(means, dataset.query_sizes, axis=0)
+    # Relative to the largest value, so that squares of tiny numbers do not vanish.
+    largest = np.abs(rest).max(axis=0)
+    spread = largest * np.sqrt(np.mean((rest / np.where(largest > 0, largest, 1.0)) ** 2, axis=0))
+    noise = 1e-14 * np.abs(features).max(axis=0)
+    return np.where(spread > noise, spread, 1.0)
