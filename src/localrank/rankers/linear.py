@@ -16,8 +16,8 @@ Scaling = Literal["standard", "query"] | None
 class LinearRanker(Ranker):
     """Scores documents by the inner product of a weight vector with the scaled features.
 
-    A subclass has the parameter `scaling` and sets `coef_` in `_fit_linear`. What the scaling
-    learned is part of the model.
+    A subclass has the parameter `scaling`, trains on `_scaled_training_features` and sets
+    `coef_`. What the scaling learned is part of the model.
 
     Attributes
     ----------
@@ -74,7 +74,9 @@ def scaled_by_query(
     extent = np.maximum.reduceat(features, offsets[:-1]) - low
     # Where a query's values are all equal the difference below is 0, whatever it is divided by.
     extent[extent == 0] = 1.0
-    return (features - np.repeat(low, sizes, axis=0)) / np.repeat(extent, sizes, axis=0)
+    scaled: NDArray[np.float64] = features - np.repeat(low, sizes, axis=0)
+    scaled /= np.repeat(extent, sizes, axis=0)
+    return scaled
 
 
 def _spread_within_queries(dataset: RankingDataset) -> NDArray[np.float64]:
