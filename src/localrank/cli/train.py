@@ -60,4 +60,6 @@ def train(
         [part, *(f"{value:.4f}" for value in values.values())] for part, values in means.items()
     ]
     print_table(f"{method} on its own queries", ["queries", *map(str, wanted)], rows)
+    if skipped := ranker.training_data_["n_queries_with_one_label"]:
+        say(f"{skipped:,} training queries have one label only, which teaches nothing about order")
     say(f"Trained in {seconds:.1f} s, saved to {output} ({size / 1024:,.0f} KiB)")

@@ -29,7 +29,8 @@ class Ranker(BaseEstimator):
     feature_names_in_ : ndarray of str
         Only where the training data names its features.
     training_data_ : dict
-        Numbers of queries, documents and labels the ranker was fitted on.
+        Numbers of queries, documents and labels the ranker was fitted on; queries in which all
+        documents have one label teach nothing about order.
     """
 
     # Whether NaN may stand for a missing feature value.
@@ -82,16 +83,17 @@ class Ranker(BaseEstimator):
         labels = dataset.labels
         low = np.minimum.reduceat(labels, dataset.offsets[:-1])
         high = np.maximum.reduceat(labels, dataset.offsets[:-1])
-        if not (low < high).any():
+        graded = low < high
+        if not graded.any():
             raise ValueError("There is nothing to learn: no query has two different labels.")
         self._check_values(dataset)
         weights = _query_weights(dataset, sample_weight, query_weight)
-        if weights is not None and not (weights[low < high] > 0).any():
+        if weights is not None and not (weights[graded] > 0).any():
             raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
         held_out = None
         if valid is not None:
             held_out = valid if isinstance(valid, RankingDataset) else as_dataset(*valid)
-        self._remember(dataset)
+        self._remember(dataset, int(np.sum(~graded)))
         if held_out is not None:
             self._check_same_features(held_out)
             self._check_values(held_out)
@@ -124,7 +126,7 @@ class Ranker(BaseEstimator):
         check_is_fitted(self, "n_features_in_")
         save(self, path)
 
-    def _remember(self, dataset: RankingDataset) -> None:
+    def _remember(self, dataset: RankingDataset, n_queries_with_one_label: int) -> None:
         self.n_features_in_ = dataset.n_features
         self.__dict__.pop("feature_names_in_", None)
         if dataset.feature_names is not None:
@@ -132,6 +134,7 @@ class Ranker(BaseEstimator):
         labels, counts = np.unique(dataset.labels, return_counts=True)
         self.training_data_ = {
             "n_queries": dataset.n_queries,
+            "n_queries_with_one_label": n_queries_with_one_label,
             "n_documents": dataset.n_documents,
             "n_labels": len(labels),
             "most_frequent_labels": {
