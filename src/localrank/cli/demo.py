@@ -18,7 +18,7 @@ def demo(
 
     import numpy as np
 
-    from localrank.cli.tables import print_json, print_table, say
+    from localrank.cli.tables import print_json, print_table, say, say_if_compiling
     from localrank.data import make_queries
     from localrank.measures import NDCG, AveragePrecision, evaluate
     from localrank.rankers import BestFeature, LambdaMART
@@ -31,6 +31,7 @@ def demo(
         f"documents, {dataset.n_features} features. Training on {N_TRAIN} of them, validating on "
         f"{N_VALID}, testing on {N_TEST}."
     )
+    say_if_compiling()
     values, costs = {}, {}
     measures = [NDCG(5), NDCG(10), AveragePrecision()]
     for name, ranker in {

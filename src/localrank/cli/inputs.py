@@ -19,8 +19,10 @@ TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".
 
 def read_data(paths: Sequence[Path], labels: bool = True) -> RankingDataset:
     """LETOR files, or tables with the columns `qid`, `label` and optionally `document_id`."""
+    from localrank.cli.tables import say_if_compiling
     from localrank.data import concatenate, read_letor, read_table
 
+    say_if_compiling()
     for path in paths:
         if path.is_dir():
             raise ValueError(f"{path}: is a folder. Name the files in it.")

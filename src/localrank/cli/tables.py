@@ -33,3 +33,11 @@ def say(text: str) -> None:
     from rich.console import Console
 
     Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
+
+
+def say_if_compiling() -> None:
+    """Explain the wait before the first result on a machine."""
+    from localrank.kernels.sorting import compiled_before
+
+    if not compiled_before():
+        say("Compiling, once on this machine: a few seconds ...")

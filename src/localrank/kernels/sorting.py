@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -116,3 +117,9 @@ def _merge(values: NDArray[np.float64], order: NDArray[np.int64], spare: NDArray
                 i += 1
                 to += 1
         width *= 2
+
+
+def compiled_before() -> bool:
+    """Whether an earlier run has stored compiled kernels on this machine."""
+    folder = sort_rows.stats.cache_path
+    return folder is not None and any(Path(folder).glob("*.nbi"))
