@@ -55,4 +55,5 @@ docs: setup
 	$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 clean:
-	rm -rf .venv site build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv site build dist .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find src -name '*.nb[ci]' -delete
