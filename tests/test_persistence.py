@@ -1,5 +1,7 @@
 import hashlib
+import importlib
 import json
+import os
 import re
 
 import numpy as np
@@ -10,7 +12,7 @@ from numpy.testing import assert_array_equal
 import localrank
 from localrank.data import make_queries
 from localrank.measures import NDCG
-from localrank.persistence import MAGIC, read_manifest
+from localrank.persistence import MAGIC, MANIFEST, read_manifest
 from localrank.rankers import BestFeature, LambdaMART
 
 
@@ -29,7 +31,7 @@ def saved(fitted, tmp_path):
 
 def forge(path, state: bytes, version: int = 1) -> None:
     """A file with everything in order but its state."""
-    body = b"{}\n" + state
+    body = json.dumps(dict.fromkeys(MANIFEST)).encode() + b"\n" + state
     digest = hashlib.sha256(body).hexdigest().encode()
     path.write_bytes(MAGIC + str(version).encode() + b"\n" + digest + b"\n" + body)
 
@@ -77,7 +79,9 @@ def test_a_foreign_class_is_refused_and_not_even_imported(tmp_path, monkeypatch)
     with pytest.raises(ValueError, match=r"asks for foreign_package.Bomb"):
         localrank.load(path)
     assert not (tmp_path / "executed").exists()
-    assert type(localrank.load(path, trusted=["foreign_package.Bomb"])).__name__ == "Bomb"
+    with pytest.raises(ValueError, match="it holds no ranker but Bomb"):
+        localrank.load(path, trusted=["foreign_package.Bomb"])
+    assert (tmp_path / "executed").exists()
 
 
 def test_a_function_of_our_own_is_not_a_class_to_build(tmp_path):
@@ -85,6 +89,24 @@ def test_a_function_of_our_own_is_not_a_class_to_build(tmp_path):
     forge(path, skops.io.dumps({"run": localrank.persistence.load}))
     with pytest.raises(ValueError, match=r"asks for localrank.persistence.load"):
         localrank.load(path)
+
+
+@pytest.mark.parametrize("name", ["localrank.__main__.Bomb", "localrank.cli.app.Bomb"])
+def test_modules_that_hold_no_rankers_are_not_imported(tmp_path, fitted, monkeypatch, name):
+    monkeypatch.setattr(
+        importlib, "import_module", lambda module: pytest.fail(f"imported {module}")
+    )
+    assert not localrank.persistence._is_own_class(name)
+
+
+def test_a_manifest_of_something_else_is_refused(tmp_path):
+    path = tmp_path / "model.localrank"
+    for manifest in (b"{}", b"[]", b"not json"):
+        body = manifest + b"\n"
+        digest = hashlib.sha256(body).hexdigest().encode()
+        path.write_bytes(MAGIC + b"1\n" + digest + b"\n" + body)
+        with pytest.raises(ValueError, match=r"model.localrank: its manifest is not one"):
+            read_manifest(path)
 
 
 def test_a_state_that_is_no_skops_file_is_refused(tmp_path):
@@ -107,9 +129,13 @@ def test_a_missing_file_is_not_found(tmp_path):
 
 
 def test_a_failed_save_leaves_the_old_model(saved, fitted, monkeypatch):
-    monkeypatch.setattr(skops.io, "dumps", lambda _: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        fitted[0].save(saved)
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        LambdaMART(3).fit(fitted[1]).save(saved)
+    assert list(saved.parent.iterdir()) == [saved]
     assert_array_equal(localrank.load(saved).predict(fitted[1]), fitted[0].predict(fitted[1]))
 
 

@@ -22,8 +22,19 @@ from skops.io.exceptions import UnsupportedTypeException, UntrustedTypesFoundExc
 
 from localrank.data.atomic import atomic_write
 
+MANIFEST = {
+    "class",
+    "parameters",
+    "fitted",
+    "training_data",
+    "n_features",
+    "feature_names",
+    "versions",
+}
 MAGIC = b"localrank model "
 FORMAT_VERSION = 1
+# Sub-packages whose classes a model may consist of.
+COMPONENTS = ("measures", "rankers")
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy", "skops")
 
 
@@ -71,7 +82,10 @@ def load(path: str | PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
                 f"it asks for {', '.join(foreign)}, which a model file may not use. If you wrote "
                 f"that yourself, pass its name in trusted=[...]."
             )
-        return skops.io.loads(state, trusted=skops.io.get_untrusted_types(data=state))
+        model = skops.io.loads(state, trusted=skops.io.get_untrusted_types(data=state))
+        if not callable(getattr(model, "predict", None)):
+            raise ValueError(f"it holds no ranker but {type(model).__name__}.")
+        return model
     except (
         AttributeError,
         ImportError,
@@ -112,6 +126,11 @@ def _describe(model: Any) -> dict[str, Any]:
     return {
         "class": type(model).__name__,
         "parameters": {name: repr(value) for name, value in model.get_params().items()},
+        "fitted": {
+            name: value
+            for name, value in vars(model).items()
+            if name.endswith("_") and isinstance(value, int | float | str) and len(str(value)) < 99
+        },
         "training_data": model.training_data_,
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
@@ -136,13 +155,19 @@ def _read(path: str | PathLike[str]) -> tuple[dict[str, Any], bytes]:
         )
     if digest != hashlib.sha256(body).hexdigest().encode():
         raise ValueError(f"{path}: damaged or cut off: its content does not match its digest.")
-    manifest, _, state = body.partition(b"\n")
-    return json.loads(manifest), state
+    text, _, state = body.partition(b"\n")
+    try:
+        manifest = json.loads(text)
+    except ValueError:
+        manifest = None
+    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST:
+        raise ValueError(f"{path}: its manifest is not one that localrank writes.")
+    return manifest, state
 
 
 def _is_own_class(name: str) -> bool:
     module, _, attribute = name.rpartition(".")
-    if module.split(".")[0] != "localrank":
+    if not module.startswith(tuple(f"localrank.{part}" for part in COMPONENTS)):
         return False
     found = getattr(importlib.import_module(module), attribute, None)
     return isinstance(found, type) and found.__module__ == module

@@ -17,7 +17,9 @@ QID = np.array(["b", "a", "b", "c"])
 
 @pytest.fixture
 def scattered() -> RankingDataset:
-    return RankingDataset.from_arrays(X, Y, QID)
+    return RankingDataset.from_arrays(
+        X, Y, QID, document_ids=["p", "q", "r", "s"], feature_names=["f", "g"]
+    )
 
 
 def test_rows_become_contiguous_by_query_in_order_of_first_appearance(scattered):
@@ -91,6 +93,25 @@ def test_text_in_a_feature_column_is_refused_by_name():
         RankingDataset.from_arrays(frame, qid=[1])
 
 
+def test_masked_values_are_missing_values():
+    values = np.ma.masked_greater(X, 35)
+    assert_array_equal(
+        np.isnan(RankingDataset.from_arrays(values, Y, [1, 1, 1, 1]).features), values.mask
+    )
+
+
+@pytest.mark.parametrize("dtype", ["boolean", "Int64", "Float64"])
+def test_missing_values_of_nullable_columns_are_missing_values(dtype):
+    frame = pd.DataFrame({"a": pd.array([1, None, 0], dtype=dtype)})
+    features = RankingDataset.from_arrays(frame, qid=[1, 1, 1]).features
+    assert_array_equal(features.ravel(), [1, np.nan, 0])
+
+
+def test_labels_may_mix_whole_numbers_and_fractions():
+    labels = np.array([0, 1.5, 2, 1], dtype=object)
+    assert_array_equal(RankingDataset.from_arrays(X, labels, [1] * 4).relevance, [0, 1.5, 2, 1])
+
+
 def test_sparse_features_become_dense():
     dataset = RankingDataset.from_arrays(sparse.csr_array([[0.0, 2.0]]), qid=[1])
     assert_array_equal(dataset.features, [[0, 2]])
@@ -130,15 +151,22 @@ def test_the_callers_array_stays_writable():
         ({"X": [[np.inf], [0.0]]}, "Row 0, column 0 is inf"),
         ({"X": [["x"], ["y"]]}, "Features must be numbers"),
         ({"y": [1]}, r"one entry per document \(2\)"),
-        ({"y": [1, -1]}, "must be 0 or larger. Document 1 has -1"),
-        ({"y": [1, np.nan]}, "must not be missing. Entry 1"),
-        ({"y": [1, np.inf]}, "must be 0 or larger. Document 1 has inf"),
+        ({"y": [1, -1]}, "must be finite, 0 or larger. Document 1 has -1"),
+        ({"y": [1, np.nan]}, "must not be missing. Document 1"),
+        ({"y": [1, None]}, "must not be missing. Document 1"),
+        ({"y": np.array(["2024-01-01"] * 2, dtype="M8[D]")}, "must be numbers. Got datetime64"),
+        ({"X": np.array([["2024-01-01"]] * 2, dtype="M8[D]")}, "must be numbers. Got datetime64"),
+        ({"X": pl.LazyFrame({"a": [1.0, 2.0]})}, r"Call its collect\(\) first"),
+        ({"X": pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])}, "unique column names"),
+        ({"qid": [2**63, -1]}, "floats too large to tell apart"),
+        ({"qid": pd.Series(["a", None], dtype="category")}, "qid must not be missing. Entry 1"),
+        ({"y": [1, np.inf]}, "must be finite, 0 or larger. Document 1 has inf"),
         ({"y": ["a", "b"]}, "must be numbers"),
         ({"qid": None}, "'qid' argument is missing"),
         ({"qid": [1]}, r"qid needs one entry per row of X \(2\)"),
         ({"qid": [1.0, np.nan]}, "qid must not be missing. Entry 1"),
         ({"qid": np.array([1, "a"], dtype=object)}, "values of one type"),
-        ({"qid": np.array([1, None], dtype=object)}, "values of one type"),
+        ({"qid": np.array([1, None], dtype=object)}, "qid must not be missing. Entry 1 is None"),
         ({"document_ids": ["a"]}, "document_ids needs one entry"),
         ({"feature_names": ["a", "b"]}, "There are 1 features. Got 2 names"),
     ],
@@ -180,6 +208,8 @@ def test_select_takes_queries_by_position_or_mask(scattered):
         assert_array_equal(chosen.query_ids, ["b", "c"])
         assert_array_equal(chosen.features, X[[0, 2, 3]])
         assert_array_equal(chosen.relevance, [0, 2, 0])
+        assert_array_equal(chosen.document_ids, ["p", "r", "s"])
+        assert chosen.feature_names == ("f", "g")
         assert chosen.input_order is None
 
 
@@ -189,7 +219,13 @@ def test_select_counts_negative_positions_from_the_end(scattered):
 
 @pytest.mark.parametrize(
     ("queries", "message"),
-    [([], "no query"), ([0, 0], "Position 0 is there twice"), ([True], "mask of queries needs 3")],
+    [
+        ([], "no query"),
+        ([0, 0], "Position 0 is there twice"),
+        ([True], "mask of queries needs 3"),
+        ([3], r"from -3 to 2. Got 3 instead"),
+        (["b"], "by position or by mask"),
+    ],
 )
 def test_select_refuses_what_is_no_selection(scattered, queries, message):
     with pytest.raises(ValueError, match=message):
@@ -202,6 +238,7 @@ def test_concatenation_undoes_selection(scattered):
     assert_array_equal(whole.relevance, scattered.relevance)
     assert_array_equal(whole.offsets, scattered.offsets)
     assert_array_equal(whole.query_ids, scattered.query_ids)
+    assert_array_equal(whole.document_ids, scattered.document_ids)
 
 
 def test_a_query_in_two_parts_is_refused(scattered):
@@ -210,13 +247,31 @@ def test_a_query_in_two_parts_is_refused(scattered):
 
 
 def test_parts_with_other_features_are_refused(scattered):
-    narrow = RankingDataset.from_arrays([[1.0]], [0], ["z"])
+    narrow = RankingDataset.from_arrays([[1.0]], [0], ["z"], feature_names=["f"])
     with pytest.raises(ValueError, match="Got 2 and 1"):
         concatenate([scattered, narrow])
 
 
+def test_parts_with_other_feature_names_are_refused(scattered):
+    other = RankingDataset.from_arrays([[1.0, 2.0]], [0], ["z"], feature_names=["g", "f"])
+    with pytest.raises(ValueError, match="same feature names"):
+        concatenate([scattered, other])
+
+
+def test_labels_and_document_ids_of_only_some_parts_are_left_out(scattered):
+    bare = RankingDataset.from_arrays([[1.0, 2.0]], qid=["z"], feature_names=["f", "g"])
+    whole = concatenate([scattered, bare])
+    assert whole.relevance is None
+    assert whole.document_ids is None
+
+
+def test_only_a_list_of_datasets_can_be_concatenated(scattered):
+    with pytest.raises(ValueError, match="list of datasets"):
+        concatenate(scattered)
+
+
 def test_parts_with_other_kinds_of_query_ids_are_refused(scattered):
-    numbered = RankingDataset.from_arrays([[1.0, 2.0]], [0], [1])
+    numbered = RankingDataset.from_arrays([[1.0, 2.0]], [0], [1], feature_names=["f", "g"])
     with pytest.raises(ValueError, match="same kind"):
         concatenate([scattered, numbered])
 
@@ -225,6 +280,7 @@ def test_with_features_keeps_labels_and_order(scattered):
     doubled = scattered.with_features(2 * scattered.features)
     assert_array_equal(doubled.features, 2 * scattered.features)
     assert_array_equal(doubled.relevance, scattered.relevance)
+    assert_array_equal(doubled.document_ids, scattered.document_ids)
     assert_array_equal(doubled.input_order, scattered.input_order)
 
 

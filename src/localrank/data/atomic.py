@@ -15,6 +15,8 @@ from typing import BinaryIO
 def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path` that replaces it when the block ends without error.
 
+    A path that is no regular file, such as a pipe, is written to directly.
+
     Examples
     --------
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -24,11 +26,15 @@ def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     ...     path.read_bytes()
     b'whole'
     """
-    target = Path(path)
+    target = Path(path).resolve()  # a link stays, and what it points to is replaced
     if not target.parent.is_dir():
-        raise FileNotFoundError(f"{target}: the folder {target.parent} does not exist.")
+        raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist.")
     if target.is_dir():
-        raise IsADirectoryError(f"{target}: is a folder, not a file.")
+        raise IsADirectoryError(f"{path}: is a folder, not a file.")
+    if target.exists() and not target.is_file():
+        with target.open("wb") as device:  # a pipe or /dev/stdout has nothing to replace
+            yield device
+        return
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -15,12 +15,22 @@ def as_matrix(X: Any) -> tuple[NDArray[Any], Sequence[str] | None]:
     """The values and, for a DataFrame, the column names."""
     if sparse.issparse(X):
         return X.toarray(), None
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(X, np.ma.MaskedArray):
+        return np.ma.filled(X.astype(np.float64), np.nan), None
+    if hasattr(X, "collect"):
+        raise ValueError("X is a lazy frame. Call its collect() first.")
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        raise ValueError(f"X must have unique column names: {error}") from None
     if not isinstance(frame, nw.DataFrame):
         return np.asarray(X), None
     for name, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(f"Column {name!r} of X must hold numbers. Its type is {dtype}.")
+    truths = [name for name, dtype in frame.schema.items() if dtype == nw.Boolean]
+    if truths:
+        frame = frame.with_columns(nw.col(truths).cast(nw.Float64))
     return frame.to_numpy(), [str(name) for name in frame.columns]
 
 
@@ -33,21 +43,40 @@ def as_array(values: Any) -> NDArray[Any]:
 def checked_ids(values: Any, length: int, name: str, one_per: str) -> NDArray[Any]:
     """A one-dimensional array of ids of one type, none missing."""
     array = np.asarray(values)
-    if array.shape != (length,):
-        raise ValueError(
-            f"{name} needs one entry per {one_per} ({length}). Got shape {array.shape} instead."
-        )
+    _check_length(array, length, name, one_per)
     if array.dtype == object:
-        kinds = {type(value).__name__ for value in array.tolist()}
+        items = array.tolist()
+        for position, item in enumerate(items):
+            if _is_missing(item):
+                raise ValueError(f"{name} must not be missing. Entry {position} is {item}.")
+        kinds = {type(item).__name__ for item in items}
         if len(kinds) > 1:
             raise ValueError(f"{name} must hold values of one type. Got {sorted(kinds)} instead.")
-        array = np.array(array.tolist())
+        array = np.array(items)
         if array.shape != (length,) or array.dtype == object:
             raise ValueError(f"{name} must hold numbers, strings or dates. Got {kinds} instead.")
     missing = np.flatnonzero(array != array)
     if missing.size:
         raise ValueError(f"{name} must not be missing. Entry {missing[0]} is {array[missing[0]]}.")
+    if array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
+        raise ValueError(f"{name} holds floats too large to tell apart: pass integers or strings.")
     return array
+
+
+def natural_ids(names: Sequence[str]) -> NDArray[Any]:
+    """The ids as integers where each is written as one would be printed, else as strings.
+
+    Examples
+    --------
+    >>> natural_ids(["7", "12"]), natural_ids(["007", "12"])
+    (array([ 7, 12]), array(['007', '12'], dtype='<U3'))
+    """
+    try:
+        numbers = np.array([int(name) for name in names], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return np.array(names)
+    printed = [str(number) for number in numbers.tolist()]
+    return numbers if printed == list(names) else np.array(names)
 
 
 def first_repeated(values: NDArray[Any]) -> Any:
@@ -68,14 +97,8 @@ def checked_features(values: Any) -> NDArray[Any]:
     if len(features) == 0:
         raise ValueError("There are no documents.")
     if features.dtype not in (np.float32, np.float64):
-        try:
-            features = features.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"Features must be numbers: {error}.") from None
-    # A finite sum proves every value finite without a temporary the size of the table.
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(features.sum())
-    if not finite and (infinite := np.argwhere(np.isinf(features))).size:
+        features = _as_float(features, "Features")
+    if not sum_is_finite(features) and (infinite := np.argwhere(np.isinf(features))).size:
         row, column = infinite[0]
         raise ValueError(
             f"Features must be finite, or NaN where missing. "
@@ -84,20 +107,23 @@ def checked_features(values: Any) -> NDArray[Any]:
     return np.ascontiguousarray(features)
 
 
+def sum_is_finite(features: NDArray[Any]) -> bool:
+    """Whether the sum is finite, which proves every value finite without a temporary table."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(features.sum()))
+
+
 def checked_relevance(values: Any, n_documents: int) -> NDArray[np.float64]:
     """Labels as float64, finite, 0 or larger."""
-    relevance = checked_ids(values, n_documents, "relevance", "document")
-    try:
-        relevance = relevance.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Relevance labels must be numbers. Got {relevance.dtype} instead."
-        ) from None
+    given = np.asarray(values)
+    _check_length(given, n_documents, "relevance", "document")
+    relevance = _as_float(given, "Relevance labels")
+    if (missing := np.flatnonzero(np.isnan(relevance))).size:
+        raise ValueError(f"Relevance labels must not be missing. Document {missing[0]} has none.")
     if (wrong := np.flatnonzero(~(np.isfinite(relevance) & (relevance >= 0)))).size:
         raise ValueError(
-            f"Relevance labels must be 0 or larger. Document {wrong[0]} has "
-            f"{relevance[wrong[0]]:g}. If negative labels mean not relevant, pass "
-            f"np.maximum(y, 0)."
+            f"Relevance labels must be finite, 0 or larger. Document {wrong[0]} has "
+            f"{relevance[wrong[0]]:g}. If negative labels mean not relevant, make them 0."
         )
     return relevance
 
@@ -123,3 +149,28 @@ def checked_order(values: Any, n_documents: int) -> NDArray[np.int64] | None:
     if not np.array_equal(np.sort(order), np.arange(n_documents)):
         raise ValueError("input_order must be a permutation of the rows.")
     return order
+
+
+def _check_length(array: NDArray[Any], length: int, name: str, one_per: str) -> None:
+    if array.shape != (length,):
+        raise ValueError(
+            f"{name} needs one entry per {one_per} ({length}). Got shape {array.shape} instead."
+        )
+
+
+def _as_float(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+    if values.dtype.kind in "mM":
+        raise ValueError(f"{name} must be numbers. Got {values.dtype} instead.")
+    shape = values.shape
+    if values.dtype == object:
+        values = np.array([np.nan if _is_missing(v) else v for v in values.ravel().tolist()])
+    try:
+        return values.astype(np.float64).reshape(shape)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}.") from None
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: None, NaN, or pandas' own marks."""
+    nan = isinstance(value, float) and value != value
+    return nan or value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -28,7 +28,8 @@ class RankingDataset:
     """Query-document features with relevance labels, contiguous by query.
 
     The documents of query `i` are the rows `offsets[i]` to `offsets[i + 1]` of `features`.
-    Arrays are read-only and checked when the dataset is built. Most datasets come from
+    Arrays are checked when the dataset is built, read-only, and shared with the caller where no
+    conversion was needed: do not write to yours afterwards. Most datasets come from
     `from_arrays`, `localrank.data.read_letor` or `localrank.data.read_table`.
 
     Parameters
@@ -247,7 +248,18 @@ class RankingDataset:
             positions = np.flatnonzero(positions)
         if positions.size == 0:
             raise ValueError("The selection holds no query.")
-        positions = np.arange(self.n_queries)[positions.ravel()]
+        if positions.dtype.kind not in "iu":
+            raise ValueError(
+                f"Queries are selected by position or by mask. Got {positions.dtype} instead."
+            )
+        positions = positions.ravel()
+        outside = (positions < -self.n_queries) | (positions >= self.n_queries)
+        if outside.any():
+            raise ValueError(
+                f"Positions of queries lie from {-self.n_queries} to {self.n_queries - 1}. "
+                f"Got {positions[outside][0]} instead."
+            )
+        positions = positions % self.n_queries
         if (repeated := first_repeated(positions)) is not None:
             raise ValueError(f"A query may be selected once. Position {repeated} is there twice.")
         sizes = self.query_sizes[positions]
@@ -328,8 +340,8 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     >>> concatenate(parts).query_ids
     array([0, 1, 2])
     """
-    if not datasets:
-        raise ValueError("There is nothing to concatenate: the list of datasets is empty.")
+    if isinstance(datasets, RankingDataset) or not datasets:
+        raise ValueError("concatenate needs a list of datasets, not empty.")
     first = datasets[0]
     for other in datasets[1:]:
         if other.n_features != first.n_features:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 from collections.abc import Sequence
-from contextlib import nullcontext
 from operator import index
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from localrank.data.atomic import atomic_write
+from localrank.data.compression import compressed
 from localrank.data.dataset import RankingDataset
-from localrank.data.letor_reader import OPENERS, LetorReader
+from localrank.data.letor_reader import LetorReader
 from localrank.kernels.parsing import MAX_FEATURES
 
 _BLOCK = 1 << 20
@@ -119,7 +118,7 @@ def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     # The blank behind each value lets the replacements below find whole values.
     template = "".join(f"{feature}:%s " for feature in range(1, dataset.n_features + 1))
     n_rows = max(1, _BLOCK // (16 * dataset.n_features + 16))
-    with atomic_write(path) as file, _compressed(file, Path(path).suffix.lower()) as output:
+    with atomic_write(path) as file, compressed(file, Path(path).suffix) as output:
         for begin in range(0, dataset.n_documents, n_rows):
             block = slice(begin, begin + n_rows)
             values = dataset.features[rows[block]]
@@ -156,12 +155,3 @@ def _checked_ids(ids: NDArray[Any], kind: str) -> list[str]:
                 f"it must not be empty or contain whitespace or '#'."
             )
     return names
-
-
-def _compressed(file: BinaryIO, suffix: str) -> Any:
-    if suffix == ".gz":
-        # No name or time in the header: the same dataset gives the same bytes.
-        return gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0)
-    if suffix in OPENERS:
-        return OPENERS[suffix](file, "wb")
-    return nullcontext(file)

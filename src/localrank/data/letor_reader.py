@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import lzma
 import os
 import re
 import warnings
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localrank.data.checks import natural_ids
+from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
 from localrank.kernels import parsing
 from localrank.kernels.parsing import MARGIN, MAX_FEATURES, MAX_ID_LENGTH
 
-OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _BLOCK = 1 << 20
 _NEGATIVE = "is negative; labels are 0 or larger: map negative labels to 0"
 
@@ -243,35 +239,21 @@ class LetorReader:
             features=features,
             relevance=labels,
             offsets=offsets,
-            query_ids=_query_ids(list(self.query_numbers)),
+            query_ids=natural_ids(list(self.query_numbers)),
             document_ids=documents,
             feature_names=None,
             input_order=order,
         )
 
 
-@contextmanager
-def _damage_named(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise ValueError(f"{path}: the compressed file is truncated or damaged: {error}") from None
-    except OSError as error:
-        # The system's errors have a number; those of gzip and bz2 for damaged files have none.
-        if error.errno is not None:
-            raise
-        raise ValueError(f"{path}: the compressed file is truncated or damaged: {error}") from None
-
-
 def _blocks(path: Path) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
     """A file's whole lines, block by block: a buffer, and where in it they begin and end."""
-    opener = OPENERS.get(path.suffix.lower())
     buffer = bytearray(_BLOCK + 2 * MARGIN)
     begin = stop = MARGIN
     at_start = True
-    with open(path, "rb", buffering=0) if opener is None else opener(path, "rb") as file:
+    with open_binary(path) as file:
         while True:
-            with _damage_named(path), memoryview(buffer) as free:
+            with damage_named(path), memoryview(buffer) as free:
                 n_read = file.readinto(free[stop:-MARGIN])
             stop += n_read
             if n_read == 0:
@@ -352,12 +334,3 @@ def _group(
     sizes = sizes[runs]
     targets = np.cumsum(sizes) - sizes
     return offsets, np.arange(n_rows) + np.repeat(begins[runs] - targets, sizes)
-
-
-def _query_ids(names: list[str]) -> NDArray[Any]:
-    """The ids as integers where each is written as one would be printed, else as strings."""
-    try:
-        numbers = np.array([int(name) for name in names], dtype=np.int64)
-    except (ValueError, OverflowError):
-        return np.array(names)
-    return numbers if [str(number) for number in numbers.tolist()] == names else np.array(names)
