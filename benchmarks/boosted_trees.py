@@ -20,7 +20,7 @@ import lightgbm
 
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.rankers import LambdaMART
-from localrank.rankers.boosted_trees import content_order
+from localrank.rankers.content_order import content_order
 
 N_TREES, REPEATS, MARK = 100, 7, 1.05
 DATA = Path(os.environ.get("LOCALRANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))

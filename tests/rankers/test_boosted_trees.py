@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from localrank.data import RankingDataset, make_queries
 from localrank.measures import NDCG
 from localrank.rankers import GBRT, LambdaMART
-from localrank.rankers.boosted_trees import content_order
+from localrank.rankers.content_order import content_order
 
 
 @pytest.fixture(scope="module")

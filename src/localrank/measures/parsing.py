@@ -41,6 +41,8 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
     """
     if isinstance(name, Measure):
         return name
+    if not isinstance(name, str):
+        raise ValueError(f"A measure is given by its name, like 'ndcg@10'. Got {name!r} instead.")
     if convention not in CONVENTIONS:
         raise ValueError(
             f"There is no convention {convention!r}.{_suggestion(convention, CONVENTIONS)} "

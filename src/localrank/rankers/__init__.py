@@ -4,5 +4,16 @@ from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.gbrt import GBRT
 from localrank.rankers.lambda_mart import LambdaMART
+from localrank.rankers.quadratic import Quadratic
+from localrank.rankers.rank_boost import RankBoost
+from localrank.rankers.svm_map import SVMMap
 
-__all__ = ["GBRT", "BestFeature", "LambdaMART", "Ranker"]
+__all__ = [
+    "GBRT",
+    "BestFeature",
+    "LambdaMART",
+    "Quadratic",
+    "RankBoost",
+    "Ranker",
+    "SVMMap",
+]

@@ -12,8 +12,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from localrank.data import RankingDataset
+from localrank.data.checks import sum_is_finite
 from localrank.measures import NDCG
 from localrank.persistence import save
+from localrank.rankers.inputs import (
+    as_dataset,
+    check_same_features,
+    checked_query_weights,
+    has_two_labels,
+    held_out_queries,
+)
 
 
 class Ranker(BaseEstimator):
@@ -33,12 +41,14 @@ class Ranker(BaseEstimator):
         documents have one label teach nothing about order.
     """
 
-    # Whether NaN may stand for a missing feature value.
-    accepts_missing: ClassVar[bool] = False
-
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether NaN may stand for a missing feature value."""
+        return False
 
     @abstractmethod
     def _fit(
@@ -80,24 +90,22 @@ class Ranker(BaseEstimator):
             Held-out queries for rankers that choose their size by them; others ignore it.
         """
         dataset = as_dataset(X, y, qid)
-        labels = dataset.labels
-        low = np.minimum.reduceat(labels, dataset.offsets[:-1])
-        high = np.maximum.reduceat(labels, dataset.offsets[:-1])
-        graded = low < high
+        name = type(self).__name__
+        if dataset.n_features == 0:
+            raise ValueError(f"{name} has nothing to learn from: the dataset has no features.")
+        graded = has_two_labels(dataset)
         if not graded.any():
             raise ValueError("There is nothing to learn: no query has two different labels.")
         self._check_values(dataset)
-        weights = _query_weights(dataset, sample_weight, query_weight)
+        weights = checked_query_weights(dataset, sample_weight, query_weight)
         if weights is not None and not (weights[graded] > 0).any():
             raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
-        held_out = None
-        if valid is not None:
-            held_out = valid if isinstance(valid, RankingDataset) else as_dataset(*valid)
-        self._remember(dataset, int(np.sum(~graded)))
+        held_out = None if valid is None else held_out_queries(valid)
         if held_out is not None:
-            self._check_same_features(held_out)
+            check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
             self._check_values(held_out)
         self._fit(dataset, weights, held_out)
+        self._remember(dataset, int(np.sum(~graded)))
         return self
 
     def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
@@ -111,7 +119,9 @@ class Ranker(BaseEstimator):
         """
         check_is_fitted(self, "n_features_in_")
         dataset = as_dataset(X, None, qid)
-        self._check_same_features(dataset)
+        names = getattr(self, "feature_names_in_", None)
+        trained = None if names is None else tuple(names.tolist())
+        check_same_features(type(self).__name__, self.n_features_in_, trained, dataset)
         self._check_values(dataset)
         scores = np.asarray(self._predict(dataset), dtype=np.float64)
         return dataset.in_input_order(scores)
@@ -142,26 +152,8 @@ class Ranker(BaseEstimator):
             },
         }
 
-    def _check_same_features(self, dataset: RankingDataset) -> None:
-        name = type(self).__name__
-        if dataset.n_features != self.n_features_in_:
-            raise ValueError(
-                f"{name} was fitted on {self.n_features_in_} features. "
-                f"The dataset has {dataset.n_features}."
-            )
-        trained = getattr(self, "feature_names_in_", None)
-        if trained is None or dataset.feature_names is None:
-            return
-        for column, (ours, theirs) in enumerate(zip(trained, dataset.feature_names, strict=True)):
-            if ours != theirs:
-                raise ValueError(
-                    f"Feature {column + 1} was {str(ours)!r} when {name} was fitted. In the "
-                    f"dataset it is {theirs!r}: put the features into the same order."
-                )
-
     def _check_values(self, dataset: RankingDataset) -> None:
-        # A finite sum proves that nothing is missing; only otherwise look where.
-        if self.accepts_missing or np.isfinite(dataset.features.sum()):
+        if self.accepts_missing or sum_is_finite(dataset.features):
             return
         missing = np.isnan(dataset.features).sum(axis=0)
         if not missing.any():
@@ -171,37 +163,5 @@ class Ranker(BaseEstimator):
             f"{type(self).__name__} cannot take missing values, and {dataset.feature_label(column)}"
             f" has {missing[column]:,} of them. Impute first, for example "
             f"dataset.with_features(SimpleImputer().fit_transform(dataset.features)) with "
-            f"scikit-learn's SimpleImputer."
+            f"scikit-learn's SimpleImputer, or take LambdaMART or GBRT, which need no imputation."
         )
-
-
-def as_dataset(X: Any, y: Any, qid: Any) -> RankingDataset:
-    """The dataset itself, or one made of arrays."""
-    if not isinstance(X, RankingDataset):
-        return RankingDataset.from_arrays(X, y, qid)
-    if y is not None or qid is not None:
-        raise ValueError("A RankingDataset has its labels and query ids: leave out y and qid.")
-    return X
-
-
-def _query_weights(
-    dataset: RankingDataset, sample_weight: ArrayLike | None, query_weight: ArrayLike | None
-) -> NDArray[np.float64] | None:
-    if sample_weight is None and query_weight is None:
-        return None
-    if sample_weight is not None and query_weight is not None:
-        raise ValueError("Give sample_weight or query_weight, not both.")
-    name, given, length = "query_weight", query_weight, dataset.n_queries
-    if sample_weight is not None:
-        name, given, length = "sample_weight", sample_weight, dataset.n_documents
-    weights = np.asarray(given, dtype=np.float64)
-    if weights.shape != (length,):
-        raise ValueError(f"{name} needs {length} entries. Got shape {weights.shape} instead.")
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise ValueError(f"{name} must hold finite numbers, 0 or larger.")
-    if sample_weight is not None:
-        rows = dataset.in_query_order(weights)
-        weights = rows[dataset.offsets[:-1]]
-        if (rows != weights[dataset.query_index]).any():
-            raise ValueError("sample_weight must be the same for all documents of a query.")
-    return weights

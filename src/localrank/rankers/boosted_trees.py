@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import joblib
 import lightgbm
@@ -16,6 +17,8 @@ from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
+from localrank.rankers.content_order import content_order
+from localrank.rankers.parameters import numbers, whole_numbers
 
 
 class BoostedTrees(Ranker):
@@ -25,8 +28,6 @@ class BoostedTrees(Ranker):
     ranked in file order, which in many collections is the order of a good feature. Rows are
     therefore put into an order that depends on their content and the seed alone.
     """
-
-    accepts_missing: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -53,6 +54,10 @@ class BoostedTrees(Ranker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @property
+    def accepts_missing(self) -> bool:
+        return True
+
     @abstractmethod
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
         """LightGBM's parameters for the objective, and the target of each row."""
@@ -63,7 +68,10 @@ class BoostedTrees(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
+        whole_numbers(self, n_trees=1, n_leaves=2, min_leaf_documents=1, patience=1)
+        numbers(self, learning_rate=(0, None), feature_fraction=(0, 1))
+        if self.l2 != 0:
+            numbers(self, l2=(0, None))
         measure = parse_measure(self.measure)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         objective, target = self._objective(dataset)
@@ -98,6 +106,13 @@ class BoostedTrees(Ranker):
             booster = lightgbm.train(
                 parameters, train, self.n_trees, callbacks=callbacks, **held_out
             )
+        if booster.dump_model(num_iteration=1)["tree_info"][0]["num_leaves"] < 2:
+            warnings.warn(
+                f"{type(self).__name__} found nothing to split on, so that all documents get the "
+                f"same score. With {dataset.n_documents:,} training documents, try a "
+                f"min_leaf_documents smaller than {self.min_leaf_documents}.",
+                stacklevel=3,
+            )
         self.n_trees_ = booster.best_iteration if valid is not None else booster.num_trees()
         self.model_text_ = booster.model_to_string(num_iteration=self.n_trees_)
         self.__dict__.pop("booster", None)
@@ -115,44 +130,6 @@ class BoostedTrees(Ranker):
         # The text holds the whole model; the booster is made of it when needed.
         return {name: value for name, value in vars(self).items() if name != "booster"}
 
-    def _check_parameters(self) -> None:
-        rules = {
-            "n_trees": (self.n_trees >= 1, "1 or larger"),
-            "learning_rate": (self.learning_rate > 0, "positive"),
-            "n_leaves": (self.n_leaves >= 2, "2 or larger"),
-            "min_leaf_documents": (self.min_leaf_documents >= 1, "1 or larger"),
-            "feature_fraction": (0 < self.feature_fraction <= 1, "in (0, 1]"),
-            "l2": (self.l2 >= 0, "0 or larger"),
-            "patience": (self.patience >= 1, "1 or larger"),
-        }
-        for name, (holds, rule) in rules.items():
-            if not holds:
-                raise ValueError(
-                    f"The {name!r} parameter of {type(self).__name__} must be {rule}. "
-                    f"Got {getattr(self, name)} instead."
-                )
-
-
-def content_order(
-    dataset: RankingDataset, seed: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """An order of rows, query by query, and of queries that does not depend on the given one.
-
-    Rows are sorted by a hash of their features and label, queries by the sum of those.
-    """
-    bits = dataset.features.view(f"u{dataset.features.itemsize}")
-    factors = np.random.default_rng(seed).integers(
-        2**64, size=dataset.n_features + 1, dtype=np.uint64, endpoint=False
-    )
-    hashes = bits @ factors[1:] + dataset.labels.view(np.uint64) * factors[0]
-    # A sum of products leaves similar rows similar keys: stir the high bits into the low ones.
-    hashes = (hashes ^ (hashes >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    hashes ^= hashes >> np.uint64(29)
-    queries = np.argsort(np.add.reduceat(hashes, dataset.offsets[:-1]))
-    place = np.empty_like(queries)
-    place[queries] = np.arange(dataset.n_queries)
-    return np.lexsort((hashes, place[dataset.query_index])), queries
-
 
 def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset) -> dict[str, Any]:
     """Arguments that make LightGBM evaluate our measure on held-out queries after each tree.
@@ -162,6 +139,8 @@ def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset
 
     def evaluate(scores: NDArray[Any], _: lightgbm.Dataset) -> tuple[str, float, bool]:
         value = measure.mean(valid, valid.in_input_order(scores))
+        if np.isnan(value):
+            raise ValueError(f"No validation query has a value of {measure}.")
         return str(measure), value, measure.higher_is_better
 
     data = lightgbm.Dataset(valid.features, valid.labels, group=valid.query_sizes, reference=train)

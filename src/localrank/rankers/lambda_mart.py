@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from localrank.data import RankingDataset
 from localrank.measures import Measure
 from localrank.rankers.boosted_trees import BoostedTrees
+from localrank.rankers.parameters import whole_numbers
 
 # LightGBM's lambdarank refuses longer lists.
 MAX_DOCUMENTS = 10_000
@@ -97,11 +98,7 @@ class LambdaMART(BoostedTrees):
         self.truncation_level = truncation_level
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
-        if self.truncation_level < 1:
-            raise ValueError(
-                f"The 'truncation_level' parameter of LambdaMART must be 1 or larger. "
-                f"Got {self.truncation_level} instead."
-            )
+        whole_numbers(self, truncation_level=1)
         longest = int(np.argmax(dataset.query_sizes))
         name, size = dataset.query_ids[longest].item(), dataset.query_sizes[longest]
         if size > MAX_DOCUMENTS:

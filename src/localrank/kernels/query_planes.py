@@ -1,0 +1,134 @@
+"""Planes kept for each query: storing them, the highest at a point, the lowest point of a segment.
+
+Slot i of query q holds the plane with slope `slopes[i, q]` and intercept `intercepts[i, q]`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+
+@njit(cache=True, nogil=True)
+def centred_by_query(
+    features: NDArray[np.float64], offsets: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Each query's features without their mean: only differences within a query matter.
+
+    Exactly 0 where a feature is constant, since the first document is subtracted before.
+    """
+    centred = np.empty(features.shape, np.float64)
+    n_features = features.shape[1]
+    means = np.empty(n_features, np.float64)
+    for query in range(len(offsets) - 1):
+        begin, end = offsets[query], offsets[query + 1]
+        means[:] = 0.0
+        for row in range(begin, end):
+            for column in range(n_features):
+                centred[row, column] = features[row, column] - features[begin, column]
+                means[column] += centred[row, column]
+        means /= end - begin
+        for row in range(begin, end):
+            for column in range(n_features):
+                centred[row, column] -= means[column]
+    return centred
+
+
+@njit(cache=True, nogil=True)
+def store_planes(
+    features: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    contributions: NDArray[np.float64],
+    new_intercepts: NDArray[np.float64],
+    queries: NDArray[np.int64],
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    last_used: NDArray[np.int64],
+) -> None:
+    """Put a new plane of each of some queries into its slot that was used longest ago.
+
+    Its slope is the sum of contribution * features over the query's documents.
+    """
+    for query in queries:
+        slot = 0
+        for other in range(1, len(last_used)):
+            if last_used[other, query] < last_used[slot, query]:
+                slot = other
+        slope = slopes[slot, query]
+        slope[:] = 0.0
+        for row in range(offsets[query], offsets[query + 1]):
+            contribution = contributions[row]
+            if contribution != 0.0:
+                for column in range(len(slope)):
+                    slope[column] += contribution * features[row, column]
+        intercepts[slot, query] = new_intercepts[query]
+
+
+@njit(cache=True, nogil=True)
+def sum_of_highest(
+    heights: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    slopes: NDArray[np.float64],
+    intercepts: NDArray[np.float64],
+    last_used: NDArray[np.int64],
+    now: int,
+) -> tuple[NDArray[np.float64], float]:
+    """Weighted sum over queries of each one's highest plane, as slope and intercept.
+
+    Heights, of shape (n_slots, n_queries), tell the point; `now` is noted for the slots used.
+    """
+    slope, intercept = np.zeros(slopes.shape[2], np.float64), 0.0
+    for query in range(heights.shape[1]):
+        best = 0
+        for slot in range(1, len(heights)):
+            if heights[slot, query] > heights[best, query]:
+                best = slot
+        weight = weights[query]
+        last_used[best, query] = max(last_used[best, query], now)
+        intercept += weight * intercepts[best, query]
+        for column in range(len(slope)):
+            slope[column] += weight * slopes[best, query, column]
+    return slope, intercept
+
+
+@njit(cache=True, nogil=True)
+def lowest_between(
+    at_start: NDArray[np.float64],
+    at_end: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    linear: float,
+    quadratic: float,
+    n_halvings: int,
+) -> float:
+    """At which share t of the way between two points a convex objective is lowest.
+
+    The objective is linear * t + quadratic * t² / 2 + the weighted sum over queries of their
+    highest planes, whose heights are given at both ends. The sign of its slope is searched by
+    halving.
+    """
+    n_slots, n_queries = at_start.shape
+    low, high = 0.0, 1.0
+    highest = np.empty(n_queries, np.float64)
+    rises = np.empty(n_queries, np.float64)
+    t = 1.0
+    for _ in range(n_halvings):
+        highest[:] = -np.inf
+        for slot in range(n_slots):
+            for query in range(n_queries):
+                start, end = at_start[slot, query], at_end[slot, query]
+                height = (1 - t) * start + t * end
+                higher = height > highest[query]
+                highest[query] = height if higher else highest[query]
+                rises[query] = end - start if higher else rises[query]
+        slope = linear + quadratic * t
+        for query in range(n_queries):
+            slope += weights[query] * rises[query]
+        if slope <= 0:
+            low = t
+        else:
+            high = t
+        if low == 1.0:
+            break
+        t = 0.5 * (low + high)
+    return t

@@ -1,0 +1,93 @@
+"""What `fit` and `predict` take, checked and brought into one form."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from localrank.data import RankingDataset
+
+
+def as_dataset(X: Any, y: Any, qid: Any) -> RankingDataset:
+    """The dataset itself, or one made of arrays."""
+    if isinstance(X, str | PathLike):
+        raise ValueError(f"Read {str(X)!r} first, with localrank.data.read_letor or read_table.")
+    if not isinstance(X, RankingDataset):
+        return RankingDataset.from_arrays(X, y, qid)
+    if y is not None or qid is not None:
+        raise ValueError("A RankingDataset has its labels and query ids: leave out y and qid.")
+    return X
+
+
+def check_same_features(
+    name: str, n_trained: int, trained: tuple[str, ...] | None, dataset: RankingDataset
+) -> None:
+    """Refuse a dataset whose features differ in number or name from the training data's."""
+    given = dataset.feature_names
+    if trained is not None and given is not None and trained != given:
+        missing = [feature for feature in trained if feature not in given]
+        surplus = [feature for feature in given if feature not in trained]
+        if missing or surplus:
+            differences = [
+                f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
+                for kind, names in (("without", missing), ("with a new", surplus))
+                if names
+            ]
+            raise ValueError(
+                f"{name} was fitted on other features. The dataset comes "
+                f"{' and '.join(differences)}."
+            )
+        column = next(i for i in range(n_trained) if trained[i] != given[i])
+        raise ValueError(
+            f"Feature {column + 1} was {trained[column]!r} when {name} was fitted. In the dataset "
+            f"it is {given[column]!r}: put the features into the same order."
+        )
+    if dataset.n_features != n_trained:
+        raise ValueError(
+            f"{name} was fitted on {n_trained} features. The dataset has {dataset.n_features}."
+        )
+
+
+def has_two_labels(dataset: RankingDataset) -> NDArray[np.bool_]:
+    """Whether each query's documents have different labels, so that there is something to order."""
+    low = np.minimum.reduceat(dataset.labels, dataset.offsets[:-1])
+    high = np.maximum.reduceat(dataset.labels, dataset.offsets[:-1])
+    return np.asarray(low < high)
+
+
+def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDataset:
+    """The validation queries as a dataset that can tell models apart."""
+    if not isinstance(valid, RankingDataset):
+        if not (isinstance(valid, tuple) and len(valid) == 3):
+            raise ValueError("Validation data must be a RankingDataset or a tuple (X, y, qid).")
+        valid = as_dataset(*valid)
+    if not has_two_labels(valid).any():
+        raise ValueError("The validation data decides nothing: no query has two different labels.")
+    return valid
+
+
+def checked_query_weights(
+    dataset: RankingDataset, sample_weight: ArrayLike | None, query_weight: ArrayLike | None
+) -> NDArray[np.float64] | None:
+    """One weight per query, from weights of documents or of queries."""
+    if sample_weight is None and query_weight is None:
+        return None
+    if sample_weight is not None and query_weight is not None:
+        raise ValueError("Give sample_weight or query_weight, not both.")
+    name, given, length = "query_weight", query_weight, dataset.n_queries
+    if sample_weight is not None:
+        name, given, length = "sample_weight", sample_weight, dataset.n_documents
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (length,):
+        raise ValueError(f"{name} needs {length} entries. Got shape {weights.shape} instead.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"{name} must hold finite numbers, 0 or larger.")
+    if sample_weight is not None:
+        rows = dataset.in_query_order(weights)
+        weights = rows[dataset.offsets[:-1]]
+        if (rows != weights[dataset.query_index]).any():
+            raise ValueError("sample_weight must be the same for all documents of a query.")
+    return weights

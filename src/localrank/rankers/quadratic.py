@@ -1,0 +1,154 @@
+"""Any ranker on quadratic features."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from localrank.data import RankingDataset
+from localrank.rankers.base import Ranker
+
+# Expansions for training that would take more bytes in double precision are made in single.
+DOUBLE_PRECISION_BYTES = 2**30
+# Documents are scored in blocks of whole queries whose expansion takes about this many bytes.
+BLOCK_BYTES = 2**24
+
+
+class Quadratic(Ranker):
+    """Trains a ranker on the features, their squares and their products in pairs.
+
+    From d features it makes d (d + 3) / 2: the originals, then x_i^2, then x_i x_j for i < j in
+    the order (1, 2), (1, 3), ..., (2, 3), ... A linear ranker on them is the global quadratic
+    model that local models are compared with [1]_.
+
+    A ranker trains on the whole expansion at once. From 136 features it makes 9,452, so that
+    100,000 documents take 7.5 GB in double and 3.8 GB in single precision. Scoring expands a
+    few queries at a time: about 16 MiB, or one query where that is larger.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Stays as it is: a clone is trained.
+    dtype : {"float64", "float32"} or None, default=None
+        Precision of the expansion. None keeps that of the training features, unless their
+        expansion would take more than 1 GiB: then single precision. Rankers that work in double
+        precision, as linear ones do, make a larger copy of their own.
+
+    Attributes
+    ----------
+    ranker_ : Ranker
+        The trained clone.
+    dtype_ : str
+        The precision that was used, in training and for the scores to come.
+
+    References
+    ----------
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80, n_features=5, random_state=0)
+    >>> ranker = Quadratic(LambdaMART(n_trees=20)).fit(dataset)
+    >>> ranker.ranker_.n_features_in_
+    20
+    >>> ranker.ranker_.feature_names_in_[4:12].tolist()
+    ['f5', 'f1^2', 'f2^2', 'f3^2', 'f4^2', 'f5^2', 'f1*f2', 'f1*f3']
+    """
+
+    def __init__(
+        self, ranker: Ranker, *, dtype: Literal["float64", "float32"] | None = None
+    ) -> None:
+        self.ranker = ranker
+        self.dtype = dtype
+
+    @property
+    def accepts_missing(self) -> bool:
+        return bool(getattr(self.ranker, "accepts_missing", False))
+
+    def _fit(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None,
+        valid: RankingDataset | None,
+    ) -> None:
+        if not isinstance(self.ranker, Ranker):
+            raise ValueError(
+                f"The 'ranker' parameter of Quadratic must be a ranker. "
+                f"Got {self.ranker!r} instead."
+            )
+        if self.dtype not in ("float64", "float32", None):
+            raise ValueError(
+                f"The 'dtype' parameter of Quadratic must be 'float64', 'float32' or None. "
+                f"Got {self.dtype!r} instead."
+            )
+        self.dtype_ = self.dtype or _dtype_within_limit(dataset)
+        self.ranker_ = clone(self.ranker).fit(
+            quadratic_features(dataset, self.dtype_),
+            query_weight=query_weights,
+            valid=None if valid is None else quadratic_features(valid, self.dtype_),
+        )
+
+    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+        row_bytes = n_quadratic(dataset.n_features) * np.dtype(self.dtype_).itemsize
+        # A block is the queries that begin within one stretch of so many rows.
+        block = dataset.offsets[:-1] // max(BLOCK_BYTES // row_bytes, 1)
+        cuts = np.flatnonzero(np.diff(block)) + 1
+        scores = np.empty(dataset.n_documents)
+        for queries in np.split(np.arange(dataset.n_queries), cuts):
+            rows = slice(dataset.offsets[queries[0]], dataset.offsets[queries[-1] + 1])
+            # Not named, so that one block is gone before the next is made.
+            scores[rows] = self.ranker_.predict(
+                quadratic_features(dataset.select(queries), self.dtype_)
+            )
+        return scores
+
+
+def quadratic_features(dataset: RankingDataset, dtype: str) -> RankingDataset:
+    """The same documents with their features, the squares, and the products in pairs.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[2.0, 3.0, 5.0]], qid=[1])
+    >>> quadratic_features(dataset, "float64").features
+    array([[ 2.,  3.,  5.,  4.,  9., 25.,  6., 10., 15.]])
+    """
+    d = dataset.n_features
+    features = dataset.features.astype(dtype, copy=False)
+    expanded = np.empty((len(features), n_quadratic(d)), dtype=dtype)
+    expanded[:, :d] = features
+    # Products too large for the type become infinite, which the dataset refuses.
+    with np.errstate(over="ignore", under="ignore"):
+        np.square(features, out=expanded[:, d : 2 * d])
+        begin = 2 * d
+        for i in range(d - 1):
+            end = begin + d - 1 - i
+            np.multiply(features[:, i, None], features[:, i + 1 :], out=expanded[:, begin:end])
+            begin = end
+    names = dataset.feature_names
+    if names is not None:
+        squares = (f"{name}^2" for name in names)
+        names = (*names, *squares, *(f"{a}*{b}" for a, b in combinations(names, 2)))
+    return dataset.with_features(expanded, names)
+
+
+def n_quadratic(n_features: int) -> int:
+    """Number of features, squares and products.
+
+    Examples
+    --------
+    >>> n_quadratic(136)
+    9452
+    """
+    return n_features * (n_features + 3) // 2
+
+
+def _dtype_within_limit(dataset: RankingDataset) -> str:
+    size = 8 * dataset.n_documents * n_quadratic(dataset.n_features)
+    return "float32" if size > DOUBLE_PRECISION_BYTES else str(dataset.features.dtype)
