@@ -1,3 +1,6 @@
+import os
+import threading
+
 import pytest
 
 from localrank.data.atomic import atomic_write
@@ -31,3 +34,25 @@ def test_the_file_has_the_mode_of_an_ordinary_one(tmp_path):
         file.write(b"x")
     (tmp_path / "ordinary").write_bytes(b"x")
     assert (tmp_path / "atomic").stat().st_mode == (tmp_path / "ordinary").stat().st_mode
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "target").write_bytes(b"old")
+    (tmp_path / "link").symlink_to(tmp_path / "target")
+    with atomic_write(tmp_path / "link") as file:
+        file.write(b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"new"
+
+
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    received = []
+    reader = threading.Thread(target=lambda: received.append(pipe.read_bytes()))
+    reader.start()
+    with atomic_write(pipe) as file:
+        file.write(b"through")
+    reader.join()
+    assert received == [b"through"]
+    assert pipe.is_fifo()

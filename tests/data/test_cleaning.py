@@ -44,9 +44,13 @@ def test_cleaning_equals_a_double_loop(lines):
 
 def test_a_query_that_loses_its_only_relevant_document_goes():
     dataset = RankingDataset.from_arrays(
-        [[1.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1], ["lost", "lost", "lost", "kept"]
+        [[1.0], [1.0], [2.0], [3.0]],
+        [0, 1, 0, 1],
+        ["lost", "lost", "lost", "kept"],
+        document_ids=["a", "b", "c", "d"],
     )
     cleaned, report = clean(dataset)
+    assert_array_equal(cleaned.document_ids, ["d"])
     assert_array_equal(cleaned.query_ids, ["kept"])
     assert_array_equal(report.query_ids, ["lost"])
 

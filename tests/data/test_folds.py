@@ -65,6 +65,7 @@ def test_parts_that_do_not_show_the_last_features_are_widened(tmp_path):
         (tmp_path / f"S{number}.txt").write_text(line + "\n")
     for fold in folds(tmp_path):
         assert {fold.train.n_features, fold.valid.n_features, fold.test.n_features} == {5}
+    assert_array_equal(fold.train.features, [[0, 1, 0, 0, 0]])
 
 
 def test_made_folds_test_every_query_once_and_share_none():
@@ -83,6 +84,7 @@ def test_made_folds_depend_on_the_seed_alone():
     tests = [next(iter(folds(dataset, random_state=seed))).test.query_ids for seed in (0, 0, 1)]
     assert_array_equal(tests[0], tests[1])
     assert not np.array_equal(tests[0], tests[2])
+    assert not np.array_equal(tests[0], dataset.query_ids[-6:])
 
 
 @pytest.mark.parametrize("n_folds", [2, 31])

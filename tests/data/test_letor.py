@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import os
 import re
 import tempfile
 import warnings
@@ -616,3 +617,17 @@ def test_written_dataset_reads_back_equal(dataset, name):
         assert again.document_ids.tolist() == dataset.document_ids.tolist()
     order = np.arange(dataset.n_documents)
     assert_array_equal(again.in_input_order(order), dataset.in_input_order(order))
+
+
+def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkeypatch):
+    path = tmp_path / "train.txt"
+    path.write_text("old")
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_letor(RankingDataset.from_arrays([[0.5]], y=[1], qid=[1]), path)
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]

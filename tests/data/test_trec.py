@@ -1,3 +1,6 @@
+import gzip
+import os
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -37,12 +40,12 @@ def test_a_run_lists_the_best_documents_of_each_query_first(scattered, tmp_path)
     ]
 
 
-def test_documents_without_ids_go_by_their_position_in_the_input(tmp_path):
+def test_documents_without_ids_go_by_their_position_in_the_query(tmp_path):
     dataset = RankingDataset.from_arrays(np.zeros((3, 1)), qid=["b", "a", "b"])
     scores = np.array([1.0, 2.0, 3.0])
     write_run(dataset, scores, tmp_path / "run.trec")
     run = read_run(tmp_path / "run.trec")
-    assert_array_equal(run.document_ids, ["3", "1", "2"])
+    assert_array_equal(run.document_ids, ["2", "1", "1"])
     assert_array_equal(align(run, dataset), scores)
 
 
@@ -63,10 +66,47 @@ def test_judgements_join_a_run_as_trec_eval_does():
         np.array(["1", "1", "1", "3"]), np.array(["b", "c", "a", "a"]), np.array([2.0, 1, -2, 1])
     )
     dataset, scores = judged(run, qrels)
-    assert_array_equal(dataset.query_ids, ["1"])
-    assert_array_equal(dataset.document_ids, ["a", "b", "c"])
-    assert_array_equal(dataset.relevance, [0, 2, 1])
-    assert_array_equal(scores, [2.0, 1.0, -np.inf])
+    assert_array_equal(dataset.query_ids, ["1", "3"])
+    assert_array_equal(dataset.document_ids, ["a", "b", "c", "a"])
+    assert_array_equal(dataset.relevance, [0, 2, 1, 1])
+    assert_array_equal(scores, [2.0, 1.0, -np.inf, -np.inf])
+
+
+def test_a_judged_document_twice_is_refused_by_line(tmp_path):
+    (tmp_path / "qrels").write_text("1 0 a 1\n1 0 a 0\n")
+    with pytest.raises(ValueError, match="qrels:2: document 'a' of query '1' again"):
+        read_qrels(tmp_path / "qrels")
+
+
+def test_documents_with_equal_scores_are_written_in_input_order(tmp_path):
+    dataset = RankingDataset.from_arrays(
+        np.zeros((3, 1)), qid=[1, 1, 1], document_ids=["c", "a", "b"]
+    )
+    write_run(dataset, [1.0, 1.0, 1.0], tmp_path / "run.trec")
+    assert_array_equal(read_run(tmp_path / "run.trec").document_ids, ["c", "a", "b"])
+
+
+def test_compressed_runs_and_byte_order_marks_are_understood(tmp_path):
+    text = "\ufeff1 Q0 a 1 0.5 x\n".encode()
+    (tmp_path / "run.gz").write_bytes(gzip.compress(text))
+    assert_array_equal(read_run(tmp_path / "run.gz").query_ids, ["1"])
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(text)[:-9])
+    with pytest.raises(ValueError, match="cut.gz: the compressed file is truncated"):
+        read_run(tmp_path / "cut.gz")
+
+
+def test_a_run_that_cannot_be_written_whole_leaves_the_old_one(scattered, tmp_path, monkeypatch):
+    write_run(scattered, [1.0, 2.0, 3.0, 4.0], tmp_path / "run.trec")
+    before = (tmp_path / "run.trec").read_bytes()
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_run(scattered, [4.0, 3.0, 2.0, 1.0], tmp_path / "run.trec")
+    assert (tmp_path / "run.trec").read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_run_of_other_queries_is_refused():

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from localrank.data.atomic import atomic_write
+from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
 
 
@@ -83,7 +84,7 @@ def write_run(
 ) -> None:
     """Write scores (one per document, in input order) as a TREC run, best documents first.
 
-    A dataset without document ids gets its documents' positions in the input, counted from 1.
+    In a dataset without document ids, a document's id is its position within its query, from 1.
 
     Examples
     --------
@@ -113,7 +114,7 @@ def run_lines(dataset: RankingDataset, scores: ArrayLike, tag: str) -> Iterator[
         raise ValueError(f"Scores of a run must be finite. {np.sum(~np.isfinite(values))} are not.")
     values = dataset.in_query_order(values)
     order = np.lexsort((-values, dataset.query_index))
-    ranks = np.arange(dataset.n_documents) - np.repeat(dataset.offsets[:-1], dataset.query_sizes)
+    ranks = _position_in_query(dataset)
     queries = dataset.query_ids.astype(str)
     documents = run_document_ids(dataset)
     for name, ids in (("Query", queries), ("Document", documents), ("Tag", np.array([tag]))):
@@ -134,13 +135,14 @@ def run_lines(dataset: RankingDataset, scores: ArrayLike, tag: str) -> Iterator[
 
 
 def run_document_ids(dataset: RankingDataset) -> NDArray[np.str_]:
-    """The ids a run uses for a dataset's rows: its own, or positions in the input from 1."""
+    """The ids a run uses for a dataset's rows: its own, or positions within the query from 1."""
     if dataset.document_ids is not None:
         return dataset.document_ids.astype(str)
-    positions = dataset.input_order
-    if positions is None:
-        positions = np.arange(dataset.n_documents)
-    return (positions + 1).astype(str)
+    return (_position_in_query(dataset) + 1).astype(str)
+
+
+def _position_in_query(dataset: RankingDataset) -> NDArray[np.int64]:
+    return np.arange(dataset.n_documents) - dataset.offsets[dataset.query_index]
 
 
 def align(run: Run, dataset: RankingDataset) -> NDArray[np.float64]:
@@ -168,8 +170,9 @@ def align(run: Run, dataset: RankingDataset) -> NDArray[np.float64]:
 def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, NDArray[np.float64]]:
     """A run's documents with their judgements, as a dataset without features, and the scores.
 
-    As in trec_eval, only queries in both count; a document without judgement is not relevant;
-    a judged document that the run does not hold scores minus infinity: not retrieved.
+    As in `trec_eval -c`, every judged query counts, also where the run does not have it; queries
+    without judgements are left out. A document without judgement is not relevant; a judged
+    document that the run does not hold scores minus infinity: not retrieved.
 
     Examples
     --------
@@ -178,21 +181,20 @@ def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, NDArray[np.float64]]
     >>> dataset.relevance, scores
     (array([0., 1.]), array([2., 1.]))
     """
-    common = np.intersect1d(run.query_ids, qrels.query_ids)
-    if common.size == 0:
+    in_qrels = np.isin(run.query_ids, qrels.query_ids)
+    if not in_qrels.any():
         raise ValueError("The run and the judgements have no query in common.")
-    in_run, in_qrels = np.isin(run.query_ids, common), np.isin(qrels.query_ids, common)
     scored = dict(
         zip(
-            _pairs(run.query_ids[in_run], run.document_ids[in_run]),
-            run.scores[in_run].tolist(),
+            _pairs(run.query_ids[in_qrels], run.document_ids[in_qrels]),
+            run.scores[in_qrels].tolist(),
             strict=True,
         )
     )
     labelled = dict(
         zip(
-            _pairs(qrels.query_ids[in_qrels], qrels.document_ids[in_qrels]),
-            np.maximum(qrels.relevance[in_qrels], 0).tolist(),
+            _pairs(qrels.query_ids, qrels.document_ids),
+            np.maximum(qrels.relevance, 0).tolist(),
             strict=True,
         )
     )
@@ -215,7 +217,8 @@ def _read_columns(
 ) -> tuple[list[NDArray[np.str_]], list[int]]:
     """The columns of a blank-separated file, and the line number of each row."""
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        with open_binary(Path(path)) as file, damage_named(Path(path)):
+            text = file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path}: not a text file ({error.reason}).") from None
     rows, numbers = [], []
