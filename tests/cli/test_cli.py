@@ -1,8 +1,10 @@
+import gzip
 import json
 import os
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -163,6 +165,101 @@ def test_info_describes_data(run, tmp_path):
     assert "feature 2: NDCG@5 0.5000, 50.0 % of documents tied" in out
 
 
+def test_info_describes_a_table_without_labels(run, tmp_path):
+    (tmp_path / "data.csv").write_text("qid,a\n007,2\n007,3\n")
+    code, out, _ = run("info", tmp_path / "data.csv", "--json")
+    assert code == 0
+    assert "labels" not in json.loads(out)
+
+
+def test_ties_between_queries_are_no_ties(run, tmp_path):
+    lines = "0 qid:1 1:1\n1 qid:1 1:2\n0 qid:2 1:2\n1 qid:2 1:3\n"
+    (tmp_path / "data.txt").write_text(lines)
+    _, out, _ = run("info", tmp_path / "data.txt", "--json")
+    assert json.loads(out)["best_feature"]["tie_rate"] == 0
+
+
+def test_the_convention_changes_the_measure(run, tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a 1 2.0 x\n1 Q0 b 2 1.0 x\n")
+    (tmp_path / "qrels").write_text("1 0 a 1\n1 0 b 2\n")
+    command = ["evaluate", tmp_path / "run.trec", tmp_path / "qrels", "--measures", "ndcg@2"]
+    values = [
+        json.loads(run(*command, "--convention", convention, "--json")[1])["mean"].popitem()[1]
+        for convention in ("default", "trec_eval")
+    ]
+    discount = 1 / np.log2(3)
+    exponential, linear = (1 + 3 * discount) / (3 + discount), (1 + 2 * discount) / (2 + discount)
+    assert values == pytest.approx([exponential, linear])
+
+
+def test_a_query_without_a_value_is_null_in_json(run, tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a 1 2.0 x\n")
+    (tmp_path / "qrels").write_text("1 0 a 0\n")
+    command = ["evaluate", tmp_path / "run.trec", tmp_path / "qrels", "--measures"]
+    _, out, _ = run(*command, "map(empty=skip)", "--per-query", "--json", "--explain")
+    result = json.loads(out)
+    assert result["mean"] == {"map(empty=skip)": None}
+    assert result["queries"] == {"1": {"map(empty=skip)": None}}
+    assert "left out of the mean" in result["explanations"]["map(empty=skip)"]
+
+
+def test_every_judged_query_counts_whatever_the_labels_come_in(run, model, folder, tmp_path):
+    test = read_letor(folder / "test.txt")
+    run("rank", model, folder / "test.txt", "-o", tmp_path / "run.trec")
+    lines = (tmp_path / "run.trec").read_text().splitlines()
+    first = lines[0].split()[0]
+    kept = [line for line in lines if line.split()[0] != first]
+    (tmp_path / "half.trec").write_text("\n".join([*kept, "zz Q0 z 1 1.0 x"]))
+    positions = np.concatenate([np.arange(1, size + 1) for size in test.query_sizes])
+    judgements = zip(test.query_ids[test.query_index], positions, test.relevance, strict=True)
+    (tmp_path / "qrels").write_text("".join(f"{q} 0 {d} {y:g}\n" for q, d, y in judgements))
+    results = [
+        run("evaluate", tmp_path / "half.trec", labels, "--json")
+        for labels in (folder / "test.txt", tmp_path / "qrels")
+    ]
+    assert json.loads(results[0][1]) == json.loads(results[1][1])
+    for _, _, err in results:
+        assert "1 of 10 queries are not in the run" in err
+        assert "1 documents of the run have no label here" in err
+
+
+def test_judgements_may_be_compressed_and_begin_with_a_blank_line(run, tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a 1 2.0 x\n")
+    (tmp_path / "qrels.gz").write_bytes(gzip.compress(b"\n1 0 a 1\n"))
+    assert run("evaluate", tmp_path / "run.trec", tmp_path / "qrels.gz")[0] == 0
+
+
+def test_a_test_file_may_lack_the_last_features(run, tmp_path):
+    (tmp_path / "train.txt").write_text("0 qid:1 1:1 3:2\n1 qid:1 1:2 3:1\n")
+    (tmp_path / "test.txt").write_text("0 qid:1 1:1\n1 qid:1 1:2\n")
+    model = tmp_path / "model"
+    files = [tmp_path / "train.txt", "--valid", tmp_path / "test.txt"]
+    assert run("train", *files, "--method", "best-feature", "-o", model)[0] == 0
+    assert run("rank", model, tmp_path / "test.txt")[0] == 0
+
+
+def test_true_and_false_are_understood_in_settings(run, folder, tmp_path):
+    options = ["--method", "Best-Feature", "--set", "both_directions=TRUE", "-o", tmp_path / "m"]
+    assert run("train", folder / "train.txt", *options)[0] == 0
+    assert localrank.load(tmp_path / "m").both_directions is True
+
+
+def test_threads_are_those_asked_for(run, folder, tmp_path):
+    options = ["--set", "n_trees=2", "--n-jobs", "2", "-o", tmp_path / "m"]
+    assert run("train", folder / "train.txt", *options)[0] == 0
+    assert localrank.load(tmp_path / "m").n_jobs == 2
+
+
+def test_a_warning_is_one_line(run, tmp_path):
+    (tmp_path / "train.txt").write_text("0 qid:1 1:1\n1 qid:1 1:2\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        code, _, err = run("train", tmp_path / "train.txt", "-o", tmp_path / "m")
+    assert code == 0
+    (line,) = [line for line in err.splitlines() if line.startswith("warning: ")]
+    assert "all documents get the same score" in line
+
+
 def test_info_describes_a_model(run, model):
     _, out, _ = run("info", model, "--json")
     assert json.loads(out)["class"] == "LambdaMART"
@@ -173,8 +270,12 @@ def test_info_describes_a_model(run, model):
 def test_demo_compares_the_best_feature_with_lambdamart(run):
     code, out, err = run("demo", "--json")
     assert code == 0
-    means = json.loads(out)["mean"]
-    assert means["LambdaMART"]["ndcg@10"] > means["best feature"]["ndcg@10"]
+    result = json.loads(out)
+    means = {name: values["ndcg@10"] for name, values in result["mean"].items()}
+    low, high = result["gain interval"]
+    assert 0 < low < means["LambdaMART"] - means["best feature"] < high < low + 0.1
+    by_type = result["ndcg@10 by type"]["LambdaMART"]
+    assert np.mean(by_type) == pytest.approx(means["LambdaMART"], abs=0.01)
     assert "Trained LambdaMART" in err
 
 
@@ -198,7 +299,34 @@ def test_demo_compares_the_best_feature_with_lambdamart(run):
             "must read name=value. Got 'n_trees'",
         ),
         (["rank", "{folder}/train.txt", "{folder}/test.txt"], "not a localrank model file"),
-        (["evaluate", "{folder}/other.trec", "{folder}/test.txt"], "the run is of other data"),
+        (["train", "{folder}/train.txt", "-o", "{folder}"], "is a folder"),
+        (["train", "{folder}/train.txt", "-o", "-"], "not for standard output"),
+        (
+            ["train", "{folder}/train.txt", "-o", "{folder}/m", "--valid", "{folder}/train.txt"],
+            "is training data",
+        ),
+        (
+            ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_trees=many"],
+            "'n_trees' parameter of LambdaMART must be a whole number, 1 or larger. Got 'many'",
+        ),
+        (
+            ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_leaves=10000000"],
+            "LightGBMError",
+        ),
+        (
+            ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "measure=5"],
+            "given by its name",
+        ),
+        (
+            [
+                *("train", "{folder}/train.txt", "-o", "{folder}/m", "--method", "best-feature"),
+                *("--set", "both_directions=maybe"),
+            ],
+            "must be true or false",
+        ),
+        (["train", "{folder}/unlabelled.csv", "-o", "{folder}/m"], "no column 'label'"),
+        (["train", "{folder}/train.txt", "{folder}/unlabelled.csv", "-o", "m"], "not both"),
+        (["evaluate", "{folder}/other.trec", "{folder}/test.txt"], "a run of other data"),
         (
             ["evaluate", "{folder}/other.trec", "{folder}/test.txt", "--measures", "ndgc@5"],
             "ndgc",
@@ -212,11 +340,14 @@ def test_demo_compares_the_best_feature_with_lambdamart(run):
 def test_an_error_is_one_line_and_exit_code_1(run, folder, arguments, message):
     (folder / "bad.txt").write_text("x qid:1 1:2\n")
     (folder / "other.trec").write_text("nobody Q0 nothing 1 1.0 x\n")
+    (folder / "unlabelled.csv").write_text("qid,a\n1,2\n")
     code, _, err = run(*(argument.format(folder=folder) for argument in arguments))
     assert code == 1
     assert message in err
     assert "Traceback" not in err
-    assert len(err.strip().splitlines()) == 1
+    *before, last = err.strip().splitlines()
+    assert last.startswith("error: ")
+    assert all(line.startswith("Training ") for line in before)
 
 
 def test_debug_shows_the_traceback(monkeypatch):
@@ -233,7 +364,7 @@ def test_the_version_is_told(run):
     assert run("--version")[1].strip() == f"localrank {localrank.__version__}"
 
 
-def test_a_closed_pipe_is_no_error(model, folder):
+def test_a_closed_pipe_is_met_in_silence(model, folder):
     command = f"{sys.executable} -m localrank rank {model} {folder / 'test.txt'} | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=True)
     assert done.stderr == ""

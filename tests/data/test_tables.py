@@ -1,3 +1,4 @@
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
@@ -85,3 +86,25 @@ def test_an_unknown_kind_of_file_is_refused(tmp_path):
 def test_a_missing_file_is_not_found(tmp_path):
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_table(tmp_path / "absent.parquet")
+
+
+def test_ids_of_a_csv_file_keep_their_leading_zeros(tmp_path):
+    frame = pd.DataFrame({"qid": ["007", "007"], "label": [0, 1], "a": [1, 2], "url": ["01", "02"]})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    dataset = read_table(tmp_path / "data.csv", document_id="url")
+    assert_array_equal(dataset.query_ids, ["007"])
+    assert_array_equal(dataset.document_ids, ["01", "02"])
+
+
+def test_whole_numbers_are_whole_number_ids_in_every_format(tmp_path):
+    frame = pd.DataFrame({"qid": [7, 7], "label": [0, 1], "a": [1, 2]})
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    frame.to_parquet(tmp_path / "data.parquet")
+    for name in ("data.csv", "data.parquet"):
+        assert_array_equal(read_table(tmp_path / name).query_ids, np.array([7]), strict=True)
+
+
+def test_compressed_and_capitalised_csv_files_are_tables(tmp_path):
+    for name in ("data.csv.gz", "DATA.CSV"):
+        pd.DataFrame(COLUMNS).to_csv(tmp_path / name, index=False)
+        assert read_table(tmp_path / name).n_documents == 3

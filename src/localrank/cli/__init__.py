@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 
 import typer
 
@@ -45,16 +46,24 @@ def main() -> None:
     # --debug may stand anywhere, also behind the command it is meant for.
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    warnings.showwarning = _say_warning
     try:
         app(arguments)
-    except (ValueError, OSError, ImportError) as error:
+    except Exception as error:  # the last door: whatever went wrong, one line and no traceback
         if debug:
             raise
-        if isinstance(error, BrokenPipeError):
-            sys.stderr.close()
-            sys.exit(0)
-        text = str(error)
-        if isinstance(error, OSError) and error.strerror and error.filename:
-            text = f"{error.filename}: {error.strerror}"
-        typer.echo(f"error: {text}", err=True)
+        typer.echo(f"error: {_in_one_line(error)}", err=True)
         sys.exit(1)
+
+
+def _in_one_line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, ValueError | OSError | ImportError):
+        return text
+    return f"{type(error).__name__}: {text} (run with --debug to see where)"
+
+
+def _say_warning(message: Warning | str, *_: object, **__: object) -> None:
+    typer.echo(f"warning: {message}", err=True)

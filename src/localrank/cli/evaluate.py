@@ -40,6 +40,8 @@ def evaluate(
     if as_json:
         finite = {name: None if math.isnan(mean) else mean for name, mean in means.items()}
         result: dict[str, Any] = {"n_queries": dataset.n_queries, "mean": finite}
+        if explain:
+            result["explanations"] = {str(measure): measure.explain() for measure in wanted}
         if per_query:
             result["queries"] = {
                 query: {
@@ -64,22 +66,32 @@ def evaluate(
 
 def _labelled(run_path: Path, paths: list[Path]) -> tuple[RankingDataset, Any]:
     """The labelled documents and the run's scores, with a word about those that don't match."""
+    from dataclasses import replace
+
     import numpy as np
 
     from localrank.cli.inputs import read_data
     from localrank.cli.tables import say
     from localrank.data import align, judged, read_qrels, read_run
+    from localrank.data.trec import run_document_ids
 
     run = read_run(run_path)
-    if len(paths) == 1 and _looks_like_qrels(paths[0]):
-        return judged(run, read_qrels(paths[0]))
-    dataset = read_data(paths)
-    scores = align(run, dataset)
+    if any(map(_looks_like_qrels, paths)):
+        if len(paths) > 1:
+            raise ValueError("Give one file of TREC judgements, or LETOR files, or tables.")
+        dataset, scores = judged(run, read_qrels(paths[0]))
+    else:
+        dataset = read_data(paths)
+        if dataset.document_ids is None:
+            dataset = replace(dataset, document_ids=run_document_ids(dataset))
+        scores = align(run, dataset)
     found = int(np.sum(scores > -np.inf))
     if found == 0:
-        raise ValueError(
-            f"{run_path}: none of its documents is in {paths[0]}: the run is of other data."
-        )
+        names = ", ".join(map(str, paths))
+        raise ValueError(f"{run_path}: none of its documents is in {names}: a run of other data.")
+    retrieved = np.isin(dataset.query_ids.astype(str), run.query_ids)
+    if not retrieved.all():
+        say(f"{np.sum(~retrieved):,} of {dataset.n_queries:,} queries are not in the run")
     if found < dataset.n_documents:
         missing = dataset.n_documents - found
         say(f"{missing:,} of {dataset.n_documents:,} documents are not in the run: not retrieved")
@@ -89,6 +101,16 @@ def _labelled(run_path: Path, paths: list[Path]) -> tuple[RankingDataset, Any]:
 
 
 def _looks_like_qrels(path: Path) -> bool:
-    with path.open("rb") as file:
-        columns = file.readline(1000).split()
-    return len(columns) == 4 and not columns[1].startswith(b"qid:")
+    """Whether the first line that says anything has the four columns of TREC judgements."""
+    from localrank.cli.inputs import TABLE_SUFFIXES
+    from localrank.data.compression import open_binary
+
+    if not path.is_file() or path.name.lower().endswith(TABLE_SUFFIXES):
+        return False
+    with open_binary(path) as file:
+        start = file.read(4096)
+    for line in start.splitlines():
+        columns = line.split()
+        if columns and not columns[0].startswith(b"#"):
+            return len(columns) == 4 and not columns[1].startswith(b"qid:")
+    return False

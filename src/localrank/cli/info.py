@@ -24,7 +24,7 @@ def info(
         else:
             _print_model(files[0], facts)
         return
-    facts = _describe(read_data(files))
+    facts = _describe(read_data(files, labels="optional"))
     if as_json:
         print_json(facts)
     else:
@@ -139,6 +139,7 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
     rows = [
         ["method", facts["class"]],
         *([f"  {name}", value] for name, value in facts["parameters"].items()),
+        *([name.rstrip("_"), str(value)] for name, value in facts["fitted"].items()),
         ["trained on", f"{data['n_queries']:,} queries, {data['n_documents']:,} documents"],
         ["labels", _shortened([f"{k} × {n:,}" for k, n in data["most_frequent_labels"].items()])],
         ["features", f"{facts['n_features']:,}"],

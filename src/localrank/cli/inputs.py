@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
@@ -17,39 +18,45 @@ if TYPE_CHECKING:
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")
 
 
-def read_data(paths: Sequence[Path], labels: bool = True) -> RankingDataset:
-    """LETOR files, or tables with the columns `qid`, `label` and optionally `document_id`."""
+Labels = Literal["needed", "optional", "ignored"]
+
+
+def read_data(
+    paths: Sequence[Path], *, labels: Labels = "needed", n_features: int | None = None
+) -> RankingDataset:
+    """LETOR files, or tables with the columns `qid`, `label` and optionally `document_id`.
+
+    With `n_features`, LETOR files may lack the last features.
+    """
     from localrank.cli.tables import say_if_compiling
-    from localrank.data import concatenate, read_letor, read_table
+    from localrank.data import concatenate, read_letor
 
     say_if_compiling()
     for path in paths:
         if path.is_dir():
             raise ValueError(f"{path}: is a folder. Name the files in it.")
-    tables = [path for path in paths if path.name.endswith(TABLE_SUFFIXES)]
+    tables = [path for path in paths if path.name.lower().endswith(TABLE_SUFFIXES)]
     if not tables:
-        return read_letor(paths)
+        return read_letor(paths, n_features=n_features)
     if len(tables) < len(paths):
         raise ValueError("Give LETOR files or tables, not both.")
-    return concatenate([_read_table(path, read_table, labels) for path in tables])
+    return concatenate([_read_table(path, labels) for path in tables])
 
 
-def _read_table(path: Path, read_table: Any, labels: bool) -> RankingDataset:
+def _read_table(path: Path, labels: Labels) -> RankingDataset:
     import narwhals.stable.v1 as nw
 
+    from localrank.data import read_table
     from localrank.data.tables import read_file
 
-    frame = nw.from_native(read_file(path), eager_only=True)
-    has = {name: name if name in frame.columns else None for name in ("label", "document_id")}
-    try:
-        dataset: RankingDataset = read_table(
-            frame.to_native(),
-            label="label" if labels else has["label"],
-            document_id=has["document_id"],
-        )
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
-    return dataset
+    columns = nw.from_native(read_file(path), eager_only=True).columns
+    has_label = labels == "needed" or (labels == "optional" and "label" in columns)
+    return read_table(
+        path,
+        label="label" if has_label else None,
+        document_id="document_id" if "document_id" in columns else None,
+        features=[name for name in columns if name not in ("qid", "label", "document_id")],
+    )
 
 
 def parse_measures(text: str, convention: str = "default") -> list[Measure]:
@@ -64,9 +71,15 @@ def parse_measures(text: str, convention: str = "default") -> list[Measure]:
 
 def methods() -> dict[str, type[Ranker]]:
     """Names of the methods on the command line."""
-    from localrank.rankers import GBRT, BestFeature, LambdaMART
+    from localrank.rankers import GBRT, BestFeature, LambdaMART, RankBoost, SVMMap
 
-    return {"best-feature": BestFeature, "gbrt": GBRT, "lambdamart": LambdaMART}
+    return {
+        "best-feature": BestFeature,
+        "gbrt": GBRT,
+        "lambdamart": LambdaMART,
+        "rank-boost": RankBoost,
+        "svm-map": SVMMap,
+    }
 
 
 def make_ranker(
@@ -74,6 +87,7 @@ def make_ranker(
 ) -> Ranker:
     """A method by name, with `name=value` parameters; threads and seed where it has them."""
     known = methods()
+    method = method.lower()
     if method not in known:
         raise ValueError(f"There is no method {method!r}.{_suggest(method, known)}")
     ranker = known[method]()
@@ -86,12 +100,33 @@ def make_ranker(
             raise ValueError(f"A setting must read name=value. Got {setting!r} instead.")
         if name not in parameters:
             raise ValueError(f"{method} has no parameter {name!r}.{_suggest(name, parameters)}")
-        try:
-            given[name] = ast.literal_eval(value)
-        except (SyntaxError, ValueError):
-            given[name] = value
+        given[name] = _value(value)
+        if isinstance(parameters[name], bool) and not isinstance(given[name], bool):
+            raise ValueError(f"{name} of {method} must be true or false. Got {value!r} instead.")
     ranker.set_params(**given)
     return ranker
+
+
+def _value(text: str) -> Any:
+    """A parameter as Python or JSON would write it, or the text itself."""
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
+def check_output(path: Path) -> None:
+    """Refuse an output that could not be written, before the work for it is done."""
+    folder = path.absolute().parent
+    if path.is_dir():
+        raise ValueError(f"{path}: is a folder. Name a file in it.")
+    if not folder.is_dir():
+        raise ValueError(f"{path}: the folder {folder} does not exist.")
+    if not os.access(folder, os.W_OK):
+        raise ValueError(f"{path}: the folder {folder} is not writable.")
 
 
 def _suggest(wrong: str, known: dict[str, Any]) -> str:

@@ -18,14 +18,16 @@ def rank(
     """Rank documents with a saved model, as a TREC run."""
     import sys
 
-    from localrank.cli.inputs import read_data
+    from localrank.cli.inputs import check_output, read_data
     from localrank.cli.tables import say
     from localrank.data import write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load
 
+    if str(output) != "-" and not output.exists():
+        check_output(output)
     ranker = load(model)
-    dataset = read_data(data, labels=False)
+    dataset = read_data(data, labels="ignored", n_features=ranker.n_features_in_)
     scores = ranker.predict(dataset)
     if str(output) == "-":
         sys.stdout.writelines(run_lines(dataset, scores, tag))

@@ -10,7 +10,9 @@ import typer
 def train(
     data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
-    method: str = typer.Option("lambdamart", help="best-feature, gbrt or lambdamart."),
+    method: str = typer.Option(
+        "lambdamart", help="best-feature, gbrt, lambdamart, rank-boost, rank-svm or svm-map."
+    ),
     valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),
     setting: list[str] = typer.Option([], "--set", help="A parameter, as n_trees=200."),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
@@ -21,19 +23,24 @@ def train(
     """Train a ranker and save it to one file."""
     import time
 
-    from localrank.cli.inputs import make_ranker, parse_measures, read_data
+    from localrank.cli.inputs import check_output, make_ranker, parse_measures, read_data
     from localrank.cli.tables import print_json, print_table, say
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
+    from localrank.persistence import read_manifest
 
     ranker = make_ranker(method, setting, n_jobs, seed)
     wanted = parse_measures(measures)
-    if not output.absolute().parent.is_dir():
-        raise ValueError(f"{output}: the folder {output.parent} does not exist.")
+    if str(output) == "-":
+        raise ValueError("A model is not for standard output: name a file.")
+    check_output(output)
+    for path in valid:
+        if path.resolve() in [other.resolve() for other in data]:
+            raise ValueError(f"{path}: is training data, and cannot validate what was learned.")
     train_data = read_data(data)
     parts = {"training": train_data}
     if valid:
-        parts["validation"] = read_data(valid)
+        parts["validation"] = read_data(valid, n_features=train_data.n_features)
     say(
         f"Training {method} on {train_data.n_queries:,} queries, "
         f"{train_data.n_documents:,} documents"
@@ -51,9 +58,17 @@ def train(
         for part, dataset in parts.items()
     }
     size = output.stat().st_size
+    fitted = read_manifest(output)["fitted"]
     if as_json:
         print_json(
-            {"method": method, "model": str(output), "bytes": size, "seconds": seconds, **means}
+            {
+                "method": method,
+                "model": str(output),
+                "bytes": size,
+                "seconds": seconds,
+                "fitted": fitted,
+                **means,
+            }
         )
         return
     rows = [
@@ -62,4 +77,6 @@ def train(
     print_table(f"{method} on its own queries", ["queries", *map(str, wanted)], rows)
     if skipped := ranker.training_data_["n_queries_with_one_label"]:
         say(f"{skipped:,} training queries have one label only, which teaches nothing about order")
+    if fitted:
+        say(", ".join(f"{name.rstrip('_')} {value}" for name, value in fitted.items()))
     say(f"Trained in {seconds:.1f} s, saved to {output} ({size / 1024:,.0f} KiB)")

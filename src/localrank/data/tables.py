@@ -9,6 +9,7 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 
+from localrank.data.checks import natural_ids
 from localrank.data.dataset import RankingDataset
 
 
@@ -47,7 +48,7 @@ def read_table(
     source = ""
     if isinstance(table, str | PathLike):
         source = f"{table}: "
-        table = read_file(Path(table))
+        table = read_file(Path(table), text_columns=[qid, *([document_id] if document_id else [])])
     frame = nw.from_native(table, eager_only=True)
     special = [name for name in (qid, label, document_id) if name is not None]
     if features is None:
@@ -65,15 +66,25 @@ def read_table(
         return RankingDataset.from_arrays(
             frame.select(features).to_native(),
             None if label is None else frame[label].to_native(),
-            frame[qid].to_native(),
-            document_ids=None if document_id is None else frame[document_id].to_native(),
+            _ids(frame[qid], source),
+            document_ids=None if document_id is None else _ids(frame[document_id], source),
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
 
 
-def read_file(path: Path) -> Any:
-    """A table file as a pyarrow table."""
+def _ids(column: nw.Series[Any], source: str) -> Any:
+    """Ids of a file as they are written: integers only where all of them print as such."""
+    if source and column.dtype == nw.String and column.null_count() == 0:
+        return natural_ids(column.to_list())
+    return column.to_native()
+
+
+def read_file(path: Path, text_columns: Sequence[str] = ()) -> Any:
+    """A table file as a pyarrow table.
+
+    The given columns of a CSV file are not taken for numbers: an id may have leading zeros.
+    """
     try:
         import pyarrow
         from pyarrow import csv, feather, parquet
@@ -84,16 +95,20 @@ def read_file(path: Path) -> Any:
         ) from None
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
-    name = path.name.removesuffix(".gz")
-    suffix = Path(name).suffix
+    suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     try:
         if suffix == ".parquet":
             return parquet.read_table(path)
         if suffix in (".arrow", ".feather"):
             return feather.read_table(path)
         if suffix in (".csv", ".tsv"):
-            delimiter = "\t" if suffix == ".tsv" else ","
-            return csv.read_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter))
+            return csv.read_csv(
+                path,
+                parse_options=csv.ParseOptions(delimiter="\t" if suffix == ".tsv" else ","),
+                convert_options=csv.ConvertOptions(
+                    column_types=dict.fromkeys(text_columns, pyarrow.string())
+                ),
+            )
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: {error}") from None
     raise ValueError(
