@@ -71,13 +71,14 @@ def parse_measures(text: str, convention: str = "default") -> list[Measure]:
 
 def methods() -> dict[str, type[Ranker]]:
     """Names of the methods on the command line."""
-    from localrank.rankers import GBRT, BestFeature, LambdaMART, RankBoost, SVMMap
+    from localrank.rankers import GBRT, BestFeature, LambdaMART, RankBoost, RankSVM, SVMMap
 
     return {
         "best-feature": BestFeature,
         "gbrt": GBRT,
         "lambdamart": LambdaMART,
         "rank-boost": RankBoost,
+        "rank-svm": RankSVM,
         "svm-map": SVMMap,
     }
 

@@ -6,6 +6,7 @@ from localrank.rankers.gbrt import GBRT
 from localrank.rankers.lambda_mart import LambdaMART
 from localrank.rankers.quadratic import Quadratic
 from localrank.rankers.rank_boost import RankBoost
+from localrank.rankers.rank_svm import RankSVM
 from localrank.rankers.svm_map import SVMMap
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "LambdaMART",
     "Quadratic",
     "RankBoost",
+    "RankSVM",
     "Ranker",
     "SVMMap",
 ]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.rankers.base import Ranker
+from localrank.rankers.parameters import refuse
 
 Scaling = Literal["standard", "query"] | None
 
@@ -33,10 +34,7 @@ class LinearRanker(Ranker):
     def _scaled_training_features(self, dataset: RankingDataset) -> NDArray[np.float64]:
         """Learn the scaling, and apply it."""
         if self.scaling not in ("standard", "query", None):
-            raise ValueError(
-                f"The 'scaling' parameter of {type(self).__name__} must be 'standard', 'query' "
-                f"or None. Got {self.scaling!r} instead."
-            )
+            refuse(self, "scaling", "'standard', 'query' or None")
         self.__dict__.pop("scale_", None)
         if self.scaling == "standard":
             self.scale_ = _spread_within_queries(dataset)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.rankers.base import Ranker
+from localrank.rankers.parameters import refuse
 
 # Expansions for training that would take more bytes in double precision are made in single.
 DOUBLE_PRECISION_BYTES = 2**30
@@ -79,15 +80,9 @@ class Quadratic(Ranker):
         valid: RankingDataset | None,
     ) -> None:
         if not isinstance(self.ranker, Ranker):
-            raise ValueError(
-                f"The 'ranker' parameter of Quadratic must be a ranker. "
-                f"Got {self.ranker!r} instead."
-            )
+            refuse(self, "ranker", "a ranker")
         if self.dtype not in ("float64", "float32", None):
-            raise ValueError(
-                f"The 'dtype' parameter of Quadratic must be 'float64', 'float32' or None. "
-                f"Got {self.dtype!r} instead."
-            )
+            refuse(self, "dtype", "'float64', 'float32' or None")
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
         self.ranker_ = clone(self.ranker).fit(
             quadratic_features(dataset, self.dtype_),
