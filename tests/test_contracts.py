@@ -322,3 +322,42 @@ def test_a_grid_search_over_queries_runs(ranker, queries):
     assert len(set(results)) == 2 or isinstance(ranker, rankers.BestFeature)
     assert search.best_score_ == max(results)
     assert search.best_estimator_.predict(queries).shape == (queries.n_documents,)
+
+
+def test_two_documents_and_one_feature_are_enough(ranker, rng):
+    features = rng.normal(size=(40, 1))
+    labels = (features > np.repeat(features.reshape(20, 2).mean(axis=1), 2)[:, None]).ravel()
+    dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(20), 2))
+    assert ranker.fit(dataset).score(dataset) > 0.9
+
+
+def test_duplicated_documents_serve(ranker, queries):
+    rows = np.repeat(np.arange(queries.n_documents), 2)
+    doubled = RankingDataset.from_arrays(
+        queries.features[rows], queries.relevance[rows], queries.query_index[rows]
+    )
+    scores = ranker.fit(doubled).predict(doubled)
+    assert_array_equal(scores[::2], scores[1::2])
+    assert ranker.score(doubled) > 0.5
+
+
+@pytest.mark.parametrize("factor", [1e-8, 1e8])
+def test_the_unit_of_the_features_hardly_matters(ranker, queries, factor):
+    other = queries.with_features(queries.features * factor)
+    scaled = clone(ranker).fit(other).score(other)
+    assert scaled == pytest.approx(ranker.fit(queries).score(queries), abs=0.02)
+
+
+def test_constant_features_do_no_harm(ranker, queries):
+    features = np.column_stack([queries.features, np.full(queries.n_documents, 0.1)])
+    wide = queries.with_features(features)
+    assert ranker.fit(wide).score(wide) > 0.6
+
+
+def test_queries_with_one_label_are_counted(ranker, queries):
+    labels = queries.relevance.copy()
+    labels[: queries.offsets[7]] = 1
+    dataset = RankingDataset.from_arrays(queries.features, labels, queries.query_index)
+    expected = sum(len(set(labels[queries.query_index == query])) == 1 for query in range(60))
+    assert expected >= 7
+    assert ranker.fit(dataset).training_data_["n_queries_with_one_label"] == expected

@@ -33,6 +33,8 @@ def test_a_feature_that_ranks_backwards_serves_in_both_directions_only(queries, 
     features[:, 2] = -queries.relevance
     ranker = BestFeature(both_directions=both).fit(queries.with_features(features))
     assert (ranker.feature_ == 2 and ranker.direction_ == -1) is both
+    if both:
+        assert_array_equal(ranker.predict(queries.with_features(features)), queries.relevance)
 
 
 def test_the_first_of_equal_features_is_taken():
@@ -64,3 +66,11 @@ def test_a_measure_that_is_better_when_smaller_is_minimised(queries):
 def test_an_unknown_measure_is_refused(queries):
     with pytest.raises(ValueError, match="ndgc"):
         BestFeature("ndgc@5").fit(queries)
+
+
+def test_skipped_queries_are_left_out_of_the_mean():
+    # Of the three queries one has no relevant document.
+    features = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
+    dataset = RankingDataset.from_arrays(features, [1, 0, 0, 0, 1, 0], np.repeat([1, 2, 3], 2))
+    ranker = BestFeature("mrr(empty=skip)").fit(dataset, query_weight=[1, 5, 3])
+    assert_allclose(ranker.values_, [1.0, 0.5])

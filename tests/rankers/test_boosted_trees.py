@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import RankingDataset, make_queries
-from localrank.measures import NDCG
+from localrank.measures import NDCG, parse_measure
 from localrank.rankers import GBRT, LambdaMART
 from localrank.rankers.content_order import content_order
 
@@ -167,3 +167,57 @@ def test_content_order_is_unrelated_to_the_labels(queries):
     place[rows] = np.arange(queries.n_documents)
     place -= np.array([place[queries.query_index == q].mean() for q in queries.query_index])
     assert abs(np.corrcoef(place, queries.relevance)[0, 1]) < 3 / np.sqrt(queries.n_documents)
+
+
+def test_patience_ends_training(split):
+    train, valid = split
+    few, many = (
+        LambdaMART(150, learning_rate=0.3, patience=patience).fit(train, valid=valid)
+        for patience in (2, 150)
+    )
+    assert few.n_trees_ < many.n_trees_
+
+
+def test_a_measure_that_is_better_when_smaller_is_minimised(split):
+    train, valid = split
+    ranker = LambdaMART(60, learning_rate=0.3, patience=60, measure="oer").fit(train, valid=valid)
+    curve = [
+        parse_measure("oer").mean(valid, LambdaMART(n, learning_rate=0.3).fit(train).predict(valid))
+        for n in range(1, 61)
+    ]
+    assert ranker.n_trees_ == 1 + int(np.argmin(curve))
+
+
+def test_validation_queries_may_come_in_any_order(split, rng):
+    train, valid = split
+    order = rng.permutation(valid.n_documents)
+    mixed = RankingDataset.from_arrays(
+        valid.features[order], valid.relevance[order], valid.query_index[order]
+    )
+    model = LambdaMART(60, learning_rate=0.3)
+    assert model.fit(train, valid=mixed).n_trees_ == model.fit(train, valid=valid).n_trees_
+
+
+def test_the_ridge_shrinks_the_leaves(split):
+    train, _ = split
+    free, held = (GBRT(5, l2=l2).fit(train).predict(train) for l2 in (0.0, 1e6))
+    assert np.ptp(held) < 0.1 * np.ptp(free)
+
+
+def test_ten_thousand_documents_are_not_too_many(rng):
+    dataset = RankingDataset.from_arrays(
+        rng.normal(size=(10_000, 2)), rng.integers(0, 2, 10_000), np.zeros(10_000)
+    )
+    assert LambdaMART(1).fit(dataset).n_trees_ == 1
+
+
+def test_validation_without_a_value_of_the_measure_is_refused(split):
+    train, valid = split
+    with pytest.raises(ValueError, match="No validation query has a value"):
+        LambdaMART(5, measure="map(rel=9,empty=skip)").fit(train, valid=valid)
+
+
+def test_a_model_that_cannot_tell_documents_apart_is_said(split):
+    train, _ = split
+    with pytest.warns(UserWarning, match="try a min_leaf_documents smaller than 5000"):
+        LambdaMART(3, min_leaf_documents=5000).fit(train)
