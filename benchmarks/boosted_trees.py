@@ -8,32 +8,18 @@ own NDCG@10 after each tree and LambdaMART evaluates localrank's.
 
 from __future__ import annotations
 
-import os
-import time
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import lightgbm
+from measuring import mq2007_fold, seconds
 
-from localrank.data import RankingDataset, folds, make_queries
+from localrank.data import RankingDataset
 from localrank.rankers import LambdaMART
 from localrank.rankers.content_order import content_order
 
 N_TREES, REPEATS, MARK = 100, 7, 1.05
-DATA = Path(os.environ.get("LOCALRANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
-
-
-def queries() -> tuple[RankingDataset, RankingDataset, str]:
-    if (DATA / "MQ2007-85").is_dir():
-        fold = next(iter(folds(DATA / "MQ2007-85")))
-        assert fold.valid is not None
-        return fold.train, fold.valid, "MQ2007 (85 %), fold 1"
-    dataset, _ = make_queries(1350, n_documents=(20, 50), n_features=46)
-    train, valid = dataset.select(range(1017)), dataset.select(range(1017, 1350))
-    return train, valid, "synthetic queries, MQ2007 not found"
 
 
 def directly(train: RankingDataset, valid: RankingDataset | None, rows: Any, order: Any) -> None:
@@ -65,14 +51,8 @@ def directly(train: RankingDataset, valid: RankingDataset | None, rows: Any, ord
     lightgbm.train(parameters, data, N_TREES, **held_out)
 
 
-def seconds(run: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
 def main() -> None:
-    train, held_out, source = queries()
+    train, held_out, source = mq2007_fold()
     # Found outside the clock: LightGBM gets its rows in the order it asks for.
     rows, order = content_order(train, 0)
     print(f"{source}: {train.n_queries:,} queries, {N_TREES} trees, median of {REPEATS}")

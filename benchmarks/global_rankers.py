@@ -6,17 +6,15 @@ all test queries. Boosted trees have their default parameters and stop on the va
 
 from __future__ import annotations
 
-import os
 import time
-from pathlib import Path
 
 import numpy as np
+from measuring import DATA
 
 from localrank.data import folds
 from localrank.measures import NDCG, AveragePrecision, evaluate
 from localrank.rankers import GBRT, BestFeature, LambdaMART
 
-DATA = Path(os.environ.get("LOCALRANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
 COLLECTIONS = ("MQ2008", "MQ2007-85", "OHSUMED")
 MEASURES = [NDCG(5), NDCG(10), AveragePrecision()]
 

@@ -9,20 +9,18 @@ from which a ranker with many ties profits in the first.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+from measuring import DATA
 from numpy.typing import NDArray
 
 from localrank.data import Fold, folds
 from localrank.measures import evaluate, parse_measure
 from localrank.rankers import RankBoost, Ranker, RankSVM, SVMMap
 
-DATA = Path(os.environ.get("LOCALRANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
 NAMES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@10")
 LETOR = [parse_measure(name, convention="letor3") for name in NAMES]
 AVERAGED = [replace(measure, ties="averaged") for measure in LETOR]

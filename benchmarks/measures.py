@@ -6,48 +6,28 @@ Run with `python benchmarks/measures.py`. Data from the folder in LOCALRANK_DATA
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 import pytrec_eval
 import ranx
+from measuring import mq2007_fold, seconds
 
-from localrank.data import RankingDataset, read_letor
 from localrank.measures import NDCG, AveragePrecision, evaluate
 
 REPEATS = 41
 MARK = 10.0
-BASE = Path(__file__).resolve().parents[1].parent / "shared" / "data"
-PARTS = [
-    Path(os.environ.get("LOCALRANK_DATA", BASE)) / "MQ2007-85" / f"S{i}.txt.gz" for i in (1, 2, 3)
-]
-
-
-def training_queries() -> tuple[RankingDataset, str]:
-    if all(part.exists() for part in PARTS):
-        return read_letor(PARTS), "MQ2007 (85 %), parts S1 to S3"
-    rng = np.random.default_rng(0)
-    sizes = np.clip(rng.normal(35, 7, 1017), 6, 127).astype(int)
-    labels = rng.choice(3, size=sizes.sum(), p=[0.74, 0.2, 0.06])
-    queries = np.repeat(np.arange(1017), sizes)
-    features = np.zeros((len(labels), 1))
-    return RankingDataset.from_arrays(features, labels, queries), "synthetic, no MQ2007 found"
 
 
 def milliseconds(run: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    run()
-    return (time.perf_counter() - start) * 1e3
+    return 1e3 * seconds(run)
 
 
 def main() -> None:
-    data, source = training_queries()
+    data, _, source = mq2007_fold()
     print(f"{data.n_queries:,} queries, {data.n_documents:,} documents: {source}")
     scores = np.random.default_rng(1).normal(size=data.n_documents)
     judged: dict[str, dict[str, int]] = {}

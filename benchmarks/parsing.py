@@ -11,7 +11,6 @@ the arrays.
 from __future__ import annotations
 
 import gzip
-import os
 import statistics
 import subprocess
 import sys
@@ -24,12 +23,10 @@ from typing import Any
 
 import numpy as np
 import xgboost
+from measuring import DATA
 from sklearn.datasets import load_svmlight_file
 
 from localrank.data.letor import read_letor
-
-ROOT = Path(__file__).resolve().parents[1]
-DATA = Path(os.environ.get("LOCALRANK_DATA", ROOT.parent / "shared" / "data"))
 
 
 def main() -> None:

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -22,26 +21,13 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from measuring import gflops, mq2007_fold
 from numpy.typing import NDArray
 
-from localrank.data import RankingDataset, folds, make_queries
+from localrank.data import RankingDataset, make_queries
 from localrank.rankers.rank_boost import RankBoost
 
 N_ROUNDS, REPEATS, MARK, MARK_GFLOPS = 100, 7, 0.4, 52
-DATA = Path(os.environ.get("LOCALRANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
-
-
-def queries() -> tuple[RankingDataset, str]:
-    if (DATA / "MQ2007-85").is_dir():
-        return next(iter(folds(DATA / "MQ2007-85"))).train, "MQ2007 (85 %), fold 1"
-    dataset, _ = make_queries(1017, n_documents=(20, 50), n_features=46)
-    return three_labels(dataset), "synthetic queries, MQ2007 not found"
-
-
-def three_labels(dataset: RankingDataset) -> RankingDataset:
-    return RankingDataset.from_arrays(
-        dataset.features, np.minimum(dataset.labels, 2), dataset.query_index
-    )
 
 
 def has_pairs(dataset: RankingDataset) -> NDArray[np.bool_]:
@@ -81,7 +67,7 @@ def over_all_pairs(dataset: RankingDataset, n_rounds: int) -> NDArray[np.float64
     return np.array(losses)
 
 
-def seconds(
+def median_seconds(
     run: Callable[[], Any], repeats: int = REPEATS, clock: Callable[[], float] = time.perf_counter
 ) -> float:
     times = []
@@ -92,17 +78,12 @@ def seconds(
     return median(times)
 
 
-def gflops() -> float:
-    a = np.random.default_rng(0).normal(size=(1000, 1000))
-    return 2 * 1000**3 / seconds(lambda: a @ a, 5) / 1e9
-
-
 def growth(sizes: list[int], make: Callable[[int], RankingDataset], what: str) -> None:
     """Print the time of ten rounds at each size, and the exponent fitted to all of them."""
     times = []
     for size in sizes:
         dataset = make(size)
-        times.append(seconds(partial(RankBoost(10).fit, dataset), 3))
+        times.append(median_seconds(partial(RankBoost(10).fit, dataset), 3))
         print(f"  {size:>6,} {what:19}  {dataset.n_documents:>7,} documents  {times[-1]:.4f} s")
     exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
     last = np.log(times[-1] / times[-2]) / np.log(sizes[-1] / sizes[-2])
@@ -110,19 +91,19 @@ def growth(sizes: list[int], make: Callable[[int], RankingDataset], what: str) -
 
 
 def main() -> None:
-    train, source = queries()
+    train, _, source = mq2007_fold()
     RankBoost(2).fit(train)
     print(f"{source}: {train.n_queries:,} queries, {train.n_documents:,} documents")
-    taken = seconds(lambda: RankBoost(N_ROUNDS).fit(train))
-    worked = seconds(lambda: RankBoost(N_ROUNDS).fit(train), clock=time.process_time)
+    taken = median_seconds(lambda: RankBoost(N_ROUNDS).fit(train))
+    worked = median_seconds(lambda: RankBoost(N_ROUNDS).fit(train), clock=time.process_time)
     print(
         f"  {N_ROUNDS} rounds {taken:.3f} s, {worked:.3f} s of processor time, medians of "
         f"{REPEATS} (mark {MARK} s at {MARK_GFLOPS} GFLOPS; this machine now {gflops():.0f})"
     )
     part = train.select(np.flatnonzero(has_pairs(train))[:200])
     ours = RankBoost(20).fit(part)
-    fast = seconds(lambda: RankBoost(20).fit(part))
-    slow = seconds(lambda: over_all_pairs(part, 20), 3)
+    fast = median_seconds(lambda: RankBoost(20).fit(part))
+    slow = median_seconds(lambda: over_all_pairs(part, 20), 3)
     same = np.allclose(ours.losses_, over_all_pairs(part, 20), rtol=1e-9)
     print(
         f"  20 rounds on 200 queries, {ours.n_pairs_:,} pairs: {fast:.3f} s, over all pairs "

@@ -15,44 +15,23 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import os
 import time
 import warnings
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from measuring import gflops, mq2007_fold, seconds
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
-from localrank.data import RankingDataset, folds, make_queries
+from localrank.data import RankingDataset
 from localrank.rankers.rank_svm import RankSVM
 from localrank.rankers.rank_svm_hinge import minimize_hinge
 from localrank.rankers.ranking_pairs import RankingPairs
 
 REPEATS = 5
-DATA = Path(os.environ.get("LOCALRANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
-
-
-def queries() -> tuple[RankingDataset, str]:
-    if (DATA / "MQ2007-85").is_dir():
-        return next(iter(folds(DATA / "MQ2007-85"))).train, "MQ2007 (85 %), fold 1"
-    dataset, _ = make_queries(1017, n_documents=(20, 50), n_features=46)
-    return dataset, "synthetic queries, MQ2007 not found"
-
-
-def seconds(run: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
-def gflops() -> float:
-    matrix = np.random.default_rng(0).random((1000, 1000))
-    return 2 / min(seconds(partial(np.matmul, matrix, matrix)) for _ in range(5))
 
 
 def listed_pairs(dataset: RankingDataset) -> NDArray[np.float64]:
@@ -176,7 +155,7 @@ def growth(name: str, sizes: list[tuple[int, int]], n_labels: int | None) -> Non
 
 def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
-    dataset, source = queries()
+    dataset, _, source = mq2007_fold()
     print(
         f"{source}: {dataset.n_queries:,} queries, {dataset.n_documents:,} documents; "
         f"float64 matrix product {gflops():.0f} GFLOPS on one thread"

@@ -10,47 +10,25 @@ line search. Both stop at the same gap. Times are the shortest of several.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
 
 import numpy as np
+from measuring import gflops, mq2007_fold, seconds
 from numba import njit
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from localrank.data import RankingDataset, folds, make_queries
+from localrank.data import RankingDataset, make_queries
 from localrank.rankers.cutting_planes import CuttingPlanes
 from localrank.rankers.svm_map import SVMMap
 
 REPEATS, TOL, PLAIN_LIMIT = 9, 1e-3, 5.0
 # Seconds on a machine that multiplies float64 matrices at 52 GFLOPS with one thread.
 MARKS = {10.0: 0.07, 100.0: 0.18, 1000.0: 0.25}
-DATA = Path(os.environ.get("LOCALRANK_DATA", Path(__file__).parents[1].parent / "shared" / "data"))
 
 Array = NDArray[np.float64]
-
-
-def queries() -> tuple[RankingDataset, str]:
-    if (DATA / "MQ2007-85").is_dir():
-        return next(iter(folds(DATA / "MQ2007-85"))).train, "MQ2007 (85 %), S1-S3"
-    dataset, _ = make_queries(1017, n_documents=(20, 50), n_features=46)
-    return dataset, "synthetic queries, MQ2007 not found"
-
-
-def seconds(run: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    run()
-    return time.perf_counter() - start
-
-
-def gflops() -> float:
-    n = 1024
-    A = np.random.default_rng(0).normal(size=(n, n))
-    return 2e-9 * n**3 / min(seconds(lambda: A @ A) for _ in range(7))
 
 
 @njit(nogil=True)
@@ -103,7 +81,7 @@ def plain(dataset: RankingDataset, C: float) -> tuple[float, float, int]:
 
 
 def marks() -> None:
-    dataset, source = queries()
+    dataset, _, source = mq2007_fold()
     print(f"{source}: {dataset.n_queries:,} queries, {dataset.n_documents:,} documents")
     plain(dataset, 0.1)  # compiles
     for C, mark in MARKS.items():
