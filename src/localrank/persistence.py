@@ -129,7 +129,10 @@ def _describe(model: Any) -> dict[str, Any]:
         "fitted": {
             name: value
             for name, value in vars(model).items()
-            if name.endswith("_") and isinstance(value, int | float | str) and len(str(value)) < 99
+            if name.endswith("_")
+            and name != "n_features_in_"
+            and isinstance(value, int | float | str)
+            and len(str(value)) < 99
         },
         "training_data": model.training_data_,
         "n_features": model.n_features_in_,

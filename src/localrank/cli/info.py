@@ -89,7 +89,7 @@ def _tie_rate(dataset: Any, scores: Any) -> float:
 
 
 def _print_data(files: list[Path], facts: dict[str, Any]) -> None:
-    from localrank.cli.tables import print_table
+    from localrank.cli.tables import print_facts
 
     sizes = facts["documents_per_query"]
     rows = [
@@ -129,11 +129,11 @@ def _print_data(files: list[Path], facts: dict[str, Any]) -> None:
                 f"{100 * best['tie_rate']:.1f} % of documents tied",
             ]
         )
-    print_table(", ".join(file.name for file in files), ["", ""], rows)
+    print_facts(", ".join(file.name for file in files), rows)
 
 
 def _print_model(file: Path, facts: dict[str, Any]) -> None:
-    from localrank.cli.tables import print_table
+    from localrank.cli.tables import print_facts
 
     data = facts["training_data"]
     rows = [
@@ -147,7 +147,7 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
         ["versions", ", ".join(f"{name} {v}" for name, v in facts["versions"].items())],
         ["size", f"{file.stat().st_size / 1024:,.0f} KiB"],
     ]
-    print_table(file.name, ["", ""], rows)
+    print_facts(file.name, rows)
 
 
 def _shortened(items: list[str], most: int = 10) -> str:

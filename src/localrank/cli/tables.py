@@ -22,6 +22,21 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console().print(table)
 
 
+def print_facts(title: str, rows: Sequence[Sequence[str]]) -> None:
+    """Names and values on standard output, both to the left, without a header."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=None, show_header=False
+    )
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table)
+
+
 def print_json(value: Any) -> None:
     """One JSON document on standard output."""
     json.dump(value, sys.stdout, indent=2)
