@@ -366,3 +366,15 @@ def test_it_ranks_better_than_the_best_feature(queries):
 def test_parameters_out_of_range_are_refused(queries, parameters, message):
     with pytest.raises(ValueError, match=message):
         RankBoost(**parameters).fit(queries)
+
+
+def test_validation_queries_in_single_precision_are_scored_as_they_are_served(queries):
+    train = queries.select(range(20)).with_features(queries.select(range(20)).features.round(1))
+    valid = queries.select(range(20, 60))
+    valid = valid.with_features(valid.features.round(1).astype(np.float32))
+    curve = [
+        parse_measure("map").mean(valid, RankBoost(n).fit(train).predict(valid))
+        for n in range(1, 31)
+    ]
+    chosen = RankBoost(30, patience=30).fit(train, valid=valid).n_rounds_
+    assert curve[chosen - 1] == max(curve)

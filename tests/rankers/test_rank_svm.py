@@ -255,7 +255,7 @@ def test_a_path_takes_arrays_and_refuses_what_fit_refuses(queries):
     path = RankSVM().fit_path(queries.features, queries.labels, qid=queries.query_index, Cs=[1])
     assert_allclose(path[0].coef_, RankSVM().fit(queries).coef_)
     with pytest.raises(
-        ValueError, match="'C' parameter of RankSVM must be a number above 0. Got -1"
+        ValueError, match="'C' parameter of RankSVM must be a finite number above 0. Got -1"
     ):
         RankSVM().fit_path(queries, Cs=[1, -1])
 
@@ -342,9 +342,15 @@ def test_too_few_steps_warn(queries):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"C": -1}, "The 'C' parameter of RankSVM must be a number above 0. Got -1 instead."),
-        ({"C": np.inf}, "The 'C' parameter of RankSVM must be a number above 0"),
-        ({"tol": 0}, "The 'tol' parameter of RankSVM must be a number above 0. Got 0 instead."),
+        (
+            {"C": -1},
+            "'C' parameter of RankSVM must be a finite number above 0. Got -1 instead.",
+        ),
+        ({"C": np.inf}, "'C' parameter of RankSVM must be a finite number above 0"),
+        (
+            {"tol": 0},
+            "'tol' parameter of RankSVM must be a finite number above 0. Got 0 instead.",
+        ),
         (
             {"max_iter": 0},
             "'max_iter' parameter of RankSVM must be a whole number, 1 or larger. Got 0",
@@ -360,3 +366,50 @@ def test_too_few_steps_warn(queries):
 def test_wrong_parameters_are_refused(queries, parameters, message):
     with pytest.raises(ValueError, match=message):
         RankSVM(**parameters).fit(queries)
+
+
+@pytest.mark.parametrize("C", [1e2, 1e3, 1e4])
+@pytest.mark.parametrize("seed", [55, 63, 90, 110, 135])
+def test_the_hinge_converges_on_duplicated_documents(seed, C):
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(10, 2))[rng.integers(0, 10, 10)]
+    ranker = RankSVM(C, loss="hinge").fit(features, np.arange(10) < 2, qid=np.zeros(10))
+    assert ranker.duality_gap_ <= 1e-6 * ranker.objective_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_certificate_holds_to_the_last_digits():
+    """With more features than documents every slack of the solution is near 0 or the knee."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        features = rng.normal(size=(8, 30)) * 10.0 ** rng.integers(0, 3)
+        labels = rng.permutation([0, 0, 0, 1, 1, 2, 2, 0])
+        higher, lower = np.nonzero(labels[:, None] > labels)
+        pairs = (features[higher] - features[lower]).astype(np.longdouble)
+
+        def objective(w, pairs=pairs):
+            slack = np.maximum(0, 1 - pairs @ w)
+            return w @ w / 2 + slack.mean()
+
+        loose, tight = (
+            RankSVM(1.0, loss="hinge", scaling=None, tol=tol).fit(features, labels, qid=np.zeros(8))
+            for tol in (1e-3, 1e-10)
+        )
+        # The tighter solution is no lower than the minimum.
+        excess = objective(loose.coef_.astype(np.longdouble)) - objective(
+            tight.coef_.astype(np.longdouble)
+        )
+        assert loose.duality_gap_ >= excess
+        assert tight.duality_gap_ >= 0
+
+
+def test_a_path_starts_each_fit_from_the_last(queries):
+    alone = RankSVM(10.0).fit(queries)
+    path = RankSVM().fit_path(queries, Cs=[9.99, 10.0])
+    assert path[1].n_iter_ < alone.n_iter_
+
+
+@pytest.mark.parametrize("pairs", [5, (2, 0), ["ba"], [(2, None)], [(0, 2)], []])
+def test_label_pairs_that_are_none_are_refused(pairs, queries):
+    with pytest.raises(ValueError, match="'label_pairs' parameter of RankSVM must be"):
+        RankSVM(label_pairs=pairs).fit(queries)

@@ -212,7 +212,7 @@ def test_a_path_takes_arrays_and_leaves_the_ranker_unfitted(queries):
 def test_a_path_checks_its_input_like_fit(queries):
     with pytest.raises(ValueError, match="no query has two different labels"):
         SVMMap().fit_path(np.eye(2), [1, 1], qid=[1, 1], Cs=[1.0])
-    with pytest.raises(ValueError, match="must be a number above 0. Got -3.0 instead"):
+    with pytest.raises(ValueError, match="must be a finite number above 0. Got -3.0 instead"):
         SVMMap().fit_path(queries, Cs=[1.0, -3.0])
 
 
@@ -246,10 +246,19 @@ def test_no_usable_query_is_refused(queries):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"C": -1}, "The 'C' parameter of SVMMap must be a number above 0. Got -1 instead."),
-        ({"C": np.inf}, "The 'C' parameter of SVMMap must be a number above 0. Got inf instead."),
-        ({"C": np.nan}, "The 'C' parameter of SVMMap must be a number above 0. Got nan instead."),
-        ({"tol": 0}, "The 'tol' parameter of SVMMap must be a number above 0. Got 0 instead."),
+        ({"C": -1}, "'C' parameter of SVMMap must be a finite number above 0. Got -1 instead."),
+        (
+            {"C": np.inf},
+            "'C' parameter of SVMMap must be a finite number above 0. Got inf instead.",
+        ),
+        (
+            {"C": np.nan},
+            "'C' parameter of SVMMap must be a finite number above 0. Got nan instead.",
+        ),
+        (
+            {"tol": 0},
+            "'tol' parameter of SVMMap must be a finite number above 0. Got 0 instead.",
+        ),
         (
             {"max_iter": 0},
             "'max_iter' parameter of SVMMap must be a whole number, 1 or larger. Got 0 instead.",
@@ -362,3 +371,16 @@ def test_idle_planes_are_dropped_without_harm(queries, monkeypatch):
     usual = minimum(queries, 1000.0, 1e-5)
     monkeypatch.setattr(cutting_planes, "PATIENCE", 3)
     assert_allclose(minimum(queries, 1000.0, 1e-5).objective, usual.objective, rtol=1e-5)
+
+
+@pytest.mark.parametrize("level", ["high", [1], True, np.nan, np.inf, -1])
+def test_a_relevance_level_that_is_no_label_is_refused(level, queries):
+    with pytest.raises(ValueError, match="'relevance_level' parameter of SVMMap must be"):
+        SVMMap(relevance_level=level).fit(queries)
+
+
+def test_queries_that_weigh_nothing_are_not_counted_as_useless(queries):
+    weights = np.ones(queries.n_queries)
+    weights[:5] = 0
+    plain, weighted = SVMMap().fit(queries), SVMMap().fit(queries, query_weight=weights)
+    assert weighted.n_skipped_queries_ == plain.n_skipped_queries_

@@ -52,6 +52,8 @@ def laplacian_factors(
         tree[: top + 1] = 0.0
         entered, passed = begin, begin
         extent = scores[order[begin]] - scores[order[end - 1]]
+        # As in `pair_losses`, so that rounding puts the same pairs on the quadratic part.
+        middle = scores[order[begin + (end - begin) // 2]]
         if extent < 1.0 and knee > 1.0 + extent:
             for row in range(begin, end):
                 root, level = np.sqrt(degrees[row]), levels[row]
@@ -76,11 +78,11 @@ def laplacian_factors(
             node = levels[row]
             if node == 0:
                 continue
-            bound = scores[row] - 1.0
-            while entered < end and scores[order[entered]] > bound:
+            bound = scores[row] - middle - 1.0
+            while entered < end and scores[order[entered]] - middle > bound:
                 _add_row(tree, top, levels[order[entered]], 1.0, features, order[entered])
                 entered += 1
-            while passed < end and scores[order[passed]] > bound + knee:
+            while passed < end and scores[order[passed]] - middle > bound + knee:
                 _add_row(tree, top, levels[order[passed]], -1.0, features, order[passed])
                 passed += 1
             for column in range(n_features):
@@ -127,17 +129,21 @@ def laplacian_product(
     for query in range(len(offsets) - 1):
         begin, end, weight = offsets[query], offsets[query + 1], weights[query]
         top, n = n_levels[query] - 1, offsets[query + 1] - offsets[query]
+        middle = scores[order[begin + n // 2]]
         for sign in (1, -1):
             tree[: top + 1] = 0.0
             entered, passed = 0, 0
             at = begin if sign > 0 else end - 1
             for place in range(n):
                 row = order[at + sign * place]
-                bound = sign * scores[row] - 1.0
-                while entered < n and sign * scores[order[at + sign * entered]] > bound:
+                bound = sign * (scores[row] - middle) - 1.0
+                while entered < n and sign * (scores[order[at + sign * entered]] - middle) > bound:
                     _add(tree, top, levels, order[at + sign * entered], sign, 1.0, vector)
                     entered += 1
-                while passed < n and sign * scores[order[at + sign * passed]] > bound + knee:
+                while (
+                    passed < n
+                    and sign * (scores[order[at + sign * passed]] - middle) > bound + knee
+                ):
                     _add(tree, top, levels, order[at + sign * passed], sign, -1.0, vector)
                     passed += 1
                 node = levels[row] if sign > 0 else top - levels[row]

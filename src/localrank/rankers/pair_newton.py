@@ -133,17 +133,17 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> NDArray[np.fl
         return _conjugate_gradients(pairs, c, at)
     hessian = c * pairs.hessian(at.losses)
     diagonal = np.diagonal(hessian).copy()
-    ridge = 0.0
-    while True:
-        # Rounding may make a matrix of huge entries indefinite; a ridge beyond it mends that.
+    # Rounding may make a matrix of huge entries indefinite; a ridge beyond it mends that.
+    size = max(1.0, float(np.abs(hessian).sum(axis=0).max()))
+    for ridge in (0.0, *(size * 10.0**power for power in range(-15, 2))):
         np.fill_diagonal(hessian, diagonal + 1.0 + ridge)
         try:
             factor = cho_factor(hessian, lower=True, check_finite=False)
         except LinAlgError:
-            ridge = max(10 * ridge, 1e-15 * float(diagonal.max()))
             continue
         direction: NDArray[np.float64] = -cho_solve(factor, at.gradient, check_finite=False)
         return direction
+    return -at.gradient / (1.0 + np.abs(diagonal))
 
 
 def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> NDArray[np.float64]:
@@ -177,13 +177,15 @@ def _line_search(
     """A point near the minimum along a direction, lower than here; None where none is found.
 
     The objective is convex: where its slope is not positive yet, it has only fallen. The root of
-    the slope is bracketed and found by interpolation.
+    the slope is bracketed and found by interpolation and bisection in turn: near a sharp hinge
+    the slope is almost a step, on which interpolation alone creeps.
     """
     initial = float(at.gradient @ direction)
     scores = pairs.features @ (at.weights + direction)
     low, low_slope, high, high_slope = 0.0, initial, np.inf, np.inf
     length, highest = 1.0, at.objective * (1 + 1e-14)
-    for _ in range(60):
+    lowest: Point | None = None
+    for attempt in range(100):
         weights = at.weights + length * direction
         if length != 1.0:
             scores = pairs.features @ weights
@@ -192,13 +194,13 @@ def _line_search(
         if abs(slope) <= -0.25 * initial and (slope <= 0 or point.objective <= highest):
             return point
         if slope < 0:
-            low, low_slope = length, slope
+            low, low_slope, lowest = length, slope, point
             length = 4 * length if high == np.inf else length
         else:
             high, high_slope = length, slope
         if high < np.inf:
-            share = low_slope / (low_slope - high_slope)
+            share = 0.5 if attempt % 2 else low_slope / (low_slope - high_slope)
             length = low + min(max(share, 0.1), 0.9) * (high - low)
         if length in (low, high):
             break
-    return None
+    return lowest if lowest is not None and lowest.objective < at.objective else None

@@ -33,12 +33,13 @@ def numbers(ranker: Any, **bounds: tuple[float, float | None]) -> None:
     >>> numbers(LambdaMART(feature_fraction=2), feature_fraction=(0, 1))
     Traceback (most recent call last):
     ...
-    ValueError: The 'feature_fraction' parameter of LambdaMART must be a number above 0, at most 1.
+    ValueError: The 'feature_fraction' parameter of LambdaMART must be a finite number above 0, at
+    most 1.
     Got 2 instead.
     """
     for name, (low, high) in bounds.items():
         value = getattr(ranker, name)
-        rule = f"a number above {low:g}" + ("" if high is None else f", at most {high:g}")
+        rule = f"a finite number above {low:g}" + ("" if high is None else f", at most {high:g}")
         if not isinstance(value, Real) or isinstance(value, bool):
             refuse(ranker, name, rule)
         if not low < value <= (float("inf") if high is None else high) or value == float("inf"):

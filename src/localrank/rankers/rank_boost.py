@@ -189,7 +189,9 @@ class _HeldOut:
     def rounds_without_gain(self, stumps: list[tuple[int, float, float]]) -> int:
         """Add the last weak ranker."""
         feature, threshold, alpha = stumps[-1]
-        self._scores += alpha * (self._dataset.features[:, feature] > threshold)
+        # In double precision, as `predict` compares.
+        column = self._dataset.features[:, feature].astype(np.float64, copy=False)
+        self._scores += alpha * (column > threshold)
         scores = self._dataset.in_input_order(self._scores)
         value = self._measure.mean(self._dataset, scores)
         value = value if self._measure.higher_is_better else -value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from numbers import Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -166,7 +167,7 @@ class RankSVM(LinearRanker):
         self.duality_gap_ = solution.gap
         self.n_iter_ = solution.n_steps
         self.n_pairs_ = int(pairs.n_pairs.sum())
-        if solution.gap > self.tol * solution.objective:
+        if not solution.gap <= self.tol * solution.objective:
             warnings.warn(
                 f"RankSVM stopped after {self.n_iter_} steps with a relative duality gap of "
                 f"{solution.gap / solution.objective:.2g}, above tol={self.tol:g}.",
@@ -183,7 +184,9 @@ class RankSVM(LinearRanker):
             refuse(self, "pair_weight", "'pair' or 'query'")
         if self.label_pairs is None:
             return
-        given = [tuple(pair) for pair in self.label_pairs]
+        if not isinstance(self.label_pairs, Sequence) or isinstance(self.label_pairs, str):
+            refuse(self, "label_pairs", "None or a list of pairs (high, low)")
+        given = [tuple(pair) if isinstance(pair, Sequence) else () for pair in self.label_pairs]
         if not given or len(set(given)) < len(given) or not all(_descends(pair) for pair in given):
             refuse(self, "label_pairs", "None or different pairs (high, low) with high > low")
 
@@ -206,4 +209,4 @@ class RankSVM(LinearRanker):
 
 
 def _descends(pair: tuple[float, ...]) -> bool:
-    return len(pair) == 2 and pair[0] > pair[1]
+    return len(pair) == 2 and all(isinstance(x, Real) for x in pair) and pair[0] > pair[1]

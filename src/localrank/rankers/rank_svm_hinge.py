@@ -17,6 +17,8 @@ from localrank.rankers.ranking_pairs import RankingPairs
 
 # Below this the smoothed loss is the hinge up to rounding.
 _SHARPEST = 1e-12
+# No gap is claimed to be smaller, relative to the objective, than sums in float64 can tell.
+_ROUNDING = 1e-13
 
 
 def minimize_hinge(
@@ -78,7 +80,8 @@ def _certified(C: float, at: Point, n_steps: int) -> Solution:
     """
     objective = 0.5 * float(at.weights @ at.weights) + C * at.losses.hinge
     knee, excess = at.losses.knee, max(at.losses.excess, 0.0)
-    return Solution(at.weights, objective, at.gap + C / knee * excess, n_steps, knee)
+    gap = at.gap + C / knee * excess + _ROUNDING * objective
+    return Solution(at.weights, objective, gap, n_steps, knee)
 
 
 def _fall(wanted: float, gap: float, least: float, most: float) -> float:

@@ -144,6 +144,8 @@ class SVMMap(LinearRanker):
     ) -> None:
         numbers(self, C=(0, None), tol=(0, None))
         whole_numbers(self, max_iter=1)
+        if self.relevance_level is not None:
+            numbers(self, relevance_level=(0, None))
         shared: list[_Training] = getattr(self, "_shared", [])
         if not shared:
             shared.append(self._prepare(dataset, query_weights))
