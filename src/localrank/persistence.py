@@ -34,7 +34,7 @@ MANIFEST = {
 MAGIC = b"localrank model "
 FORMAT_VERSION = 1
 # Sub-packages whose classes a model may consist of.
-COMPONENTS = ("measures", "rankers")
+COMPONENTS = ("grouping", "local_ranker", "measures", "queries", "rankers", "selection")
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy", "skops")
 
 

@@ -18,7 +18,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
 from localrank.rankers.content_order import content_order
-from localrank.rankers.parameters import numbers, whole_numbers
+from localrank.parameters import numbers, whole_numbers
 
 
 class BoostedTrees(Ranker):

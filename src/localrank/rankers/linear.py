@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.rankers.base import Ranker
-from localrank.rankers.parameters import refuse
+from localrank.parameters import refuse
 
 Scaling = Literal["standard", "query"] | None
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.rankers.base import Ranker
-from localrank.rankers.parameters import refuse
+from localrank.parameters import refuse
 
 # Expansions for training that would take more bytes in double precision are made in single.
 DOUBLE_PRECISION_BYTES = 2**30

@@ -15,7 +15,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
 from localrank.rankers.content_order import hash_factors, order_by_keys
-from localrank.rankers.parameters import whole_numbers
+from localrank.parameters import whole_numbers
 
 # A weak ranker's right or wrong pairs count as this share of all weight at least.
 SMALLEST_WEIGHT = 1e-6

@@ -16,7 +16,7 @@ from localrank.data import RankingDataset
 from localrank.rankers.inputs import as_dataset
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.pair_newton import minimize
-from localrank.rankers.parameters import numbers, refuse, whole_numbers
+from localrank.parameters import numbers, refuse, whole_numbers
 from localrank.rankers.rank_svm_hinge import minimize_hinge
 from localrank.rankers.ranking_pairs import RankingPairs
 

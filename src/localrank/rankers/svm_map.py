@@ -18,7 +18,7 @@ from localrank.rankers.content_order import content_order
 from localrank.rankers.cutting_planes import CuttingPlanes, minimise
 from localrank.rankers.inputs import as_dataset
 from localrank.rankers.linear import LinearRanker, Scaling
-from localrank.rankers.parameters import numbers, whole_numbers
+from localrank.parameters import numbers, whole_numbers
 
 
 class SVMMap(LinearRanker):

@@ -1,4 +1,4 @@
-"""The checks of parameters that rankers share, with one form of message."""
+"""The checks of parameters that components share, with one form of message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 
-def whole_numbers(ranker: Any, **least: int) -> None:
+def whole_numbers(component: Any, **least: int) -> None:
     """Refuse parameters that are not whole numbers, or below the least value.
 
     Examples
@@ -19,12 +19,12 @@ def whole_numbers(ranker: Any, **least: int) -> None:
     instead.
     """
     for name, lowest in least.items():
-        value = getattr(ranker, name)
+        value = getattr(component, name)
         if not isinstance(value, Integral) or isinstance(value, bool) or value < lowest:
-            refuse(ranker, name, f"a whole number, {lowest} or larger")
+            refuse(component, name, f"a whole number, {lowest} or larger")
 
 
-def numbers(ranker: Any, **bounds: tuple[float, float | None]) -> None:
+def numbers(component: Any, **bounds: tuple[float, float | None]) -> None:
     """Refuse parameters that are not numbers above the first bound, up to the second.
 
     Examples
@@ -38,17 +38,17 @@ def numbers(ranker: Any, **bounds: tuple[float, float | None]) -> None:
     Got 2 instead.
     """
     for name, (low, high) in bounds.items():
-        value = getattr(ranker, name)
+        value = getattr(component, name)
         rule = f"a finite number above {low:g}" + ("" if high is None else f", at most {high:g}")
         if not isinstance(value, Real) or isinstance(value, bool):
-            refuse(ranker, name, rule)
+            refuse(component, name, rule)
         if not low < value <= (float("inf") if high is None else high) or value == float("inf"):
-            refuse(ranker, name, rule)
+            refuse(component, name, rule)
 
 
-def refuse(ranker: Any, name: str, rule: str) -> None:
+def refuse(component: Any, name: str, rule: str) -> None:
     """Raise the error of a parameter that breaks a rule."""
     raise ValueError(
-        f"The {name!r} parameter of {type(ranker).__name__} must be {rule}. "
-        f"Got {getattr(ranker, name)!r} instead."
+        f"The {name!r} parameter of {type(component).__name__} must be {rule}. "
+        f"Got {getattr(component, name)!r} instead."
     )

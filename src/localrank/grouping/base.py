@@ -1,0 +1,154 @@
+"""Groups of training queries: what they are, and how small ones are merged."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from localrank.queries.base import Points, Representation
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of training queries, which may overlap.
+
+    Parameters
+    ----------
+    members : tuple of ndarray
+        The queries of each group, by position, ascending.
+    home : ndarray of shape (n_queries,)
+        The group that serves each query: where groups do not overlap, the one it belongs to.
+    n_merged : int
+        How many groups were merged into others because they had too little to learn from.
+
+    Examples
+    --------
+    >>> groups = Groups.from_labels(np.array([5, 2, 5]))
+    >>> groups.members, groups.home
+    ((array([1]), array([0, 2])), array([1, 0, 1]))
+    """
+
+    members: tuple[NDArray[np.int64], ...]
+    home: NDArray[np.int64]
+    n_merged: int = 0
+
+    @classmethod
+    def from_labels(cls, labels: NDArray[Any]) -> Self:
+        """One group for each value, in ascending order."""
+        values, home = np.unique(labels, return_inverse=True)
+        return cls(tuple(np.flatnonzero(home == group) for group in range(len(values))), home)
+
+    def __len__(self) -> int:
+        return len(self.members)
+
+    @property
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of queries in each group."""
+        return np.array([len(queries) for queries in self.members])
+
+    def renumbered(self, queries: NDArray[np.int64]) -> Groups:
+        """The same groups of other queries: position i becomes `queries[i]`."""
+        home = np.empty_like(self.home)
+        home[queries] = self.home
+        return Groups(tuple(np.sort(queries[own]) for own in self.members), home, self.n_merged)
+
+
+class Grouping(BaseEstimator):
+    """Puts training queries into groups; scikit-learn's clusterers serve as well."""
+
+    @abstractmethod
+    def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+        """Check the parameters, then group the queries with these descriptions."""
+
+
+def group_queries(
+    grouping: Any, representation: Representation, descriptions: NDArray[Any]
+) -> Groups:
+    """Groups by a `Grouping`, or by a clusterer of scikit-learn.
+
+    A clusterer with `metric="precomputed"` is given the representation's distances, any other
+    one the descriptions, which must be points.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from localrank.data import make_queries
+    >>> from localrank.queries import Mean
+    >>> dataset, _ = make_queries(30)
+    >>> mean = Mean().fit(dataset)
+    >>> len(group_queries(KMeans(3, random_state=0), mean, mean.transform(dataset)))
+    3
+    """
+    if isinstance(grouping, Grouping):
+        return grouping.group(representation, descriptions)
+    if not hasattr(grouping, "fit_predict"):
+        raise ValueError(
+            f"A grouping must be one of localrank.grouping or a clusterer of scikit-learn. "
+            f"Got {grouping!r} instead."
+        )
+    n_clusters = getattr(grouping, "n_clusters", None)
+    if isinstance(n_clusters, int) and n_clusters > len(descriptions):
+        raise too_many_groups(grouping, "n_clusters", len(descriptions))
+    if getattr(grouping, "metric", None) == "precomputed":
+        values = representation.distances(descriptions, descriptions)
+    elif isinstance(representation, Points):
+        values = descriptions
+    else:
+        raise ValueError(
+            f"{type(grouping).__name__} needs queries that are points, and "
+            f"{type(representation).__name__} only gives distances between them. Take Agglomerative, "
+            f"or a representation such as Mean or TopScores."
+        )
+    return Groups.from_labels(clone(grouping).fit_predict(values))
+
+
+def too_many_groups(grouping: Any, name: str, n_queries: int) -> ValueError:
+    """The error of more groups than queries."""
+    return ValueError(
+        f"The {name!r} parameter of {type(grouping).__name__} must be at most the number of "
+        f"training queries ({n_queries}). Got {getattr(grouping, name)!r} instead."
+    )
+
+
+def merge_small(
+    groups: Groups,
+    teaches: NDArray[np.bool_],
+    min_queries: int,
+    representation: Representation,
+    descriptions: NDArray[Any],
+) -> Groups:
+    """Merge each group with fewer than `min_queries` queries that teach into its nearest group.
+
+    Groups are merged from the smallest up, until all are large enough or one is left. The
+    distance between groups is the mean over all pairs of their queries.
+
+    Parameters
+    ----------
+    groups : Groups
+    teaches : ndarray of shape (n_queries,)
+        Whether a query has something to order.
+    min_queries : int
+    representation, descriptions
+        What distances are computed with.
+    """
+    members, home, n_merged = list(groups.members), groups.home.copy(), 0
+    while len(members) > 1:
+        counts = [int(teaches[queries].sum()) for queries in members]
+        small = int(np.argmin(counts))
+        if counts[small] >= min_queries:
+            break
+        apart = representation.distances(descriptions[members[small]], descriptions).mean(axis=0)
+        means = np.array([apart[queries].mean() for queries in members])
+        means[small] = np.inf
+        nearest = int(np.argmin(means))
+        members[nearest] = np.union1d(members[nearest], members[small])
+        home[home == small] = nearest
+        home[home > small] -= 1
+        del members[small]
+        n_merged += 1
+    return Groups(tuple(members), home, groups.n_merged + n_merged)

@@ -1,0 +1,50 @@
+"""Independent work on all cores, one thread each, with progress."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import joblib
+from threadpoolctl import threadpool_limits
+
+from localrank.progress import progress
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_parallel(
+    function: Callable[[Item], Result],
+    items: Sequence[Item],
+    *,
+    n_jobs: int | None,
+    description: str,
+) -> list[Result]:
+    """Results of a function for each item, in their order.
+
+    Threads do the work, because kernels and LightGBM release the interpreter; under
+    `joblib.parallel_config` it may be processes or a Dask cluster. Linear algebra has one
+    thread meanwhile, whatever the number of jobs, so that results do not depend on it.
+
+    Parameters
+    ----------
+    function : callable
+    items : sequence
+    n_jobs : int or None
+        None is one job, -1 as many as cores.
+    description : str
+        What the progress bar says.
+
+    Examples
+    --------
+    >>> in_parallel(len, ["a", "bcd"], n_jobs=2, description="Lengths")
+    [1, 3]
+    """
+    results = []
+    with progress(description, len(items)) as advance, threadpool_limits(1, user_api="blas"):
+        jobs = (joblib.delayed(function)(item) for item in items)
+        for result in joblib.Parallel(n_jobs, prefer="threads", return_as="generator")(jobs):
+            results.append(result)
+            advance()
+    return results

@@ -1,0 +1,85 @@
+"""What every representation of queries promises."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from localrank.data import RankingDataset
+from localrank.data.checks import sum_is_finite
+
+
+class Representation(BaseEstimator):
+    """Describes a query by its documents, and says how far two descriptions lie apart.
+
+    Descriptions of several queries are one array, a query along the first axis, so that they can
+    be indexed, concatenated and saved like any array. A representation implements `_transform`,
+    `distances` and, where it learns something from the training queries, `_fit`.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+    """
+
+    # Whether descriptions are made of labels, so that new queries cannot be described.
+    needs_labels: ClassVar[bool] = False
+
+    def fit(self, dataset: RankingDataset) -> Self:
+        """Learn what the descriptions need from the training queries."""
+        self._check_values(dataset)
+        self._fit(dataset)
+        self.n_features_in_ = dataset.n_features
+        return self
+
+    def transform(self, dataset: RankingDataset) -> NDArray[Any]:
+        """One description per query, along the first axis."""
+        check_is_fitted(self, "n_features_in_")
+        if dataset.n_features != self.n_features_in_:
+            raise ValueError(
+                f"{type(self).__name__} was fitted on {self.n_features_in_} features. "
+                f"The dataset has {dataset.n_features}."
+            )
+        self._check_values(dataset)
+        return self._transform(dataset)
+
+    @abstractmethod
+    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+        """Distances between descriptions, of shape (len(A), len(B))."""
+
+    def similarities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What people rather read than a distance: 1 for equal queries, towards 0 for others."""
+        similarities: NDArray[np.float64] = 1.0 / (1.0 + distances)
+        return similarities
+
+    def _fit(self, dataset: RankingDataset) -> None:
+        """Check the parameters, then learn."""
+
+    @abstractmethod
+    def _transform(self, dataset: RankingDataset) -> NDArray[Any]:
+        """Describe the queries of a dataset that has the right features."""
+
+    def _check_values(self, dataset: RankingDataset) -> None:
+        if self.needs_labels and dataset.relevance is None:
+            raise ValueError(
+                f"{type(self).__name__} describes queries by their labels, and the dataset has none."
+            )
+        if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
+            raise ValueError(
+                f"{type(self).__name__} cannot take missing values. Impute first, for example with "
+                f"scikit-learn's SimpleImputer."
+            )
+
+
+class Points(Representation):
+    """A representation that makes each query a point, with Euclidean distance between points."""
+
+    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+        # Pair by pair, so that a distance does not depend on the other queries it is asked with.
+        distances: NDArray[np.float64] = cdist(A, B)
+        return distances

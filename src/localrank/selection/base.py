@@ -1,0 +1,87 @@
+"""What every selector promises."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from localrank.data import RankingDataset
+from localrank.grouping.base import Groups
+from localrank.queries.base import Representation
+from localrank.rankers import Ranker
+
+
+class Selector(BaseEstimator):
+    """Weighs the groups of training queries for a new query.
+
+    A selector has the parameter `representation`, and implements `_fit` and `_weights` on
+    descriptions. By None it sees queries as the grouping did.
+
+    Attributes
+    ----------
+    representation_ : Representation
+        How queries are described.
+    descriptions_ : ndarray
+        The training queries, along the first axis.
+    n_groups_ : int
+    """
+
+    # Whether weights are made of labels, so that nothing can be served.
+    needs_labels: ClassVar[bool] = False
+
+    representation: Representation | None
+
+    def fit(
+        self,
+        dataset: RankingDataset,
+        groups: Groups,
+        representation: Representation,
+        descriptions: NDArray[Any],
+    ) -> Self:
+        """Learn from the training queries and their groups.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+        groups : Groups
+        representation : Representation
+            What the queries were grouped by, fitted.
+        descriptions : ndarray
+            The training queries in it.
+        """
+        self.representation_, self.descriptions_ = representation, descriptions
+        if self.representation is not None:
+            self.representation_ = clone(self.representation).fit(dataset)
+            self.descriptions_ = self.representation_.transform(dataset)
+        if self.representation_.needs_labels and not self.needs_labels:
+            raise ValueError(
+                f"{type(self).__name__} cannot describe new queries, which have no labels, by "
+                f"{type(self.representation_).__name__}. Give it a 'representation' of its own, "
+                f"such as TopDocuments()."
+            )
+        self.n_groups_ = len(groups)
+        self._fit(groups)
+        return self
+
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+        """The weight of each group's model for each query, of shape (n_queries, n_groups)."""
+        return self._weights(self.representation_.transform(dataset))
+
+    @abstractmethod
+    def _fit(self, groups: Groups) -> None:
+        """Check the parameters, then learn from `descriptions_` and the groups."""
+
+    @abstractmethod
+    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+        """Weights for queries with these descriptions."""
+
+    def _all_on(self, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Weight 1 for one group per query."""
+        weights = np.zeros((len(groups), self.n_groups_))
+        weights[np.arange(len(groups)), groups] = 1.0
+        return weights
