@@ -101,8 +101,8 @@ def group_queries(
     else:
         raise ValueError(
             f"{type(grouping).__name__} needs queries that are points, and "
-            f"{type(representation).__name__} only gives distances between them. Take Agglomerative, "
-            f"or a representation such as Mean or TopScores."
+            f"{type(representation).__name__} only gives distances between them. Take "
+            f"Agglomerative, or a representation such as Mean or TopScores."
         )
     return Groups.from_labels(clone(grouping).fit_predict(values))
 

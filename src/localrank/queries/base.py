@@ -67,7 +67,7 @@ class Representation(BaseEstimator):
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:
             raise ValueError(
-                f"{type(self).__name__} describes queries by their labels, and the dataset has none."
+                f"{type(self).__name__} describes queries by their labels. The dataset has none."
             )
         if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
             raise ValueError(

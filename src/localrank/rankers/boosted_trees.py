@@ -15,10 +15,10 @@ from sklearn.utils import check_random_state
 
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
+from localrank.parameters import numbers, whole_numbers
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
 from localrank.rankers.content_order import content_order
-from localrank.parameters import numbers, whole_numbers
 
 
 class BoostedTrees(Ranker):

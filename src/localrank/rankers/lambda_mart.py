@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.measures import Measure
-from localrank.rankers.boosted_trees import BoostedTrees
 from localrank.parameters import whole_numbers
+from localrank.rankers.boosted_trees import BoostedTrees
 
 # LightGBM's lambdarank refuses longer lists.
 MAX_DOCUMENTS = 10_000

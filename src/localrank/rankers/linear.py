@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.rankers.base import Ranker
 from localrank.parameters import refuse
+from localrank.rankers.base import Ranker
 
 Scaling = Literal["standard", "query"] | None
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
-from localrank.rankers.base import Ranker
 from localrank.parameters import refuse
+from localrank.rankers.base import Ranker
 
 # Expansions for training that would take more bytes in double precision are made in single.
 DOUBLE_PRECISION_BYTES = 2**30

@@ -12,10 +12,10 @@ from localrank.data import RankingDataset
 from localrank.kernels.binning import bin_features
 from localrank.kernels.boosting import PairWeights, best_threshold
 from localrank.measures import Measure, parse_measure
+from localrank.parameters import whole_numbers
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
 from localrank.rankers.content_order import hash_factors, order_by_keys
-from localrank.parameters import whole_numbers
 
 # A weak ranker's right or wrong pairs count as this share of all weight at least.
 SMALLEST_WEIGHT = 1e-6

@@ -13,10 +13,10 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
+from localrank.parameters import numbers, refuse, whole_numbers
 from localrank.rankers.inputs import as_dataset
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.pair_newton import minimize
-from localrank.parameters import numbers, refuse, whole_numbers
 from localrank.rankers.rank_svm_hinge import minimize_hinge
 from localrank.rankers.ranking_pairs import RankingPairs
 

@@ -13,12 +13,12 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
+from localrank.parameters import numbers, whole_numbers
 from localrank.rankers.average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.content_order import content_order
 from localrank.rankers.cutting_planes import CuttingPlanes, minimise
 from localrank.rankers.inputs import as_dataset
 from localrank.rankers.linear import LinearRanker, Scaling
-from localrank.parameters import numbers, whole_numbers
 
 
 class SVMMap(LinearRanker):
