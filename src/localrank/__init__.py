@@ -1,6 +1,8 @@
 """Query-adaptive learning to rank.
 
-The parts live in `localrank.data`, `localrank.measures` and `localrank.rankers`;
+`localrank.recipes` has the papers' local methods, `LocalRanker` what they are made of, from the
+parts in `localrank.queries`, `localrank.grouping`, `localrank.rankers` and `localrank.selection`;
+`localrank.data` and `localrank.measures` hold what they learn from and are measured by, and
 `localrank.load` reads a saved model.
 """
 
@@ -9,10 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from localrank.local_ranker import LocalRanker
     from localrank.persistence import load
 
 __version__ = "0.1.0.dev0"
-__all__ = ["load"]
+__all__ = ["LocalRanker", "load"]
 
 
 def __getattr__(name: str) -> Any:
@@ -21,4 +24,8 @@ def __getattr__(name: str) -> Any:
         from localrank.persistence import load
 
         return load
+    if name == "LocalRanker":
+        from localrank.local_ranker import LocalRanker
+
+        return LocalRanker
     raise AttributeError(f"module 'localrank' has no attribute {name!r}")

@@ -6,12 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import joblib
+from sklearn.base import BaseEstimator, clone
 from threadpoolctl import threadpool_limits
 
 from localrank.progress import progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 def in_parallel(
@@ -48,3 +50,17 @@ def in_parallel(
             results.append(result)
             advance()
     return results
+
+
+def one_thread(estimator: Estimator) -> Estimator:
+    """A clone that works with one thread, as everything that runs beside others should.
+
+    Examples
+    --------
+    >>> from localrank.rankers import LambdaMART, Quadratic
+    >>> one_thread(Quadratic(LambdaMART(n_jobs=-1))).ranker.n_jobs
+    1
+    """
+    names = [name for name in estimator.get_params() if name.split("__")[-1] == "n_jobs"]
+    single: Estimator = clone(estimator).set_params(**dict.fromkeys(names, 1))
+    return single

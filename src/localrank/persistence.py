@@ -34,7 +34,15 @@ MANIFEST = {
 MAGIC = b"localrank model "
 FORMAT_VERSION = 1
 # Sub-packages whose classes a model may consist of.
-COMPONENTS = ("grouping", "local_ranker", "measures", "queries", "rankers", "selection")
+COMPONENTS = (
+    "grouping",
+    "local_ranker",
+    "measures",
+    "queries",
+    "rankers",
+    "refinement",
+    "selection",
+)
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy", "skops")
 
 

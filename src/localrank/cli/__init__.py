@@ -10,6 +10,7 @@ import typer
 
 from localrank.cli.demo import demo
 from localrank.cli.evaluate import evaluate
+from localrank.cli.explain import explain
 from localrank.cli.info import info
 from localrank.cli.rank import rank
 from localrank.cli.train import train
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, train, rank, evaluate, info):
+for command in (demo, train, rank, evaluate, explain, info):
     app.command()(command)
 
 

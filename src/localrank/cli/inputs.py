@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import difflib
+import inspect
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,14 +70,27 @@ def parse_measures(text: str, convention: str = "default") -> list[Measure]:
     return [parse_measure(name, convention=convention) for name in names]
 
 
-def methods() -> dict[str, type[Ranker]]:
+def methods() -> dict[str, Callable[..., Ranker]]:
     """Names of the methods on the command line."""
-    from localrank.rankers import GBRT, BestFeature, LambdaMART, RankBoost, RankSVM, SVMMap
+    from localrank.rankers import (
+        GBRT,
+        BestFeature,
+        DuhKirchhoff,
+        LambdaMART,
+        RankBoost,
+        RankSVM,
+        SVMMap,
+    )
+    from localrank.recipes import local_rank, pca_queries, query_neighbours
 
     return {
         "best-feature": BestFeature,
+        "duh-kirchhoff": DuhKirchhoff,
         "gbrt": GBRT,
         "lambdamart": LambdaMART,
+        "local-rank": local_rank,
+        "pca-queries": pca_queries,
+        "query-neighbours": query_neighbours,
         "rank-boost": RankBoost,
         "rank-svm": RankSVM,
         "svm-map": SVMMap,
@@ -84,27 +98,41 @@ def methods() -> dict[str, type[Ranker]]:
 
 
 def make_ranker(
-    method: str, settings: Sequence[str], n_jobs: int, random_state: int | None
+    method: str, settings: Sequence[str], n_jobs: int | None, random_state: int | None
 ) -> Ranker:
-    """A method by name, with `name=value` parameters; threads and seed where it has them."""
+    """A method by name, with `name=value` parameters; threads and seed where it has them.
+
+    Parameters of parts are named as in scikit-learn, `ranker__C=0.1`; `ranker` itself is a
+    method's name.
+    """
     known = methods()
     method = method.lower()
     if method not in known:
         raise ValueError(f"There is no method {method!r}.{_suggest(method, known)}")
-    ranker = known[method]()
-    parameters = ranker.get_params()
+    make = known[method]
+    parameters = {name: p.default for name, p in inspect.signature(make).parameters.items()}
     given: dict[str, Any] = {"n_jobs": n_jobs, "random_state": random_state}
     given = {name: value for name, value in given.items() if name in parameters}
+    of_parts: dict[str, str] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals:
             raise ValueError(f"A setting must read name=value. Got {setting!r} instead.")
-        if name not in parameters:
-            raise ValueError(f"{method} has no parameter {name!r}.{_suggest(name, parameters)}")
-        given[name] = _value(value)
-        if isinstance(parameters[name], bool) and not isinstance(given[name], bool):
+        if name == "ranker" and name in parameters:
+            given[name] = make_ranker(value, [], None, random_state)
+        elif name in parameters:
+            given[name] = _value(value)
+        else:
+            of_parts[name] = value
+        if isinstance(parameters.get(name), bool) and not isinstance(given[name], bool):
             raise ValueError(f"{name} of {method} must be true or false. Got {value!r} instead.")
-    ranker.set_params(**given)
+    ranker = make(**given)
+    nested = {name: value for name, value in ranker.get_params().items() if "__" in name}
+    for name, value in of_parts.items():
+        if name not in nested:
+            hint = _suggest(name, {**parameters, **nested}, parameters)
+            raise ValueError(f"{method} has no parameter {name!r}.{hint}")
+        ranker.set_params(**{name: _value(value)})
     return ranker
 
 
@@ -130,7 +158,7 @@ def check_output(path: Path) -> None:
         raise ValueError(f"{path}: the folder {folder} is not writable.")
 
 
-def _suggest(wrong: str, known: dict[str, Any]) -> str:
+def _suggest(wrong: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
     near = difflib.get_close_matches(wrong, known, n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"{hint} There are: {', '.join(sorted(known))}."
+    return f"{hint} There are: {', '.join(sorted(known if listed is None else listed))}."

@@ -11,7 +11,9 @@ def train(
     data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
     method: str = typer.Option(
-        "lambdamart", help="best-feature, gbrt, lambdamart, rank-boost, rank-svm or svm-map."
+        "lambdamart",
+        help="best-feature, gbrt, lambdamart, rank-boost, rank-svm, svm-map; local: local-rank, "
+        "pca-queries, query-neighbours, duh-kirchhoff.",
     ),
     valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),
     setting: list[str] = typer.Option([], "--set", help="A parameter, as n_trees=200."),

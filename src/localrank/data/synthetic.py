@@ -19,6 +19,7 @@ def make_queries(
     n_features: int = 20,
     n_types: int = 4,
     noise: float = 0.5,
+    separation: float = 0.0,
     random_state: int | None = 0,
 ) -> tuple[RankingDataset, NDArray[np.int64]]:
     """Make queries of several hidden types.
@@ -40,6 +41,10 @@ def make_queries(
     n_types : int, default=4
     noise : float, default=0.5
         Standard deviation of the noise, where that of the signal is 1.
+    separation : float, default=0.0
+        How well unlabelled documents tell the types apart: so many standard deviations the
+        documents of a type lie off the others along its own features, and up to so many more
+        they spread there. At 0 types only differ in what they spread along by half as much again.
     random_state : int or None, default=0
 
     Returns
@@ -57,6 +62,8 @@ def make_queries(
     low, high = n_documents
     if not 1 <= low <= high:
         raise ValueError(f"The 'n_documents' argument must be 1 <= low <= high. Got {n_documents}.")
+    if not 0 <= separation < np.inf:
+        raise ValueError(f"The 'separation' argument must be 0 or larger. Got {separation}.")
     if n_types < 1 or n_queries < n_types or n_features < n_types + 1:
         raise ValueError(
             f"Need n_types >= 1, n_queries >= n_types and n_features >= n_types + 1. "
@@ -85,8 +92,11 @@ def make_queries(
     levels = stats.norm.ppf(np.cumsum(LABEL_SHARES[:-1]), scale=np.sqrt(1 + noise**2 + 0.4**2))
     relevance = np.searchsorted(levels, utility).astype(np.float64)
 
-    spread = np.where(own, 1.5, 1.0)[types] * rng.lognormal(sigma=0.2, size=(n_queries, 1))
-    shift = rng.normal(scale=0.5, size=(n_queries, n_features))
+    # Along its own features a type spreads unevenly, so that its directions are determined.
+    uneven = 1.0 - 0.5 * (np.cumsum(own, axis=1) - 1) / own.sum(axis=1, keepdims=True)
+    extent = np.where(own, 1.5 + separation * uneven, 1.0)[types]
+    spread = extent * rng.lognormal(sigma=0.2, size=(n_queries, 1))
+    shift = rng.normal(scale=0.5, size=(n_queries, n_features)) + separation * own[types]
     dataset = RankingDataset.from_arrays(
         standard * spread[query] + shift[query],
         relevance,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from localrank.queries.base import Points, Representation
+from localrank.queries.base import Representation
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +20,10 @@ class Groups:
 
     Parameters
     ----------
-    members : tuple of ndarray
-        The queries of each group, by position, ascending.
+    members : ndarray
+        Positions of the queries of the first group, ascending, then of the second, and so on.
+    offsets : ndarray of shape (n_groups + 1,)
+        Where each group begins in `members`, and the end.
     home : ndarray of shape (n_queries,)
         The group that serves each query: where groups do not overlap, the one it belongs to.
     n_merged : int
@@ -29,33 +32,57 @@ class Groups:
     Examples
     --------
     >>> groups = Groups.from_labels(np.array([5, 2, 5]))
-    >>> groups.members, groups.home
-    ((array([1]), array([0, 2])), array([1, 0, 1]))
+    >>> groups[0], groups[1], groups.home
+    (array([1]), array([0, 2]), array([1, 0, 1]))
     """
 
-    members: tuple[NDArray[np.int64], ...]
+    members: NDArray[np.int64]
+    offsets: NDArray[np.int64]
     home: NDArray[np.int64]
     n_merged: int = 0
 
     @classmethod
     def from_labels(cls, labels: NDArray[Any]) -> Self:
         """One group for each value, in ascending order."""
-        values, home = np.unique(labels, return_inverse=True)
-        return cls(tuple(np.flatnonzero(home == group) for group in range(len(values))), home)
+        _, home, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+        return cls(np.argsort(home, kind="stable"), np.append(0, np.cumsum(sizes)), home)
+
+    @classmethod
+    def from_lists(
+        cls, lists: Sequence[NDArray[np.int64]], home: NDArray[np.int64], n_merged: int = 0
+    ) -> Self:
+        """Groups of the queries in each list."""
+        offsets = np.append(0, np.cumsum([len(queries) for queries in lists]))
+        return cls(np.concatenate([np.sort(own) for own in lists]), offsets, home, n_merged)
 
     def __len__(self) -> int:
-        return len(self.members)
+        return len(self.offsets) - 1
+
+    def __getitem__(self, group: int) -> NDArray[np.int64]:
+        if not 0 <= group < len(self):
+            raise IndexError(f"There are groups 0 to {len(self) - 1}. Got {group} instead.")
+        return self.members[self.offsets[group] : self.offsets[group + 1]]
+
+    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+        return (self[group] for group in range(len(self)))
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Number of queries in each group."""
-        return np.array([len(queries) for queries in self.members])
+        return np.diff(self.offsets)
 
     def renumbered(self, queries: NDArray[np.int64]) -> Groups:
         """The same groups of other queries: position i becomes `queries[i]`."""
         home = np.empty_like(self.home)
         home[queries] = self.home
-        return Groups(tuple(np.sort(queries[own]) for own in self.members), home, self.n_merged)
+        return Groups.from_lists([queries[own] for own in self], home, self.n_merged)
+
+    def distinct(self) -> Groups:
+        """The groups that differ; of equal ones the first is kept."""
+        first: dict[bytes, int] = {}
+        kept = np.array([first.setdefault(own.tobytes(), len(first)) for own in self])
+        lists = [self[group] for group in np.unique(kept, return_index=True)[1]]
+        return Groups.from_lists(lists, kept[self.home], self.n_merged)
 
 
 class Grouping(BaseEstimator):
@@ -96,7 +123,7 @@ def group_queries(
         raise too_many_groups(grouping, "n_clusters", len(descriptions))
     if getattr(grouping, "metric", None) == "precomputed":
         values = representation.distances(descriptions, descriptions)
-    elif isinstance(representation, Points):
+    elif representation.points:
         values = descriptions
     else:
         raise ValueError(
@@ -136,7 +163,7 @@ def merge_small(
     representation, descriptions
         What distances are computed with.
     """
-    members, home, n_merged = list(groups.members), groups.home.copy(), 0
+    members, home, n_merged = list(groups), groups.home.copy(), groups.n_merged
     while len(members) > 1:
         counts = [int(teaches[queries].sum()) for queries in members]
         small = int(np.argmin(counts))
@@ -151,4 +178,4 @@ def merge_small(
         home[home > small] -= 1
         del members[small]
         n_merged += 1
-    return Groups(tuple(members), home, groups.n_merged + n_merged)
+    return Groups.from_lists(members, home, n_merged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +27,15 @@ class Representation(BaseEstimator):
     n_features_in_ : int
     """
 
-    # Whether descriptions are made of labels, so that new queries cannot be described.
-    needs_labels: ClassVar[bool] = False
+    @property
+    def needs_labels(self) -> bool:
+        """Whether descriptions are made of labels, so that new queries cannot be described."""
+        return False
+
+    @property
+    def points(self) -> bool:
+        """Whether each query is a point, with Euclidean distance between points."""
+        return False
 
     def fit(self, dataset: RankingDataset) -> Self:
         """Learn what the descriptions need from the training queries."""
@@ -78,6 +85,10 @@ class Representation(BaseEstimator):
 
 class Points(Representation):
     """A representation that makes each query a point, with Euclidean distance between points."""
+
+    @property
+    def points(self) -> bool:
+        return True
 
     def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
         # Pair by pair, so that a distance does not depend on the other queries it is asked with.

@@ -2,6 +2,7 @@
 
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
+from localrank.rankers.duh_kirchhoff import DuhKirchhoff
 from localrank.rankers.gbrt import GBRT
 from localrank.rankers.lambda_mart import LambdaMART
 from localrank.rankers.quadratic import Quadratic
@@ -12,6 +13,7 @@ from localrank.rankers.svm_map import SVMMap
 __all__ = [
     "GBRT",
     "BestFeature",
+    "DuhKirchhoff",
     "LambdaMART",
     "Quadratic",
     "RankBoost",

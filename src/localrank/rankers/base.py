@@ -50,6 +50,10 @@ class Ranker(BaseEstimator):
         """Whether NaN may stand for a missing feature value."""
         return False
 
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        """Whether each query has something that this ranker can learn from."""
+        return has_two_labels(dataset)
+
     @abstractmethod
     def _fit(
         self,

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
-from localrank.progress import progress
+from localrank.measures.single_features import measure_features
 from localrank.rankers.base import Ranker
 
 
@@ -60,13 +60,7 @@ class BestFeature(Ranker):
     ) -> None:
         measure = parse_measure(self.measure)
         directions = (1, -1) if self.both_directions else (1,)
-        values = np.empty((len(directions), dataset.n_features))
-        with progress("Best feature", values.size) as advance:
-            for row, direction in enumerate(directions):
-                for column in range(dataset.n_features):
-                    scores = dataset.in_input_order(direction * dataset.features[:, column])
-                    values[row, column] = _weighted_mean(measure(dataset, scores), query_weights)
-                    advance()
+        values = measure_features(dataset, measure, query_weights, directions=directions)
         best = values.argmax() if measure.higher_is_better else values.argmin()
         row, self.feature_ = (int(i) for i in np.unravel_index(best, values.shape))
         self.direction_ = directions[row]
@@ -75,8 +69,3 @@ class BestFeature(Ranker):
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         scores: NDArray[Any] = self.direction_ * dataset.features[:, self.feature_]
         return scores
-
-
-def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
-    counted = ~np.isnan(values)
-    return float(np.average(values[counted], weights=None if weights is None else weights[counted]))

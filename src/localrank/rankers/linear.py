@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.data.spread import spread_within_queries
 from localrank.parameters import refuse
 from localrank.rankers.base import Ranker
 
@@ -37,7 +38,7 @@ class LinearRanker(Ranker):
             refuse(self, "scaling", "'standard', 'query' or None")
         self.__dict__.pop("scale_", None)
         if self.scaling == "standard":
-            self.scale_ = _spread_within_queries(dataset)
+            self.scale_ = spread_within_queries(dataset)
         return self._scaled(dataset)
 
     def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
@@ -75,20 +76,3 @@ def scaled_by_query(
     scaled: NDArray[np.float64] = features - np.repeat(low, sizes, axis=0)
     scaled /= np.repeat(extent, sizes, axis=0)
     return scaled
-
-
-def _spread_within_queries(dataset: RankingDataset) -> NDArray[np.float64]:
-    """Standard deviation of each feature around the mean of its query, 1 where there is none.
-
-    Only differences within a query matter to a ranking.
-    """
-    features = dataset.features.astype(np.float64, copy=False)
-    means = np.add.reduceat(features, dataset.offsets[:-1]) / dataset.query_sizes[:, None]
-    rest = features - np.repeat(means, dataset.query_sizes, axis=0)
-    # Relative to the largest value, so that squares of tiny numbers do not vanish.
-    largest = np.abs(rest).max(axis=0)
-    spread = largest * np.sqrt(np.mean((rest / np.where(largest > 0, largest, 1.0)) ** 2, axis=0))
-    noise = 1e-14 * np.abs(features).max(axis=0)
-    # Twelve digits are plenty, and are the same for any order of the rows.
-    mantissa, exponent = np.frexp(np.where(spread > noise, spread, 1.0))
-    return np.ldexp(np.round(mantissa, 12), exponent)

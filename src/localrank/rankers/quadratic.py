@@ -73,6 +73,9 @@ class Quadratic(Ranker):
     def accepts_missing(self) -> bool:
         return bool(getattr(self.ranker, "accepts_missing", False))
 
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        return self.ranker.learns_from(dataset)
+
     def _fit(
         self,
         dataset: RankingDataset,

@@ -145,14 +145,31 @@ class RankSVM(LinearRanker):
             start = rankers[i].coef_
         return rankers
 
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        self._check_parameters()
+        if self.label_pairs is None:
+            return super().learns_from(dataset)
+        teaches = np.zeros(dataset.n_queries, dtype=bool)
+        for high, low in self.label_pairs:
+            queries = np.intersect1d(
+                dataset.query_index[dataset.labels == high],
+                dataset.query_index[dataset.labels == low],
+            )
+            teaches[queries] = True
+        return teaches
+
     def _fit(
         self,
         dataset: RankingDataset,
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
-        self._check_pairs(dataset, query_weights)
+        teaches = self.learns_from(dataset)
+        if not (teaches if query_weights is None else query_weights[teaches]).any():
+            raise ValueError(
+                "There is nothing to learn: no query of positive weight has a pair of the labels "
+                f"in label_pairs={self.label_pairs!r}."
+            )
         pairs = RankingPairs.of(
             dataset,
             self._scaled_training_features(dataset),
@@ -189,23 +206,6 @@ class RankSVM(LinearRanker):
         given = [tuple(pair) if isinstance(pair, Sequence) else () for pair in self.label_pairs]
         if not given or len(set(given)) < len(given) or not all(_descends(pair) for pair in given):
             refuse(self, "label_pairs", "None or different pairs (high, low) with high > low")
-
-    def _check_pairs(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
-    ) -> None:
-        if self.label_pairs is None:
-            return
-        for high, low in self.label_pairs:
-            queries = np.intersect1d(
-                dataset.query_index[dataset.labels == high],
-                dataset.query_index[dataset.labels == low],
-            )
-            if len(queries) if query_weights is None else query_weights[queries].any():
-                return
-        raise ValueError(
-            "There is nothing to learn: no query of positive weight has a pair of the labels in "
-            f"label_pairs={self.label_pairs!r}."
-        )
 
 
 def _descends(pair: tuple[float, ...]) -> bool:

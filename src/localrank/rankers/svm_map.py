@@ -136,16 +136,18 @@ class SVMMap(LinearRanker):
                 del model._shared
         return models
 
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        self._check_parameters()
+        n_relevant = np.add.reduceat(self._relevant(dataset), dataset.offsets[:-1], dtype=np.int64)
+        return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
+
     def _fit(
         self,
         dataset: RankingDataset,
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        numbers(self, C=(0, None), tol=(0, None))
-        whole_numbers(self, max_iter=1)
-        if self.relevance_level is not None:
-            numbers(self, relevance_level=(0, None))
+        self._check_parameters()
         shared: list[_Training] = getattr(self, "_shared", [])
         if not shared:
             shared.append(self._prepare(dataset, query_weights))
@@ -176,16 +178,26 @@ class SVMMap(LinearRanker):
                 stacklevel=3,
             )
 
+    def _check_parameters(self) -> None:
+        numbers(self, C=(0, None), tol=(0, None))
+        whole_numbers(self, max_iter=1)
+        if self.relevance_level is not None:
+            numbers(self, relevance_level=(0, None))
+
+    def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        level = self.relevance_level
+        return dataset.labels > 0 if level is None else dataset.labels >= level
+
     def _prepare(
         self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
     ) -> _Training:
-        level = self.relevance_level
-        relevant = dataset.labels > 0 if level is None else dataset.labels >= level
+        relevant = self._relevant(dataset)
         n_relevant = np.add.reduceat(relevant, dataset.offsets[:-1], dtype=np.int64)
-        both = (n_relevant > 0) & (n_relevant < dataset.query_sizes)
+        both = self.learns_from(dataset)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         used = both & (weights > 0)
         if not used.any():
+            level = self.relevance_level
             least = "above 0" if level is None else f"of {level:g} or more"
             raise ValueError(
                 f"There is nothing to learn: no query that weighs anything has both relevant "

@@ -1,0 +1,172 @@
+"""The papers' local methods beside the global models they are made of, on real queries.
+
+Run with `python benchmarks/local.py [COLLECTION ...]`. Collections from the folder in
+LOCALRANK_DATA or from `../shared/data` beside the project. Five folds each; C of the SVMs, the
+number of clusters and of neighbours are chosen by MAP on the fold's validation part, or where it
+has none by cross-validation over its training queries. Test queries are only scored. Each local
+method is compared with the global model it is made of, by a paired t-test over the queries of
+all folds, p-values corrected by Holm's rule. Choosing C twice, for the global model and for the
+local one, costs both the same.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from measuring import DATA
+from numpy.typing import NDArray
+from scipy.stats import ttest_rel
+
+from localrank.data import Fold, RankingDataset, folds
+from localrank.evaluation import clairvoyant_bound, tune
+from localrank.measures import NDCG, AveragePrecision, Measure, evaluate
+from localrank.rankers import DuhKirchhoff, RankBoost, Ranker, RankSVM, SVMMap
+from localrank.recipes import local_rank, pca_queries, query_neighbours
+
+COLLECTIONS = ("MQ2008", "OHSUMED", "MQ2007-85", "ClueWeb09")
+MEASURES: list[Measure] = [AveragePrecision(), NDCG(1), NDCG(5), NDCG(10)]
+CS = [0.01, 0.1, 1.0, 10.0, 100.0]
+CLUSTERS = [1, 2, 4, 8]
+NEIGHBOURS = [25, 100, 400]
+# Test queries of each fold that D&K ranks outside OHSUMED, as each trains a model.
+LAZY_QUERIES = 10
+
+# The estimator, what is chosen, and the global model it is compared with.
+METHODS: dict[str, tuple[Ranker, dict[str, list[Any]], str | None]] = {
+    "SVMMap": (SVMMap(), {"C": CS}, None),
+    "RankSVM": (RankSVM(), {"C": CS}, None),
+    "RankBoost": (RankBoost(), {"n_rounds": [30, 100, 300]}, None),
+    "local_rank": (
+        local_rank(),
+        {"grouping__n_clusters": CLUSTERS, "ranker__C": CS},
+        "SVMMap",
+    ),
+    "pca_queries": (
+        pca_queries(),
+        {"grouping__n_clusters": CLUSTERS, "ranker__C": CS},
+        "RankSVM",
+    ),
+    "query_neighbours": (
+        query_neighbours(),
+        {"grouping__n_neighbours": NEIGHBOURS, "ranker__C": [0.1, 1.0, 10.0]},
+        "RankSVM",
+    ),
+}
+
+
+@dataclass
+class Result:
+    """What a method reached on the test queries seen so far."""
+
+    values: dict[Measure, list[NDArray[np.float64]]] = field(
+        default_factory=lambda: {measure: [] for measure in MEASURES}
+    )
+    chosen: list[str] = field(default_factory=list)
+    training: float = 0.0
+    scoring: float = 0.0
+
+    def column(self, measure: Measure) -> NDArray[np.float64]:
+        return np.concatenate(self.values[measure])
+
+    def score(self, ranker: Ranker, test: RankingDataset) -> None:
+        start = time.perf_counter()
+        scores = ranker.predict(test)
+        self.scoring += time.perf_counter() - start
+        for measure, values in evaluate(test, scores, MEASURES).items():
+            self.values[measure].append(values)
+
+
+def run(name: str) -> None:
+    results = {method: Result() for method in [*METHODS, "DuhKirchhoff", "RankBoost there"]}
+    bounds = []
+    for fold in folds(DATA / name, validation=name != "ClueWeb09"):
+        for method, (estimator, grid, _) in METHODS.items():
+            result = results[method]
+            tuning = tune(
+                estimator, grid, fold.train, folds=3, measure="map", valid=fold.valid, n_jobs=-1
+            )
+            best = tuning.best_parameters
+            result.chosen.append("/".join(f"{value:g}" for value in best.values()))
+            ranker = estimator.set_params(**best)
+            start = time.perf_counter()
+            ranker.fit(fold.train)
+            result.training += time.perf_counter() - start
+            result.score(ranker, fold.test)
+        lazily(results, fold, fold.test.n_queries if name == "OHSUMED" else LAZY_QUERIES)
+        bounds.append(
+            clairvoyant_bound(
+                local_rank(4, ranker=METHODS["SVMMap"][0], n_jobs=-1), fold.train, fold.test
+            )
+        )
+    report(name, results)
+    everything = {
+        "selected": np.concatenate([bound.selected for bound in bounds]).mean(),
+        "clairvoyant": np.concatenate([bound.values for bound in bounds]).mean(),
+    }
+    controls = np.concatenate([bound.control for bound in bounds], axis=1).mean(axis=1)
+    print(
+        "4 clusters of SVMMap, MAP: "
+        + ", ".join(f"{key} {value:.4f}" for key, value in everything.items())
+        + f", clairvoyant on random groups {controls.mean():.4f} ± {controls.std(ddof=1):.4f}"
+    )
+
+
+def lazily(results: dict[str, Result], fold: Fold, n_queries: int) -> None:
+    """D&K on some test queries, and the global RankBoost on the same ones."""
+    few = fold.test.select(np.arange(min(n_queries, fold.test.n_queries)))
+    boost = METHODS["RankBoost"][0]
+    results["DuhKirchhoff"].score(DuhKirchhoff(boost, n_jobs=-1).fit(fold.train), few)
+    results["RankBoost there"].score(boost, few)
+
+
+def report(name: str, results: dict[str, Result]) -> None:
+    pairs = {method: against for method, (_, _, against) in METHODS.items() if against}
+    pairs["DuhKirchhoff"] = "RankBoost there"
+    first = MEASURES[0]
+    p_values = {
+        method: float(
+            ttest_rel(results[method].column(first), results[against].column(first)).pvalue
+        )
+        for method, against in pairs.items()
+    }
+    p_values = holm({method: 1.0 if np.isnan(p) else p for method, p in p_values.items()})
+    print(f"\n{name}\n{'':18}" + "".join(f"{measure!s:>9}" for measure in MEASURES), end="")
+    print(f"{'training':>11}{'ms/query':>10}  MAP against the global model; chosen in each fold")
+    for method, result in results.items():
+        means = "".join(f"{result.column(measure).mean():9.4f}" for measure in MEASURES)
+        n_queries = len(result.column(first))
+        costs = f"{result.training / 5:9.2f} s{1000 * result.scoring / n_queries:10.2f}"
+        verdict = ""
+        if method in pairs:
+            gain = result.column(first) - results[pairs[method]].column(first)
+            wins, losses = np.sum(gain > 1e-9), np.sum(gain < -1e-9)
+            verdict = f"{gain.mean():+.4f} (p {p_values[method]:.3f}, {wins} : {losses})  "
+        subset = f"{n_queries} queries  " if method in ("DuhKirchhoff", "RankBoost there") else ""
+        print(f"{method:18}{means}{costs}  {verdict}{subset}{', '.join(result.chosen)}")
+
+
+def holm(p_values: dict[str, float]) -> dict[str, float]:
+    """P-values corrected for their number."""
+    corrected, largest = {}, 0.0
+    for rank, method in enumerate(sorted(p_values, key=lambda key: p_values[key])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[method]))
+        corrected[method] = largest
+    return corrected
+
+
+def main() -> None:
+    for name in sys.argv[1:] or COLLECTIONS:
+        if not (DATA / name).is_dir():
+            print(f"{name}: skipped, there is no {DATA / name} (set LOCALRANK_DATA)")
+            continue
+        start = time.perf_counter()
+        run(name)
+        print(f"{time.perf_counter() - start:.0f} s in all")
+
+
+if __name__ == "__main__":
+    main()

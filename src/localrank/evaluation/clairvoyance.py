@@ -1,0 +1,117 @@
+"""What the best choice of group would gain, and what of that is chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from localrank.data import RankingDataset
+from localrank.local_ranker import LocalRanker, teaching_queries, train_models
+from localrank.measures import Measure, parse_measure
+from localrank.measures.base import mean_of_queries
+from localrank.progress import progress
+from localrank.selection.clairvoyant import best_models
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClairvoyantBound:
+    """The clairvoyant bound of a local ranker beside its control.
+
+    Attributes
+    ----------
+    measure : Measure
+    n_groups : int
+    selected : ndarray of shape (n_queries,)
+        What the ranker's own selection reaches on each test query.
+    values : ndarray of shape (n_queries,)
+        What the best group for each query reaches, chosen by the query's labels.
+    control : ndarray of shape (n_controls, n_queries)
+        The same for models of random groups, one row per draw.
+    """
+
+    measure: Measure
+    n_groups: int
+    selected: NDArray[np.float64]
+    values: NDArray[np.float64]
+    control: NDArray[np.float64]
+
+    @property
+    def control_means(self) -> NDArray[np.float64]:
+        """Mean over the queries for each draw of random groups."""
+        return np.array([mean_of_queries(row) for row in self.control])
+
+    def __repr__(self) -> str:
+        controls = self.control_means
+        spread = f" ± {controls.std(ddof=1):.4f}" if len(controls) > 1 else ""
+        return (
+            f"{self.measure} of {self.n_groups} groups: selected "
+            f"{mean_of_queries(self.selected):.4f}, clairvoyant "
+            f"{mean_of_queries(self.values):.4f}, clairvoyant on random groups "
+            f"{controls.mean():.4f}{spread} ({len(controls)} draws)"
+        )
+
+
+def clairvoyant_bound(
+    ranker: LocalRanker,
+    train: RankingDataset,
+    test: RankingDataset,
+    measure: str | Measure = "map",
+    *,
+    n_controls: int = 5,
+    random_state: int | None = 0,
+) -> ClairvoyantBound:
+    """The bound of any choice of one group per query, with its random-partition control.
+
+    The best of several models gains by chance alone, whatever they were trained on. The control
+    is the same bound over random groups: each draw exchanges the training queries among the
+    groups, so that group sizes and overlaps stay as they are, and so do the numbers of queries
+    with something to learn from. What the bound has beyond the control is due to the grouping.
+
+    Parameters
+    ----------
+    ranker : LocalRanker
+        A clone is fitted to `train`.
+    train, test : RankingDataset
+        Both labelled; the labels of `test` choose the group.
+    measure : str or Measure, default="map"
+    n_controls : int, default=5
+        Draws of random groups; each trains all models anew.
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import local_rank
+    >>> dataset, _ = make_queries(90)
+    >>> train, test = dataset.select(range(60)), dataset.select(range(60, 90))
+    >>> bound = clairvoyant_bound(local_rank(3), train, test, "ndcg@10", n_controls=2)
+    >>> bool((bound.values >= bound.selected).all()), bound.control.shape
+    (True, (2, 30))
+    """
+    if n_controls < 1:
+        raise ValueError(f"The 'n_controls' argument must be 1 or larger. Got {n_controls}.")
+    measure = parse_measure(measure)
+    fitted: LocalRanker = clone(ranker).fit(train)
+    groups = fitted.groups_
+    teaches = teaching_queries(fitted.ranker, train, None)
+    rng = np.random.default_rng(random_state)
+    control = np.empty((n_controls, test.n_queries))
+    with progress("Random groups", n_controls) as advance:
+        for row in control:
+            exchanged = np.arange(train.n_queries)
+            for kind in (np.flatnonzero(teaches), np.flatnonzero(~teaches)):
+                exchanged[kind] = rng.permutation(kind)
+            drawn = groups.renumbered(exchanged)
+            models = train_models(fitted.ranker, train, drawn, None, None, fitted.n_jobs)
+            row[:] = best_models(test, models, measure)[1]
+            advance()
+    return ClairvoyantBound(
+        measure,
+        len(groups),
+        measure(test, fitted.predict(test)),
+        best_models(test, fitted.models_, measure)[1],
+        control,
+    )

@@ -1,0 +1,272 @@
+"""The choice of parameters by cross-validation over queries."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+
+from localrank.data import RankingDataset
+from localrank.measures import Measure, parse_measure
+from localrank.measures.base import mean_of_queries
+from localrank.parallel import in_parallel, one_thread
+from localrank.rankers import Ranker
+from localrank.rankers.inputs import has_two_labels, held_out_queries
+
+Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
+Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """One combination of parameters, and how well it ranks held-out queries.
+
+    Parameters
+    ----------
+    parameters : dict
+    mean : float
+        Over the queries that the measure does not skip.
+    standard_error : float
+        Of the mean; NaN where only one query counts.
+    values : ndarray of shape (n_queries,)
+        The measure of each query, NaN where it is skipped.
+    """
+
+    parameters: Parameters
+    mean: float
+    standard_error: float
+    values: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, parameters: Parameters, values: NDArray[np.float64]) -> Trial:
+        """Mean and standard error of the values that count."""
+        counted = values[~np.isnan(values)]
+        error = counted.std(ddof=1) / np.sqrt(counted.size) if counted.size > 1 else np.nan
+        return cls(parameters, mean_of_queries(values), float(error), values)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Tuning:
+    """What `tune` found.
+
+    Parameters
+    ----------
+    best_parameters : dict
+    best_estimator : Ranker
+        With these parameters, fitted on the whole dataset.
+    path : tuple of Trial
+        Every combination, in the order of the grid.
+    best_index : int
+        Position of the best one.
+    measure : Measure
+    """
+
+    best_parameters: Parameters
+    best_estimator: Ranker
+    path: tuple[Trial, ...]
+    best_index: int
+    measure: Measure
+
+    def table(self) -> list[dict[str, Any]]:
+        """One row per combination, for `pandas.DataFrame` and the like."""
+        return [
+            {
+                **trial.parameters,
+                "mean": trial.mean,
+                "standard_error": trial.standard_error,
+                "best": index == self.best_index,
+            }
+            for index, trial in enumerate(self.path)
+        ]
+
+    def __repr__(self) -> str:
+        texts = [_text(trial.parameters) for trial in self.path]
+        width = max(map(len, texts))
+        n_queries = int(np.sum(~np.isnan(self.path[0].values)))
+        lines = [f"{self.measure} of {n_queries:,} held-out queries, mean ± standard error"]
+        for index, (text, trial) in enumerate(zip(texts, self.path, strict=True)):
+            mark = "  best" if index == self.best_index else ""
+            lines.append(f"  {text:{width}}  {trial.mean:.4f} ± {trial.standard_error:.4f}{mark}")
+        return "\n".join(lines)
+
+
+def tune(
+    estimator: Ranker,
+    grid: Grid,
+    dataset: RankingDataset,
+    folds: int = 5,
+    measure: str | Measure = "ndcg@10",
+    *,
+    valid: RankingDataset | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> Tuning:
+    """Choose parameters by how well they rank queries that were not trained on.
+
+    The queries are cut into folds at random, the same for all combinations of parameters. Each
+    combination is fitted on all folds but one and scored on that one, so that every query is
+    scored once; the best mean over the queries wins, the first of equal ones. A grid of C for a
+    ranker with `fit_path` (RankSVM, SVMMap) is fitted along the path.
+
+    Parameters
+    ----------
+    estimator : Ranker
+        Stays as it is.
+    grid : dict of str to sequence, or list of such
+        Values to try of each parameter, by scikit-learn's names ("ranker__C" for the C of the
+        ranker inside); of several dicts each makes its own combinations.
+    dataset : RankingDataset
+    folds : int, default=5
+    measure : str or Measure, default="ndcg@10"
+    valid : RankingDataset, optional
+        Score on these queries, and fit on the whole dataset, instead of cross-validation.
+    n_jobs : int or None, default=None
+        Fits at the same time, with one thread each; -1 for all cores. The result does not
+        depend on it.
+    random_state : int or None, default=0
+        Seed of the folds.
+
+    Returns
+    -------
+    Tuning
+        The best parameters, a ranker with them fitted on the whole dataset, and the whole path.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import RankBoost
+    >>> dataset, _ = make_queries(60)
+    >>> tuning = tune(RankBoost(), {"n_rounds": [5, 50, 500]}, dataset, folds=3)
+    >>> tuning
+    ndcg@10 of 60 held-out queries, mean ± standard error
+      n_rounds=5    0.5039 ± 0.0208
+      n_rounds=50   0.5799 ± 0.0220  best
+      n_rounds=500  0.5502 ± 0.0205
+    >>> tuning.best_estimator
+    RankBoost(n_rounds=50)
+    """
+    measure = parse_measure(measure)
+    combinations = _combinations(grid)
+    models = [_with_parameters(estimator, parameters) for parameters in combinations]
+    if valid is None:
+        scored, parts = dataset, _parts(dataset, folds, random_state)
+    else:
+        scored = held_out_queries(valid)
+        parts = [np.arange(scored.n_queries)]
+
+    def held_out_values(item: tuple[list[int], int]) -> list[NDArray[np.float64]]:
+        together, fold = item
+        train, test = dataset, scored
+        if valid is None:
+            own = np.isin(np.arange(dataset.n_queries), parts[fold])
+            train, test = dataset.select(~own), dataset.select(own)
+        try:
+            fitted = _fitted([one_thread(models[index]) for index in together], train)
+            return [measure(test, model.predict(test)) for model in fitted]
+        except Exception as error:
+            tried = " or ".join(_text(combinations[index]) for index in together)
+            where = "" if valid is not None else f", fold {fold + 1} held out"
+            kind = ValueError if isinstance(error, ValueError) else RuntimeError
+            raise kind(f"{type(estimator).__name__} with {tried}{where}: {error}") from error
+
+    items = [
+        (together, fold) for together in _paths(models, combinations) for fold in range(len(parts))
+    ]
+    values = np.full((len(models), scored.n_queries), np.nan)
+    results = in_parallel(held_out_values, items, n_jobs=n_jobs, description="Tuning")
+    for (together, fold), found in zip(items, results, strict=True):
+        for index, held_out in zip(together, found, strict=True):
+            values[index, parts[fold]] = held_out
+    path = tuple(map(Trial.of, combinations, values))
+    means = np.array([trial.mean for trial in path])
+    if np.isnan(means).any():
+        raise ValueError(f"There is nothing to choose by: {measure} skips every query.")
+    best = int(means.argmax() if measure.higher_is_better else means.argmin())
+    return Tuning(combinations[best], models[best].fit(dataset), path, best, measure)
+
+
+def _combinations(grid: Grid) -> list[Parameters]:
+    parts = [grid] if isinstance(grid, Mapping) else list(grid)
+    if not parts or not all(parts):
+        raise ValueError(f"A grid needs at least one parameter with values. Got {grid!r} instead.")
+    for part in parts:
+        for name, values in part.items():
+            if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+                raise ValueError(f"Values of {name!r} must be a list. Got {values!r} instead.")
+            if not len(values):
+                raise ValueError(f"The grid has no values of {name!r}.")
+    # Plain numbers instead of numpy's, which print worse.
+    plain = [
+        {name: v.tolist() if isinstance(v, np.ndarray) else list(v) for name, v in part.items()}
+        for part in parts
+    ]
+    return list(ParameterGrid(plain))
+
+
+def _with_parameters(estimator: Ranker, parameters: Parameters) -> Ranker:
+    model: Ranker = clone(estimator)
+    # From the outside in: a value may be a part whose own parameters are in the grid.
+    for name in sorted(parameters, key=lambda name: name.count("__")):
+        known = model.get_params()
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise ValueError(
+                f"{type(estimator).__name__} has no parameter {name!r}.{hint} "
+                f"There are: {', '.join(sorted(known))}."
+            )
+        # A copy, so that combinations with the same part do not share it.
+        model.set_params(**{name: clone(parameters[name], safe=False)})
+    return model
+
+
+def _parts(
+    dataset: RankingDataset, folds: int, random_state: int | None
+) -> list[NDArray[np.int64]]:
+    """The held-out queries of each fold, by position, ascending."""
+    n_queries = dataset.n_queries
+    if not isinstance(folds, Integral) or not 2 <= folds <= n_queries:
+        raise ValueError(
+            f"The 'folds' argument must be a whole number from 2 to the number of queries "
+            f"({n_queries}). Got {folds!r} instead."
+        )
+    order = np.random.default_rng(random_state).permutation(n_queries)
+    parts = [np.sort(part) for part in np.array_split(order, folds)]
+    teaches = has_two_labels(dataset)
+    for fold, part in enumerate(parts):
+        if not np.delete(teaches, part).any():
+            raise ValueError(
+                f"There is nothing to learn without fold {fold + 1}: no other query has two "
+                f"different labels. Take another number of folds, or another 'random_state'."
+            )
+    return parts
+
+
+def _paths(models: Sequence[Ranker], combinations: Sequence[Parameters]) -> list[list[int]]:
+    """Combinations to fit together, because they differ in C only and the ranker has a path."""
+    paths: dict[Any, list[int]] = {}
+    for index, (model, parameters) in enumerate(zip(models, combinations, strict=True)):
+        key: Any = index
+        if "C" in parameters and hasattr(model, "fit_path"):
+            key = joblib.hash({name: parameters[name] for name in parameters if name != "C"})
+        paths.setdefault(key, []).append(index)
+    return list(paths.values())
+
+
+def _fitted(models: list[Any], dataset: RankingDataset) -> list[Ranker]:
+    if len(models) == 1:
+        return [models[0].fit(dataset)]
+    path: list[Ranker] = models[0].fit_path(dataset, Cs=[model.C for model in models])
+    return path
+
+
+def _text(parameters: Parameters) -> str:
+    return ", ".join(f"{name}={value!r}" for name, value in parameters.items())

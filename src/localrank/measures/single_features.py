@@ -1,0 +1,55 @@
+"""How well each feature ranks alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.measures.base import Measure
+from localrank.progress import progress
+
+
+def measure_features(
+    dataset: RankingDataset,
+    measure: Measure,
+    query_weights: NDArray[np.float64] | None = None,
+    *,
+    directions: Sequence[int] = (1,),
+) -> NDArray[np.float64]:
+    """Mean measure of each feature as a score, of shape (n_directions, n_features).
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+        With relevance labels.
+    measure : Measure
+    query_weights : ndarray of shape (n_queries,), optional
+        What each query counts in the mean; queries that the measure skips count nothing.
+    directions : sequence of int
+        1 ranks larger values first, -1 smaller ones.
+
+    Examples
+    --------
+    >>> from localrank.measures import NDCG
+    >>> X = [[0.1, 3.0], [0.2, 2.0], [0.3, 1.0]]
+    >>> dataset = RankingDataset.from_arrays(X, y=[0, 0, 1], qid=["a", "a", "a"])
+    >>> measure_features(dataset, NDCG(5), directions=(1, -1))
+    array([[1. , 0.5],
+           [0.5, 1. ]])
+    """
+    values = np.empty((len(directions), dataset.n_features))
+    with progress("Best feature", values.size) as advance:
+        for row, direction in enumerate(directions):
+            for column in range(dataset.n_features):
+                scores = dataset.in_input_order(direction * dataset.features[:, column])
+                values[row, column] = _weighted_mean(measure(dataset, scores), query_weights)
+                advance()
+    return values
+
+
+def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+    counted = ~np.isnan(values)
+    return float(np.average(values[counted], weights=None if weights is None else weights[counted]))

@@ -1,0 +1,294 @@
+"""The papers' combinations of parts, each as a function that returns a `LocalRanker`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from sklearn.cluster import BisectingKMeans, KMeans
+
+from localrank.grouping import Agglomerative, Neighbourhoods
+from localrank.local_ranker import LocalRanker
+from localrank.queries import (
+    PrincipalComponents,
+    RelevantMean,
+    Representation,
+    Scaled,
+    TopDocuments,
+    TopScores,
+)
+from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
+from localrank.refinement import Refinement
+from localrank.selection import LSH, Classifier, NearestCentroid, NearestQuery
+
+__all__ = ["adaptive_training", "local_rank", "pca_queries", "query_neighbours"]
+
+Scaling = Literal["standard"] | None
+
+
+def local_rank(
+    n_clusters: int = 4,
+    *,
+    ranker: Ranker | None = None,
+    n_components: float = 0.8,
+    scaling: Scaling = None,
+    index: Literal["exact", "lsh"] | LSH = "exact",
+    min_queries: int = 1,
+    n_jobs: int | None = None,
+) -> LocalRanker:
+    """LocalRank: clusters of queries by the shape of their clouds of documents [1]_.
+
+    Training queries are clustered by complete link on 1 - the similarity of their principal
+    components, and a query is ranked by the model of the cluster that its most similar training
+    query belongs to.
+
+    Parameters
+    ----------
+    n_clusters : int, default=4
+        With 1, the ranker alone.
+    ranker : Ranker, optional
+        SVMMap() by default.
+    n_components : float or int, default=0.8
+        Share of a cloud's variance that the components reach on average, or their number.
+    scaling : {"standard"} or None, default=None
+        Whether features are divided by their spread within queries before queries are described:
+        needed where they come in different units. The ranker scales its own features.
+    index : {"exact", "lsh"} or LSH, default="exact"
+        How the most similar training query is found.
+    min_queries : int, default=1
+        Smaller clusters are merged into their nearest.
+    n_jobs : int or None, default=None
+        Clusters trained at the same time; -1 for all cores.
+
+    References
+    ----------
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60)
+    >>> ranker = local_rank(3).fit(dataset)
+    >>> ranker.groups_.sizes.sum()
+    np.int64(60)
+    """
+    return LocalRanker(
+        _scaled(PrincipalComponents(n_components), scaling),
+        Agglomerative(n_clusters),
+        SVMMap() if ranker is None else ranker,
+        NearestQuery(index),
+        min_queries=min_queries,
+        n_jobs=n_jobs,
+    )
+
+
+def adaptive_training(
+    n_clusters: int = 5,
+    *,
+    ranker: Ranker | None = None,
+    grouping: Literal["kmeans", "ward"] = "kmeans",
+    rounds: int = 3,
+    select: Literal["selective", "fusion"] = "selective",
+    n_documents: int = 10,
+    feature: int | str = "best",
+    n_folds: int | None = None,
+    scaling: Scaling = None,
+    min_queries: int = 1,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> LocalRanker:
+    """Clusters refined by how well each cluster's model ranks each query [1]_ [2]_.
+
+    Training queries are first clustered by the mean of their relevant documents, then twice more
+    by their performance profiles, the values of eight measures under each cluster's model. A
+    new query is the mean of its top documents under the best feature, from which logistic
+    regression predicts the cluster.
+
+    Parameters
+    ----------
+    n_clusters : int, default=5
+        With 1, the ranker alone.
+    ranker : Ranker, optional
+        LambdaMART(500) by default.
+    grouping : {"kmeans", "ward"}, default="kmeans"
+    rounds : int, default=3
+        Clusterings in all; with 1 nothing is refined.
+    select : {"selective", "fusion"}, default="selective"
+        Whether the most probable cluster's model ranks the query, or the models' scores are
+        added up, each times the probability of its cluster.
+    n_documents : int, default=10
+        Top documents that describe a new query.
+    feature : int, str or "best", default="best"
+        The feature they are on top by: a column, a name, or the one that ranks the training
+        queries best.
+    n_folds : int or None, default=None
+        None is the papers' way: profiles by models that have learned from the query as well. A
+        number makes profiles by models that have not, at so many times the cost.
+    scaling : {"standard"} or None, default=None
+        Whether features are divided by their spread within queries before queries are described:
+        needed where they come in different units.
+    min_queries : int, default=1
+        Smaller clusters are merged into their nearest.
+    n_jobs : int or None, default=None
+        Clusters trained at the same time; -1 for all cores.
+    random_state : int or None, default=0
+        Seed of the clustering, and of the default ranker.
+
+    References
+    ----------
+    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+       Learning to Rank in Information Retrieval. CIKM 2019.
+    .. [2] Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import RankSVM
+    >>> dataset, _ = make_queries(120)
+    >>> ranker = adaptive_training(3, ranker=RankSVM()).fit(dataset)
+    >>> ranker.n_groups_, len(ranker.n_changed_)
+    (3, 2)
+    """
+    if grouping not in ("kmeans", "ward"):
+        raise _wrong("grouping", grouping, "'kmeans' or 'ward'")
+    if select not in ("selective", "fusion"):
+        raise _wrong("select", select, "'selective' or 'fusion'")
+    clusters = (
+        KMeans(n_clusters, n_init=10, random_state=random_state)
+        if grouping == "kmeans"
+        else Agglomerative(n_clusters, linkage="ward")
+    )
+    top = _scaled(TopDocuments(n_documents, feature=feature), scaling)
+    return LocalRanker(
+        _scaled(RelevantMean(), scaling),
+        clusters,
+        LambdaMART(500, random_state=random_state) if ranker is None else ranker,
+        Classifier(hard=select == "selective", representation=top),
+        refinement=Refinement(rounds, n_folds=n_folds, random_state=random_state),
+        min_queries=min_queries,
+        n_jobs=n_jobs,
+    )
+
+
+def pca_queries(
+    n_clusters: int = 4,
+    *,
+    ranker: Ranker | None = None,
+    h: int = 10,
+    n_components: float = 0.95,
+    scaling: Scaling = None,
+    min_queries: int = 1,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> LocalRanker:
+    """Clusters of queries by the principal components of their highest feature values [1]_.
+
+    Training queries are clustered by bisecting k-means, and a query is ranked by the model of
+    the cluster with the nearest centre.
+
+    Parameters
+    ----------
+    n_clusters : int, default=4
+        With 1, the ranker alone.
+    ranker : Ranker, optional
+        RankSVM() by default.
+    h : int, default=10
+        How many of each feature's highest values describe a query.
+    n_components : float or int, default=0.95
+        Share of the variance of these values to keep, or number of components.
+    scaling : {"standard"} or None, default=None
+        Whether features are divided by their spread within queries before queries are described:
+        needed where they come in different units. The ranker scales its own features.
+    min_queries : int, default=1
+        Smaller clusters are merged into their nearest.
+    n_jobs : int or None, default=None
+        Clusters trained at the same time; -1 for all cores.
+    random_state : int or None, default=0
+        Seed of the clustering.
+
+    References
+    ----------
+    .. [1] Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60)
+    >>> pca_queries(3).fit(dataset).n_groups_
+    3
+    """
+    return LocalRanker(
+        _scaled(TopScores(h, n_components=n_components), scaling),
+        BisectingKMeans(n_clusters, random_state=random_state),
+        RankSVM() if ranker is None else ranker,
+        NearestCentroid(),
+        min_queries=min_queries,
+        n_jobs=n_jobs,
+    )
+
+
+def query_neighbours(
+    n_neighbours: int = 50,
+    *,
+    ranker: Ranker | None = None,
+    n_documents: int = 10,
+    feature: int | str = "best",
+    columns: Sequence[int] | Sequence[str] | None = None,
+    scaling: Scaling = None,
+    n_jobs: int | None = None,
+) -> LocalRanker:
+    """One model for each training query and its neighbours [1]_.
+
+    A query is the mean of its top documents under a reference feature, and is ranked by the
+    model of its nearest training query. As many models are trained as there are queries.
+
+    Parameters
+    ----------
+    n_neighbours : int, default=50
+        Queries that a training query's model learns from beside itself; with all of them, the
+        ranker alone.
+    ranker : Ranker, optional
+        RankSVM() by default.
+    n_documents : int, default=10
+        Top documents that describe a query.
+    feature : int, str or "best", default="best"
+        The reference feature, by column or name (BM25 in the paper), or the one that ranks the
+        training queries best.
+    columns : sequence of int or str, optional
+        The features that describe a query, all by default.
+    scaling : {"standard"} or None, default=None
+        Whether features are divided by their spread within queries before queries are described:
+        needed where they come in different units. The ranker scales its own features.
+    n_jobs : int or None, default=None
+        Models trained at the same time; -1 for all cores.
+
+    References
+    ----------
+    .. [1] Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
+       SIGIR 2008.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60)
+    >>> len(query_neighbours(10).fit(dataset).models_)
+    60
+    """
+    return LocalRanker(
+        _scaled(TopDocuments(n_documents, feature=feature, columns=columns), scaling),
+        Neighbourhoods(n_neighbours),
+        RankSVM() if ranker is None else ranker,
+        NearestQuery(),
+        n_jobs=n_jobs,
+    )
+
+
+def _scaled(representation: Representation, scaling: Scaling) -> Representation:
+    if scaling not in ("standard", None):
+        raise _wrong("scaling", scaling, "'standard' or None")
+    return representation if scaling is None else Scaled(representation)
+
+
+def _wrong(name: str, value: object, rule: str) -> ValueError:
+    return ValueError(f"The {name!r} argument of a recipe must be {rule}. Got {value!r} instead.")

@@ -1,0 +1,86 @@
+"""The best group in hindsight: a bound, not a method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.grouping.base import Groups
+from localrank.measures import Measure, parse_measure
+from localrank.queries.base import Representation
+from localrank.rankers import Ranker
+from localrank.selection.base import Selector
+
+
+class Clairvoyant(Selector):
+    """Chooses the group whose model ranks the query best, by the query's own labels [1]_.
+
+    No method to deploy, but an upper bound for every selector that chooses one group. The best
+    of several models gains by chance alone: `localrank.evaluation.clairvoyant_bound` gives the
+    bound beside that of random groups. Unlabelled queries are refused, and so is saving.
+
+    Parameters
+    ----------
+    measure : str or Measure, default="map"
+        What is best. Of equally good groups the first is taken.
+    representation : Representation, optional
+        How explanations find the nearest training queries; by None as the grouping did.
+
+    References
+    ----------
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009.
+
+    Examples
+    --------
+    >>> from localrank import LocalRanker
+    >>> from localrank.data import make_queries
+    >>> from localrank.grouping import Agglomerative
+    >>> from localrank.queries import PrincipalComponents
+    >>> from localrank.rankers import RankSVM
+    >>> dataset, _ = make_queries(40)
+    >>> bound = LocalRanker(PrincipalComponents(), Agglomerative(2), RankSVM(), Clairvoyant())
+    >>> bound.fit(dataset).predict(dataset).shape == (dataset.n_documents,)
+    True
+    >>> bound.save("bound.localrank")
+    Traceback (most recent call last):
+    ...
+    ValueError: A model with Clairvoyant chooses by labels, and cannot serve queries without:
+    it is not saved.
+    """
+
+    needs_labels: ClassVar[bool] = True
+
+    def __init__(
+        self, measure: str | Measure = "map", *, representation: Representation | None = None
+    ) -> None:
+        self.measure = measure
+        self.representation = representation
+
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+        if dataset.relevance is None:
+            raise ValueError("Clairvoyant chooses by labels. The dataset has none.")
+        return self._all_on(best_models(dataset, models, parse_measure(self.measure))[0])
+
+    def _fit(self, groups: Groups) -> None:
+        parse_measure(self.measure)
+
+    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+        raise NotImplementedError("Clairvoyant weighs groups by their models, in `weights`.")
+
+
+def best_models(
+    dataset: RankingDataset, models: Sequence[Ranker], measure: Measure
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The model that ranks each query best, and the value it reaches, by the labels.
+
+    Queries that the measure skips are NaN, and have the first model.
+    """
+    values = np.array([measure(dataset, model.predict(dataset)) for model in models])
+    worth = np.nan_to_num(values if measure.higher_is_better else -values, nan=-np.inf)
+    best = np.argmax(worth, axis=0)
+    return best, values[best, np.arange(dataset.n_queries)]

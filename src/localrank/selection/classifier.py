@@ -1,0 +1,125 @@
+"""Groups predicted by a classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from localrank.grouping.base import Groups
+from localrank.parameters import refuse
+from localrank.queries.base import Representation
+from localrank.selection.base import Selector
+
+# Parts for measuring the classifier on queries it has not seen, and bins of its confidence.
+N_FOLDS, N_BINS = 5, 10
+
+
+class Classifier(Selector):
+    """Predicts the group of a query from its description, as training queries have theirs [1]_.
+
+    Parameters
+    ----------
+    classifier : classifier of scikit-learn, optional
+        With `predict_proba`. By default logistic regression on standardised descriptions.
+    hard : bool, default=True
+        Whether the most probable group takes all (selective), or each group weighs as much as it
+        is probable (fusion).
+    representation : Representation, optional
+        How queries are described, as points; by None as they were for the grouping.
+
+    Attributes
+    ----------
+    classifier_ : classifier
+    accuracy_ : float
+        Share of training queries whose group is predicted right by a classifier that has not
+        seen them (five folds); compare it with `majority_`.
+    majority_ : float
+        Share of the largest group: the accuracy of always choosing it.
+    calibration_error_ : float
+        Mean distance between the confidence in the chosen group and how often it is right, over
+        ten bins of confidence, also out of fold (expected calibration error).
+
+    References
+    ----------
+    .. [1] Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.queries import Mean
+    >>> dataset, types = make_queries(200, separation=2.0)
+    >>> mean = Mean().fit(dataset)
+    >>> selector = Classifier(hard=False)
+    >>> selector = selector.fit(dataset, Groups.from_labels(types), mean, mean.transform(dataset))
+    >>> selector.weights(dataset, []).sum(axis=1).min().round(9)
+    np.float64(1.0)
+    >>> selector.accuracy_ > selector.majority_ + 0.5
+    True
+    """
+
+    def __init__(
+        self,
+        classifier: Any = None,
+        *,
+        hard: bool = True,
+        representation: Representation | None = None,
+    ) -> None:
+        self.classifier = classifier
+        self.hard = hard
+        self.representation = representation
+
+    def _fit(self, groups: Groups) -> None:
+        if self.classifier is not None and not hasattr(self.classifier, "predict_proba"):
+            refuse(self, "classifier", "a classifier of scikit-learn that has predict_proba")
+        if not self.representation_.points:
+            raise ValueError(
+                f"Classifier needs queries that are points, and "
+                f"{type(self.representation_).__name__} only gives distances between them. Take "
+                f"NearestQuery, or a representation such as TopDocuments or TopScores."
+            )
+        counts = np.bincount(groups.home, minlength=len(groups))
+        self.majority_ = float(counts.max() / counts.sum())
+        self.classifier_ = self._trained(np.arange(len(groups.home)), groups.home)
+        self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home)
+
+    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+        probabilities = self._probabilities(self.classifier_, descriptions)
+        return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
+
+    def _trained(self, queries: NDArray[np.int64], home: NDArray[np.int64]) -> Any:
+        """A classifier that has seen these queries; the group itself where they are all of one."""
+        if len(np.unique(home[queries])) == 1:
+            return int(home[queries[0]])
+        made = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        classifier = made if self.classifier is None else clone(self.classifier)
+        return classifier.fit(self.descriptions_[queries], home[queries])
+
+    def _probabilities(self, classifier: Any, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+        weights = np.zeros((len(descriptions), self.n_groups_))
+        if isinstance(classifier, int):
+            weights[:, classifier] = 1.0
+        else:
+            weights[:, classifier.classes_] = classifier.predict_proba(descriptions)
+        return weights
+
+    def _out_of_fold(self, home: NDArray[np.int64]) -> tuple[float, float]:
+        """Accuracy and calibration error on queries that a classifier has not seen."""
+        n = len(home)
+        if n < 2:
+            return float("nan"), float("nan")
+        probabilities = np.empty((n, self.n_groups_))
+        for seen, unseen in KFold(min(N_FOLDS, n), shuffle=True, random_state=0).split(home):
+            classifier = self._trained(seen, home)
+            probabilities[unseen] = self._probabilities(classifier, self.descriptions_[unseen])
+        right = probabilities.argmax(axis=1) == home
+        confidence = probabilities.max(axis=1)
+        bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
+        off = [abs(np.sum((confidence - right)[bins == number])) for number in range(N_BINS)]
+        return float(right.mean()), float(np.sum(off) / n)

@@ -1,0 +1,172 @@
+"""The nearest query by locality sensitive hashing."""
+
+from __future__ import annotations
+
+from math import log2
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from localrank.kernels.hashing import LENGTH_ERROR, HashTables, build_tables, nearest_by_hashing
+from localrank.kernels.sorting import read_only
+from localrank.parameters import refuse, whole_numbers
+
+# Bits of a code that fit a machine word beside a sign.
+_MOST_HYPERPLANES = 63
+# Candidates whose similarity is computed, and entries read of full buckets.
+_N_RESCORED, _N_READ = 256, 1 << 15
+
+
+class LSH(BaseEstimator):
+    r"""Finds the nearest query among many by hashing its principal components.
+
+    Component p of a training query is entered into m hash tables, by the signs of its products
+    with h random hyperplanes, different ones in each table [1]_. A query looks into the same
+    tables with its components u_p and with -u_p, since both are components of its documents. A
+    training query that it meets there has the score
+
+        sum over p of max(number of tables where it meets u_p, number where it meets -u_p).
+
+    Two directions at an angle a share a bucket with probability (1 - a / pi)^h: the score is
+    high where the similarity sum over p of \|u_p · u'_p\| / P is.
+
+    In the paper the highest score wins. By default here it only proposes: the similarity itself
+    decides among up to 256 of the queries met, the one with the highest score and those whose
+    signs agree best. In case buckets hold very many queries, the emptiest ones are read up to
+    32,768 entries. A query that meets none is compared with all training queries. Among equals
+    the first is taken.
+
+    Parameters
+    ----------
+    n_hyperplanes : int, optional
+        The number h of a table's hyperplanes, up to 63. More mean smaller buckets: faster, and
+        the nearest query is missed more often. By None it grows with the number n of training
+        queries, as 1.3 log2(n) - 6.
+    n_repeats : int, default=12
+        The number m of tables for each component. More find the nearest query more often, and
+        take time and memory in proportion.
+    rescore : bool, default=True
+        Whether similarities decide; False for the algorithm of the paper.
+    random_state : int or None, default=0
+
+    Attributes
+    ----------
+    n_hyperplanes_ : int
+    hyperplanes_ : ndarray of shape (n_features, n_hyperplanes_, n_repeats)
+        Normal vectors, the same for all components.
+    descriptions_ : ndarray of shape (n_queries, n_components, n_features)
+        The training queries.
+    starts_, entries_, codes_, sketches_ : ndarray
+        The tables, see `localrank.kernels.hashing.HashTables`.
+
+    References
+    ----------
+    .. [1] LocalRank: Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local
+       Learning for Ranking. SIGIR 2009 workshop on Learning to Rank for Information Retrieval.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.queries import PrincipalComponents
+    >>> dataset, _ = make_queries(100)
+    >>> components = PrincipalComponents().fit(dataset).transform(dataset)
+    >>> lsh = LSH().fit(components)
+    >>> lsh.n_hyperplanes_
+    3
+    >>> lsh.nearest(-components[[7, 5, 40]])
+    array([ 7,  5, 40])
+    """
+
+    def __init__(
+        self,
+        n_hyperplanes: int | None = None,
+        n_repeats: int = 12,
+        *,
+        rescore: bool = True,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_hyperplanes = n_hyperplanes
+        self.n_repeats = n_repeats
+        self.rescore = rescore
+        self.random_state = random_state
+
+    def fit(self, descriptions: NDArray[Any]) -> Self:
+        """Enter the training queries into the tables.
+
+        Parameters
+        ----------
+        descriptions : ndarray of shape (n_queries, n_components, n_features)
+            Principal components: of length 1, or zero where a query's documents do not determine
+            them. float32 is kept as it is.
+        """
+        self._check_parameters()
+        descriptions = np.ascontiguousarray(descriptions)
+        if not are_directions(descriptions):
+            raise ValueError(
+                "LSH finds queries that are described by principal components: float arrays of "
+                "shape (n_queries, n_components, n_features), components of length 1 or 0."
+            )
+        n_queries, _, n_features = descriptions.shape
+        self.n_hyperplanes_ = self.n_hyperplanes or _suitable_number(n_queries)
+        rng = np.random.default_rng(self.random_state)
+        hyperplanes = rng.standard_normal((n_features, self.n_hyperplanes_, self.n_repeats))
+        tables = build_tables(descriptions, hyperplanes)
+        self.descriptions_ = descriptions
+        self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_ = tables
+        return self
+
+    def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
+        """Positions of the nearest training queries."""
+        check_is_fitted(self, "descriptions_")
+        shape = self.descriptions_.shape[1:]
+        if descriptions.shape[1:] != shape:
+            raise ValueError(
+                f"LSH was fitted on descriptions of shape {shape}. Got {descriptions.shape[1:]} "
+                f"instead."
+            )
+        tables = HashTables(
+            self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_
+        )
+        nearest: NDArray[np.int64] = nearest_by_hashing(
+            read_only(descriptions, np.float64),
+            read_only(self.descriptions_, self.descriptions_.dtype),
+            tables.read_only(),
+            _N_RESCORED if self.rescore else 0,
+            _N_READ,
+        )
+        return nearest
+
+    def _check_parameters(self) -> None:
+        if self.n_hyperplanes is not None:
+            whole_numbers(self, n_hyperplanes=1)
+            if self.n_hyperplanes > _MOST_HYPERPLANES:
+                refuse(self, "n_hyperplanes", f"at most {_MOST_HYPERPLANES}")
+        whole_numbers(self, n_repeats=1)
+        if not isinstance(self.rescore, bool):
+            refuse(self, "rescore", "True or False")
+
+
+def are_directions(descriptions: NDArray[Any]) -> bool:
+    """Whether descriptions are rows of length 1 or 0.
+
+    Examples
+    --------
+    >>> are_directions(np.array([[[0.6, 0.8], [0.0, 0.0]]]))
+    True
+    """
+    if descriptions.ndim != 3 or descriptions.dtype not in (np.float32, np.float64):
+        return False
+    squares = np.einsum("npd,npd->np", descriptions, descriptions)
+    return bool(np.all((np.abs(squares - 1) < LENGTH_ERROR) | (squares == 0)))
+
+
+def _suitable_number(n_queries: int) -> int:
+    """Hyperplanes with which buckets hold few queries.
+
+    Fewer than log2(n), since the buckets of the many directions that are not quite orthogonal
+    are not equally full; growing faster than it, for the same reason.
+    """
+    return min(max(round(1.3 * log2(n_queries)) - 6, 1), _MOST_HYPERPLANES)

@@ -1,0 +1,57 @@
+"""The group whose centre is nearest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.grouping.base import Groups
+from localrank.queries.base import Representation
+from localrank.selection.base import Selector
+
+
+class NearestCentroid(Selector):
+    """Chooses the group with the nearest centre, the mean of its queries' descriptions [1]_.
+
+    Parameters
+    ----------
+    representation : Representation, optional
+        How queries are described, as points; by None as they were for the grouping.
+
+    Attributes
+    ----------
+    centroids_ : ndarray of shape (n_groups, ...)
+
+    References
+    ----------
+    .. [1] Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.queries import Mean
+    >>> dataset, types = make_queries(30)
+    >>> mean = Mean().fit(dataset)
+    >>> selector = NearestCentroid()
+    >>> selector = selector.fit(dataset, Groups.from_labels(types), mean, mean.transform(dataset))
+    >>> selector.weights(dataset.select([0]), [])
+    array([[0., 0., 0., 1.]])
+    """
+
+    def __init__(self, *, representation: Representation | None = None) -> None:
+        self.representation = representation
+
+    def _fit(self, groups: Groups) -> None:
+        if not self.representation_.points:
+            raise ValueError(
+                f"NearestCentroid needs queries that are points, and "
+                f"{type(self.representation_).__name__} only gives distances between them. Take "
+                f"NearestQuery, or a representation such as Mean or TopScores."
+            )
+        self.centroids_ = np.array([self.descriptions_[own].mean(axis=0) for own in groups])
+
+    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+        distances = self.representation_.distances(descriptions, self.centroids_)
+        return self._all_on(np.argmin(distances, axis=1))

@@ -1,0 +1,104 @@
+"""The group of the nearest training query."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from localrank.grouping.base import Groups
+from localrank.parameters import refuse
+from localrank.queries.base import Representation
+from localrank.selection.base import Selector
+from localrank.selection.lsh import LSH, are_directions
+
+# Distances that are held at a time.
+_BLOCK = 1 << 22
+# By how much, relative to 1 and to the distance, rounding may part equal distances.
+_TIE = 1e-12
+
+
+class NearestQuery(Selector):
+    """Chooses the group of the most similar training query [1]_.
+
+    Where groups overlap, that is the one built around this query. Among training queries at the
+    same distance the first is taken.
+
+    Parameters
+    ----------
+    index : {"exact", "lsh"} or LSH, default="exact"
+        How the nearest query is found: by its distance to every training query, or among many
+        by hashing, which may miss it. "lsh" is `LSH()`; it needs descriptions by principal
+        components.
+    representation : Representation, optional
+        How queries are described; by None as they were for the grouping.
+
+    Attributes
+    ----------
+    home_ : ndarray of shape (n_queries,)
+        The group of each training query.
+    index_ : LSH or None
+        Fitted; None for the exact search.
+
+    References
+    ----------
+    .. [1] LocalRank: Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local
+       Learning for Ranking. SIGIR 2009 workshop on Learning to Rank for Information Retrieval.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.queries import PrincipalComponents
+    >>> dataset, types = make_queries(100, n_types=3)
+    >>> representation = PrincipalComponents().fit(dataset)
+    >>> components = representation.transform(dataset)
+    >>> selector = NearestQuery("lsh")
+    >>> selector = selector.fit(dataset, Groups.from_labels(types), representation, components)
+    >>> types[7], selector.weights(dataset.select([7]), [])
+    (np.int64(1), array([[0., 1., 0.]]))
+    """
+
+    def __init__(
+        self,
+        index: Literal["exact", "lsh"] | LSH = "exact",
+        *,
+        representation: Representation | None = None,
+    ) -> None:
+        self.index = index
+        self.representation = representation
+
+    def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
+        """Positions of the nearest training queries, for queries with these descriptions."""
+        if self.index_ is not None:
+            return self.index_.nearest(descriptions)
+        n_rows = max(_BLOCK // len(self.descriptions_), 1)
+        nearest = np.empty(len(descriptions), np.int64)
+        for row in range(0, len(descriptions), n_rows):
+            block = slice(row, row + n_rows)
+            distances = self.representation_.distances(descriptions[block], self.descriptions_)
+            # A product of matrices rounds by its size: without a margin, equal distances would
+            # part differently for different queries asked together.
+            least = distances.min(axis=1, keepdims=True)
+            nearest[block] = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
+        return nearest
+
+    def _fit(self, groups: Groups) -> None:
+        self.home_, self.index_ = groups.home, None
+        if isinstance(self.index, LSH):
+            self.index_ = clone(self.index)
+        elif self.index == "lsh":
+            self.index_ = LSH()
+        elif self.index != "exact":
+            refuse(self, "index", "'exact', 'lsh' or an LSH(...)")
+        if self.index_ is not None:
+            if not are_directions(self.descriptions_):
+                raise ValueError(
+                    f"LSH finds queries that are described by PrincipalComponents. Got "
+                    f"{type(self.representation_).__name__} instead: take index='exact'."
+                )
+            self.index_.fit(self.descriptions_)
+
+    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+        return self._all_on(self.home_[self.nearest(descriptions)])

@@ -1,0 +1,224 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.cluster import KMeans
+
+import localrank
+from localrank import LocalRanker
+from localrank.data import RankingDataset, make_queries
+from localrank.grouping import Agglomerative, Neighbourhoods
+from localrank.measures import AveragePrecision
+from localrank.queries import Mean, PrincipalComponents, RelevantMean, TopDocuments
+from localrank.rankers import LambdaMART, RankSVM, SVMMap
+from localrank.selection import Clairvoyant, NearestCentroid, NearestQuery
+
+
+@pytest.fixture(scope="module")
+def typed():
+    """Training and test queries of three types that differ much."""
+    dataset, types = make_queries(90, n_types=3, n_features=12, separation=2.0, random_state=2)
+    return dataset.select(range(60)), dataset.select(range(60, 90)), types
+
+
+def by_components(n_clusters=3, **parameters):
+    return LocalRanker(
+        PrincipalComponents(), Agglomerative(n_clusters), RankSVM(), NearestQuery(), **parameters
+    )
+
+
+def test_a_query_is_scored_by_the_model_of_its_nearest_training_querys_group(typed):
+    train, test, _ = typed
+    local = by_components().fit(train)
+    components = PrincipalComponents().fit(train)
+    D = components.distances(components.transform(test), components.transform(train))
+    scores = local.predict(test)
+    for query in range(test.n_queries):
+        group = local.groups_.home[np.argmin(D[query])]
+        members = np.flatnonzero(local.groups_.home == group)
+        own = RankSVM().fit(train.select(members)).predict(test.select([query]))
+        assert_allclose(scores[test.offsets[query] : test.offsets[query + 1]], own, rtol=1e-12)
+
+
+@pytest.mark.parametrize("ranker", [RankSVM(), SVMMap(), LambdaMART(10, min_leaf_documents=5)])
+@pytest.mark.parametrize("scattered", [False, True])
+def test_one_group_is_the_global_model(typed, ranker, scattered):
+    train, test, _ = typed
+    if scattered:
+        order = np.random.default_rng(0).permutation(train.n_documents)
+        train = RankingDataset.from_arrays(
+            train.features[order], train.labels[order], train.query_index[order]
+        )
+    test = RankingDataset.from_arrays(test.features, test.labels, test.query_index)
+    train = RankingDataset.from_arrays(
+        train.features, train.labels, train.query_ids[train.query_index]
+    )
+    local = LocalRanker(PrincipalComponents(), Agglomerative(1), ranker, NearestQuery()).fit(train)
+    assert_array_equal(local.predict(test), ranker.fit(train).predict(test))
+
+
+def test_every_training_query_lands_in_its_own_group(typed):
+    train, _, _ = typed
+    local = by_components(8).fit(train)
+    weights = local.selector_.weights(train, local.models_)
+    assert_array_equal(weights.argmax(axis=1), local.groups_.home)
+    assert_array_equal(np.sort(weights, axis=1)[:, :-1], 0)
+
+
+def test_the_result_does_not_depend_on_the_number_of_jobs(typed):
+    train, test, _ = typed
+    one = by_components(n_jobs=1).fit(train).predict(test)
+    assert_array_equal(by_components(n_jobs=2).fit(train).predict(test), one)
+
+
+def test_groups_that_teach_nothing_are_merged_and_counted(typed):
+    train, test, _ = typed
+    labels = train.labels.copy()
+    # The first group's queries get one label each, so that it has nothing to order.
+    home = by_components(5).fit(train).groups_.home
+    labels[home[train.query_index] == home[0]] = 1.0
+    flat = RankingDataset.from_arrays(train.features, labels, train.query_index)
+    local = by_components(5).fit(flat)
+    assert (local.n_groups_, local.n_merged_groups_) == (4, 1)
+    assert np.isfinite(local.predict(test.with_features(test.features))).all()
+
+
+def test_groups_below_the_minimum_are_merged(typed):
+    train, _, _ = typed
+    local = by_components(30, min_queries=5).fit(train)
+    assert local.groups_.sizes.min() >= 5
+    assert local.n_groups_ + local.n_merged_groups_ == 30
+
+
+def test_a_ranker_says_itself_what_teaches_it():
+    # A query of labels 1 and 2 orders nothing by average precision, which only knows above 0.
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([np.tile([0, 1], 20), [1, 2, 1, 2]])
+    queries = np.repeat(np.arange(11), 4)
+    dataset = RankingDataset.from_arrays(rng.normal(size=(44, 2)), labels, queries)
+    assert_array_equal(SVMMap().learns_from(dataset), np.arange(11) < 10)
+    local = LocalRanker(Mean(), Neighbourhoods(0), SVMMap(), NearestQuery()).fit(dataset)
+    assert (local.n_groups_, local.n_merged_groups_) == (10, 1)
+
+
+def test_equal_groups_are_one(typed):
+    train, _, _ = typed
+    local = LocalRanker(Mean(), Neighbourhoods(1000), RankSVM(), NearestQuery()).fit(train)
+    assert local.n_groups_ == 1
+    assert_array_equal(local.groups_.home, 0)
+
+
+def test_query_weights_reach_the_models(typed):
+    train, test, _ = typed
+    weights = np.where(np.arange(train.n_queries) % 2, 1.0, 1e-3)
+    plain = by_components().fit(train)
+    weighted = by_components().fit(train, query_weight=weights)
+    group = 0
+    queries = weighted.groups_[group]
+    own = RankSVM().fit(train.select(queries), query_weight=weights[queries])
+    assert_array_equal(weighted.models_[group].predict(test), own.predict(test))
+    assert (weighted.predict(test) != plain.predict(test)).any()
+
+
+def test_queries_of_no_weight_teach_nothing(typed):
+    train, _, _ = typed
+    home = by_components(4).fit(train).groups_.home
+    local = by_components(4).fit(train, query_weight=(home != home[0]).astype(float))
+    assert local.n_merged_groups_ == 1
+
+
+def test_validation_queries_go_to_the_group_that_serves_them(typed):
+    train, valid, _ = typed
+    trees = LambdaMART(60, min_leaf_documents=5, patience=5)
+    local = LocalRanker(PrincipalComponents(), Agglomerative(2), trees, NearestQuery())
+    local.fit(train, valid=valid)
+    chosen = local.selector_.weights(valid, local.models_)
+    for group, model in enumerate(local.models_):
+        own = valid.select(np.flatnonzero(chosen[:, group]))
+        alone = LambdaMART(60, min_leaf_documents=5, patience=5)
+        alone.fit(train.select(local.groups_[group]), valid=own)
+        assert model.n_trees_ == alone.n_trees_
+
+
+def test_the_clairvoyant_choice_is_at_least_as_good_as_any(typed):
+    train, test, _ = typed
+    parts = PrincipalComponents(), Agglomerative(3), RankSVM()
+    clairvoyant = LocalRanker(*parts, Clairvoyant("map")).fit(train)
+    best = AveragePrecision()(test, clairvoyant.predict(test))
+    nearest = LocalRanker(*parts, NearestQuery()).fit(train)
+    assert (best >= AveragePrecision()(test, nearest.predict(test))).all()
+    each = [AveragePrecision()(test, model.predict(test)) for model in nearest.models_]
+    assert_array_equal(best, np.max(each, axis=0))
+
+
+def test_a_clairvoyant_model_needs_labels_and_is_not_saved(typed, tmp_path):
+    train, test, _ = typed
+    local = LocalRanker(Mean(), KMeans(2, random_state=0), RankSVM(), Clairvoyant()).fit(train)
+    with pytest.raises(ValueError, match="Clairvoyant chooses by labels. The dataset has none"):
+        local.predict(test.features, qid=test.query_index)
+    with pytest.raises(ValueError, match="cannot serve queries without: it is not saved"):
+        local.save(tmp_path / "model.localrank")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_representation_by_labels_needs_another_one_for_new_queries(typed):
+    train, test, _ = typed
+    grouping = KMeans(3, random_state=0)
+    with pytest.raises(ValueError, match="NearestCentroid cannot describe new queries.*a 'repre"):
+        LocalRanker(RelevantMean(), grouping, RankSVM(), NearestCentroid()).fit(train)
+    own = NearestCentroid(representation=TopDocuments(5))
+    local = LocalRanker(RelevantMean(), grouping, RankSVM(), own).fit(train)
+    assert np.isfinite(local.predict(test.features, qid=test.query_index)).all()
+
+
+def test_centroids_need_points(typed):
+    train, _, _ = typed
+    local = LocalRanker(PrincipalComponents(), Agglomerative(3), RankSVM(), NearestCentroid())
+    with pytest.raises(ValueError, match="NearestCentroid needs queries that are points"):
+        local.fit(train)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"representation": "mean"}, "'representation' parameter of LocalRanker must be one of"),
+        ({"ranker": None}, "'ranker' parameter of LocalRanker must be a ranker"),
+        ({"selector": "nearest"}, "'selector' parameter of LocalRanker must be one of"),
+        ({"grouping": 4}, "must be one of localrank.grouping or a clusterer"),
+        ({"min_queries": 0}, "'min_queries' parameter of LocalRanker must be a whole number"),
+        ({"ranker__C": -1.0}, "'C' parameter of RankSVM"),
+    ],
+)
+def test_wrong_parts_are_refused(typed, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        by_components().set_params(**parameters).fit(typed[0])
+
+
+def test_an_explanation_agrees_with_the_prediction(typed):
+    train, test, _ = typed
+    local = by_components().fit(train)
+    explanation = local.explain(test, test.query_ids[4])
+    rows = slice(test.offsets[4], test.offsets[5])
+    assert_array_equal(explanation.scores, local.predict(test)[rows])
+    assert_array_equal(explanation.group_scores @ explanation.weights, explanation.scores)
+    assert_array_equal(explanation.labels, test.labels[rows])
+    assert (np.diff(explanation.distances) >= 0).all()
+    assert explanation.weights[explanation.neighbour_groups[0]] == 1
+    assert explanation.group_sizes.sum() == train.n_queries
+    nearest = np.flatnonzero(train.query_ids == explanation.neighbours[0])[0]
+    assert local.groups_.home[nearest] == explanation.neighbour_groups[0]
+
+
+def test_an_unknown_query_cannot_be_explained(typed):
+    train, test, _ = typed
+    with pytest.raises(ValueError, match="There is no query 'x'. The 30 queries of the data are"):
+        by_components().fit(train).explain(test, "x")
+
+
+def test_a_loaded_model_explains_as_before(typed, tmp_path):
+    train, test, _ = typed
+    local = by_components().fit(train)
+    local.save(tmp_path / "model.localrank")
+    before = local.explain(test, test.query_ids[0])
+    after = localrank.load(tmp_path / "model.localrank").explain(test, test.query_ids[0])
+    assert_array_equal(after.neighbours, before.neighbours)
+    assert_array_equal(after.group_scores, before.group_scores)

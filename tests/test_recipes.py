@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy.stats import ttest_rel
+from sklearn.metrics import adjusted_rand_score
+
+from localrank.data import make_queries
+from localrank.measures import NDCG
+from localrank.queries import Scaled
+from localrank.rankers import RankSVM, SVMMap
+from localrank.recipes import local_rank, pca_queries, query_neighbours
+from localrank.selection import LSH
+
+
+@pytest.fixture(scope="module")
+def typed():
+    """Training and test queries of four types that unlabelled documents tell apart."""
+    dataset, types = make_queries(320, separation=3.0, random_state=5)
+    return dataset.select(range(240)), dataset.select(range(240, 320)), types[:240]
+
+
+def test_one_cluster_or_all_neighbours_give_the_global_models_scores(typed):
+    train, test, _ = typed
+    for recipe in (local_rank(1, ranker=RankSVM()), pca_queries(1), query_neighbours(1000)):
+        expected = RankSVM().fit(train).predict(test)
+        assert_array_equal(recipe.fit(train).predict(test), expected)
+    assert_array_equal(local_rank(1).fit(train).predict(test), SVMMap().fit(train).predict(test))
+
+
+@pytest.mark.parametrize("recipe", [local_rank(4, ranker=RankSVM()), pca_queries(4)])
+def test_clusters_are_the_hidden_types(typed, recipe, record_property):
+    train, _, types = typed
+    index = adjusted_rand_score(types, recipe.fit(train).groups_.home)
+    record_property("adjusted Rand index", index)
+    assert index > 0.9
+
+
+def test_neighbours_are_of_the_same_type(typed):
+    train, _, types = typed
+    groups = query_neighbours(30).fit(train).groups_
+    same = [np.mean(types[groups[g]] == types[query]) for query, g in enumerate(groups.home)]
+    assert np.mean(same) > 0.95
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        local_rank(4),
+        local_rank(4, ranker=RankSVM()),
+        local_rank(4, ranker=RankSVM(), index="lsh"),
+        pca_queries(4),
+        query_neighbours(40),
+    ],
+)
+def test_local_models_beat_the_global_linear_model_where_types_differ(typed, recipe):
+    train, test, _ = typed
+    local = NDCG(10)(test, recipe.fit(train).predict(test))
+    alone = NDCG(10)(test, recipe.ranker.fit(train).predict(test))
+    assert local.mean() > alone.mean()
+    assert ttest_rel(local, alone).pvalue < 0.001
+
+
+def test_scaling_makes_features_of_other_units_count_alike(typed):
+    train, _, types = typed
+    units = np.ones(train.n_features)
+    units[-1] = 1e6
+    wide = train.with_features(train.features * units)
+    for recipe in (local_rank, pca_queries):
+        scaled = recipe(4, ranker=RankSVM(), scaling="standard").fit(wide)
+        plain = recipe(4, ranker=RankSVM()).fit(wide)
+        assert isinstance(scaled.representation, Scaled)
+        assert adjusted_rand_score(types, scaled.groups_.home) > 0.9
+        assert adjusted_rand_score(types, plain.groups_.home) < 0.5
+
+
+def test_an_unknown_scaling_is_refused():
+    with pytest.raises(ValueError, match="'scaling' argument of a recipe must be 'standard'"):
+        local_rank(scaling="query")
+
+
+def test_hashing_may_have_parameters_of_its_own(typed):
+    train, test, _ = typed
+    exact = local_rank(4, ranker=RankSVM()).fit(train).predict(test)
+    hashed = local_rank(4, ranker=RankSVM(), index=LSH(2, 40)).fit(train).predict(test)
+    assert np.mean(exact == hashed) > 0.95
