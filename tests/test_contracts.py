@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import localrank
-from localrank import rankers
+from localrank import rankers, recipes
 from localrank.data import RankingDataset
 
 # Parameters that keep a ranker quick on a few small queries.
@@ -35,17 +35,30 @@ GRIDS = {
     "RankBoost": {"n_rounds": [3, 30]},
     "RankSVM": {"C": [0.01, 1.0]},
     "SVMMap": {"C": [0.01, 1.0]},
+    "adaptive_training": {"grouping__n_clusters": [1, 3]},
+    "local_rank": {"grouping__n_clusters": [1, 3]},
+    "pca_queries": {"grouping__n_clusters": [1, 3]},
+    "query_neighbours": {"grouping__n_neighbours": [3, 20]},
+}
+# The papers' local rankers, of parts that are quick on a few small queries.
+RECIPES = {
+    "adaptive_training": {"n_clusters": 2, "ranker": rankers.RankSVM()},
+    "local_rank": {"n_clusters": 3},
+    "pca_queries": {"n_clusters": 3},
+    "query_neighbours": {"n_neighbours": 15},
 }
 
 
 def make(name: str):
+    if name in RECIPES:
+        return getattr(recipes, name)(**RECIPES[name])
     kind = getattr(rankers, name)
     ranker = kind(clone(WRAPPERS[name])) if name in WRAPPERS else kind()
     known = ranker.get_params()
     return ranker.set_params(**{key: value for key, value in QUICK.items() if key in known})
 
 
-EXPORTED = [name for name in rankers.__all__ if name != "Ranker"]
+EXPORTED = [*(name for name in rankers.__all__ if name != "Ranker"), *recipes.__all__]
 
 
 @pytest.fixture(params=EXPORTED)
@@ -316,10 +329,12 @@ def test_validation_queries_may_be_given(ranker, queries):
     assert_array_equal(by_dataset, by_arrays)
 
 
-def test_a_grid_search_over_queries_runs(ranker, queries):
+def test_a_grid_search_over_queries_runs(ranker, queries, request):
     qid = queries.query_ids[queries.query_index]
     with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(ranker, GRIDS[type(ranker).__name__], cv=GroupKFold(3))
+        search = GridSearchCV(
+            ranker, GRIDS[request.node.callspec.params["ranker"]], cv=GroupKFold(3)
+        )
         search.fit(queries.features, queries.relevance, qid=qid, groups=qid)
     results = search.cv_results_["mean_test_score"]
     # Measures may agree on the best feature; every other pair of values makes a difference.

@@ -220,7 +220,7 @@ def pca_queries(
     """
     return LocalRanker(
         _scaled(TopScores(h, n_components=n_components), scaling),
-        BisectingKMeans(n_clusters, random_state=random_state),
+        BisectingKMeans(n_clusters, n_init=10, random_state=random_state),
         RankSVM() if ranker is None else ranker,
         NearestCentroid(),
         min_queries=min_queries,

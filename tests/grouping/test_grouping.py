@@ -112,6 +112,12 @@ def test_clusterers_of_scikit_learn_serve(points, clusterer):
     assert sorted(groups.members.tolist()) == list(range(40))
 
 
+def test_fewer_different_points_than_clusters_are_groups_of_their_own():
+    points = np.array([[0.0], [1.0], [0.0], [1.0], [1.0]])
+    assert_array_equal(group_queries(KMeans(3), Mean(), points).home, [0, 1, 0, 1, 1])
+    assert_array_equal(group_queries(KMeans(2), Mean(), np.ones((4, 2))).home, 0)
+
+
 def test_clusterers_of_points_refuse_what_is_no_point(queries):
     components = PrincipalComponents(2).fit(queries)
     with pytest.raises(ValueError, match="KMeans needs queries that are points"):

@@ -131,6 +131,10 @@ def group_queries(
             f"{type(representation).__name__} only gives distances between them. Take "
             f"Agglomerative, or a representation such as Mean or TopScores."
         )
+    different, own = np.unique(descriptions, axis=0, return_inverse=True)
+    if isinstance(n_clusters, int) and len(different) <= n_clusters:
+        # Nothing to cluster: as many groups as there are different queries.
+        return Groups.from_labels(own.ravel())
     return Groups.from_labels(clone(grouping).fit_predict(values))
 
 

@@ -370,12 +370,15 @@ def _best_sketches(
     least = np.partition(promises, len(promises) - n_best)[len(promises) - n_best]
     chosen = np.empty(n_best, np.int64)
     n_ties = n_best - np.sum(promises > least)
-    n_chosen = 0
+    n_chosen, top = 0, 0
     for i in range(len(candidates)):
         if promises[i] < least or (promises[i] == least and n_ties == 0):
             continue
         n_ties -= promises[i] == least
         chosen[n_chosen] = candidates[i]
+        if promises[i] > promises[top]:
+            top = i
+            chosen[0], chosen[n_chosen] = chosen[n_chosen], chosen[0]
         n_chosen += 1
     return chosen
 
