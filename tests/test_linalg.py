@@ -155,6 +155,18 @@ def test_any_unit_of_measurement_gives_the_same_axes(unit, rng):
         assert_allclose(actual, expected, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("small", [1e-20, 1e-80, 1e-160, 1e-300])
+@pytest.mark.parametrize("n_documents", [4, 30])
+def test_features_in_very_different_units_do_not_disturb_each_other(n_documents, small, rng):
+    cloud = spread_out(n_documents, 6, rng)
+    cloud[:, [0, 3, 4]] *= small
+    shares, axes = axes_of(cloud)
+    large_shares, large_axes = axes_of(cloud[:, [1, 2, 5]])
+    assert_allclose(shares[:3], large_shares, rtol=0, atol=1e-12)
+    assert_allclose(axes[:3, [1, 2, 5]], large_axes, rtol=0, atol=1e-12)
+    assert not axes[3:].any()
+
+
 def test_the_largest_numbers_have_axes():
     largest = np.finfo(float).max
     shares, axes = axes_of([[largest, 0.0], [-largest, 0.0], [0.0, 0.0]])

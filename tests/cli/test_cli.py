@@ -14,7 +14,8 @@ import localrank
 from localrank.cli import main
 from localrank.data import make_queries, read_letor, read_run, write_letor
 from localrank.measures import NDCG
-from localrank.rankers import LambdaMART
+from localrank.rankers import LambdaMART, RankSVM
+from localrank.recipes import local_rank
 
 
 @pytest.fixture
@@ -267,6 +268,45 @@ def test_info_describes_a_model(run, model):
     assert "40 queries" in out
 
 
+def test_local_methods_are_trained_with_parameters_of_their_parts(run, folder, tmp_path):
+    model = tmp_path / "model.localrank"
+    options = ["--set", "n_clusters=3", "--set", "ranker=rank-svm", "--set", "ranker__C=0.1"]
+    code, _, err = run(
+        "train", folder / "train.txt", "--method", "local-rank", *options, "-o", model
+    )
+    assert code == 0
+    assert "n_groups 3, n_merged_groups 0" in err
+    test = read_letor(folder / "test.txt")
+    by_python = local_rank(3, ranker=RankSVM(C=0.1)).fit(read_letor(folder / "train.txt"))
+    assert (localrank.load(model).predict(test) == by_python.predict(test)).all()
+
+
+@pytest.fixture(scope="module")
+def local_model(folder):
+    path = folder / "local.localrank"
+    local_rank(3, ranker=RankSVM()).fit(read_letor(folder / "train.txt")).save(path)
+    return path
+
+
+def test_explain_shows_the_group_the_neighbours_and_every_groups_ranks(run, local_model, folder):
+    code, out, err = run("explain", local_model, folder / "test.txt", "--query", 55)
+    assert code == 0
+    group = re.search(r"Query 55 is served by (group \d) of 3 groups", err)[1]
+    assert "Nearest training queries" in out
+    assert re.search(rf"document +label +score +{group}", out)
+
+
+def test_explain_gives_numbers_to_scripts(run, local_model, folder):
+    data = folder / "test.txt"
+    code, out, _ = run("explain", local_model, data, "-q", 55, "--neighbours", 2, "--json")
+    assert code == 0
+    facts = json.loads(out)
+    expected = localrank.load(local_model).explain(read_letor(data), 55, n_neighbours=2)
+    assert facts["neighbours"] == expected.neighbours.tolist()
+    assert facts["group_scores"] == expected.group_scores.tolist()
+    assert sum(facts["weights"]) == 1
+
+
 def test_demo_compares_the_best_feature_with_lambdamart(run):
     code, out, err = run("demo", "--json")
     assert code == 0
@@ -298,7 +338,18 @@ def test_demo_compares_the_best_feature_with_lambdamart(run):
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_trees"],
             "must read name=value. Got 'n_trees'",
         ),
+        (
+            [
+                *("train", "{folder}/train.txt", "-o", "{folder}/m", "--method", "local-rank"),
+                *("--set", "ranker_C=5"),
+            ],
+            "local-rank has no parameter 'ranker_C'. Did you mean 'ranker__C'?",
+        ),
         (["rank", "{folder}/train.txt", "{folder}/test.txt"], "not a localrank model file"),
+        (
+            ["explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "55"],
+            "holds LambdaMART, one model for all queries",
+        ),
         (["train", "{folder}/train.txt", "-o", "{folder}"], "is a folder"),
         (["train", "{folder}/train.txt", "-o", "-"], "not for standard output"),
         (
@@ -337,7 +388,7 @@ def test_demo_compares_the_best_feature_with_lambdamart(run):
         ),
     ],
 )
-def test_an_error_is_one_line_and_exit_code_1(run, folder, arguments, message):
+def test_an_error_is_one_line_and_exit_code_1(run, folder, model, arguments, message):
     (folder / "bad.txt").write_text("x qid:1 1:2\n")
     (folder / "other.trec").write_text("nobody Q0 nothing 1 1.0 x\n")
     (folder / "unlabelled.csv").write_text("qid,a\n1,2\n")

@@ -28,7 +28,7 @@ def assert_decomposes(matrix):
     seed=st.integers(0, 1000),
 )
 def test_symmetric_matrices_with_any_eigenvalues_are_decomposed(values, seed):
-    assert_decomposes(with_eigenvalues(np.array(values), np.random.default_rng(seed)))
+    assert_decomposes(with_eigenvalues(np.array([*values, 1.0]), np.random.default_rng(seed)))
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 64, 150])
@@ -37,36 +37,23 @@ def test_matrices_of_products_of_any_size_are_decomposed(size, rng):
     assert_decomposes(X.T @ X)
 
 
-wilkinson = np.diag(np.abs(np.arange(-10.0, 11.0))) + np.eye(21, k=1) + np.eye(21, k=-1)
+SPECIAL = {
+    "zeros": np.zeros((5, 5)),
+    "identity": np.eye(6),
+    "diagonal": np.diag([1.0, 5.0, -3.0, 5.0]),
+    "ones": np.ones((8, 8)),
+    "nearly identity": np.eye(4) + 1e-19,
+    "nearly diagonal": np.diag([1.0, 2.0, 3.0, 4.0]) + 1e-160,
+    "swap": np.array([[0.0, 1.0], [1.0, 0.0]]),
+    "path": np.eye(9, k=1) + np.eye(9, k=-1),
+    "close pairs": np.diag(np.abs(np.arange(-10.0, 11.0))) + np.eye(21, k=1) + np.eye(21, k=-1),
+    "graded": np.diag(10.0 ** -np.arange(20.0)),
+    "sums": np.add.outer(np.arange(12.0), np.arange(12.0)),
+    "Hilbert": 1.0 / np.add.outer(np.arange(1.0, 13.0), np.arange(12.0)),
+}
 
 
-@pytest.mark.parametrize(
-    "matrix",
-    [
-        np.zeros((5, 5)),
-        np.eye(6),
-        np.diag([1.0, 5.0, -3.0, 5.0]),
-        np.ones((8, 8)),
-        np.array([[0.0, 1.0], [1.0, 0.0]]),
-        np.eye(9, k=1) + np.eye(9, k=-1),
-        wilkinson,
-        np.diag(10.0 ** -np.arange(20.0)),
-        np.add.outer(np.arange(12.0), np.arange(12.0)),
-        1.0 / np.add.outer(np.arange(1.0, 13.0), np.arange(12.0)),
-    ],
-    ids=[
-        "zeros",
-        "identity",
-        "diagonal",
-        "ones",
-        "swap",
-        "path",
-        "pairs",
-        "graded",
-        "sums",
-        "Hilbert",
-    ],
-)
+@pytest.mark.parametrize("matrix", SPECIAL.values(), ids=SPECIAL)
 def test_matrices_of_special_form_are_decomposed(matrix):
     assert_decomposes(matrix)
     assert_decomposes(matrix[::-1, ::-1].copy())

@@ -1,3 +1,4 @@
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -231,3 +232,12 @@ def test_a_number_of_components_that_cannot_be_is_refused(queries, value):
     rule = "must be an int from 1 to the number of features, 8, or a float above 0, at most 1. Got "
     with pytest.raises(ValueError, match=rule):
         PrincipalComponents(value).fit(queries)
+
+
+def test_distances_take_little_memory_beside_the_result(rng):
+    A, B = rng.normal(size=(2, 2000, 1, 2))
+    tracemalloc.start()
+    distances = PrincipalComponents().distances(A, B)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak - distances.nbytes < distances.nbytes / 4

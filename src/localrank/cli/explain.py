@@ -85,7 +85,7 @@ def _print(explanation: Explanation) -> None:
     places = np.argsort(np.argsort(-explanation.group_scores[:, shown], axis=0, kind="stable"), 0)
     best = np.argsort(-explanation.scores, kind="stable")[:N_DOCUMENTS]
     ids, labels = explanation.document_ids, explanation.labels
-    columns = ["document", "score", *(f"rank by group {group + 1}" for group in shown)]
+    columns = ["document", "score", *(f"group {group + 1}" for group in shown)]
     if labels is not None:
         columns.insert(1, "label")
     rows = []
@@ -95,4 +95,5 @@ def _print(explanation: Explanation) -> None:
             row.append(f"{labels[document]:g}")
         row += [f"{explanation.scores[document]:.4g}", *(str(p + 1) for p in places[document])]
         rows.append(row)
-    print_table(f"First {len(rows)} of {len(explanation.scores):,} documents", columns, rows)
+    title = f"First {len(rows)} of {len(explanation.scores):,} documents"
+    print_table(f"{title}, with their rank by each group's model", columns, rows)

@@ -81,9 +81,10 @@ def methods() -> dict[str, Callable[..., Ranker]]:
         RankSVM,
         SVMMap,
     )
-    from localrank.recipes import local_rank, pca_queries, query_neighbours
+    from localrank.recipes import adaptive_training, local_rank, pca_queries, query_neighbours
 
     return {
+        "adaptive-training": adaptive_training,
         "best-feature": BestFeature,
         "duh-kirchhoff": DuhKirchhoff,
         "gbrt": GBRT,

@@ -15,6 +15,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _EPSILON = 2.0**-53
+_NOTHING = 1e-40  # a sum of squares far below rounding, yet far from underflow
 _MOST_SWEEPS = 30  # per eigenvalue; two are usual
 
 
@@ -22,8 +23,8 @@ _MOST_SWEEPS = 30  # per eigenvalue; two are usual
 def leading_eigenvectors(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats]:
     """All eigenvalues in descending order, and the first eigenvectors, one per column.
 
-    Reads the matrix left of and on the diagonal, and overwrites it. Errors are of the order of
-    rounding the largest eigenvalue; squares of the entries must not overflow.
+    Reads the matrix left of and on the diagonal, and overwrites it. Its largest entry should be
+    of the order of 1. Errors are of the order of rounding the largest eigenvalue.
     """
     size = len(matrix)
     diagonal, beside, factors = _tridiagonal(matrix)
@@ -60,7 +61,7 @@ def _tridiagonal(matrix: Floats) -> tuple[Floats, Floats, Floats]:
         for i in range(last - 1):
             others += v[i] * v[i]
         beside[last - 1] = v[last - 1]
-        if others == 0.0:
+        if others <= _NOTHING:
             continue
         beside[last - 1] = -np.copysign(np.sqrt(others + v[last - 1] ** 2), v[last - 1])
         v[last - 1] -= beside[last - 1]

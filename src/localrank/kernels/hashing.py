@@ -27,6 +27,8 @@ LENGTH_ERROR = 1e-4
 # Odd, and with bits in no order: spreads consecutive positions over a hash table.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
+# Estimated similarities are whole multiples of 1 / _SCALE.
+_SCALE = 200
 
 
 class HashTables(NamedTuple):
@@ -220,10 +222,10 @@ def nearest_by_hashing(
         directions = queries[query]
         total = _find_buckets(directions, tables, begins, sizes, complemented, sketch)
         if n_rescored and total > n_read:
-            total = _keep_emptiest(sizes, n_read)
+            total = _cut(sizes, n_read)
         if total == 0:
             everything = np.arange(len(descriptions))
-            nearest[query] = _most_similar(directions, descriptions, everything, 0)
+            nearest[query] = _most_similar(directions, descriptions, everything, np.int64(0))
             continue
         candidates, scores = _collisions(tables.entries, begins, sizes, complemented, total)
         best = _highest(candidates, scores)
@@ -284,14 +286,26 @@ def _first_from(codes: NDArray[np.uint64], begin: int, end: int, code: np.uint64
 
 
 @njit(cache=True, nogil=True)
-def _keep_emptiest(sizes: Integers, n_read: int) -> int:
-    """Cut sizes, the largest first, until they add up to `n_read`: a rare code tells more."""
-    flat = sizes.reshape(sizes.size)
-    left = n_read
-    for bucket in np.argsort(flat, kind="mergesort"):
-        flat[bucket] = min(flat[bucket], left)
-        left -= flat[bucket]
-    return n_read
+def _cut(sizes: Integers, n_read: int) -> int:
+    """Cut the largest sizes to one length, such that they add up to at most `n_read`."""
+    low, high = 0, n_read
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _sum_up_to(sizes, middle) <= n_read:
+            low = middle
+        else:
+            high = middle - 1
+    for p, j in np.ndindex(sizes.shape):
+        sizes[p, j] = min(sizes[p, j], low)
+    return _sum_up_to(sizes, low)
+
+
+@njit(cache=True, nogil=True)
+def _sum_up_to(sizes: Integers, most: int) -> int:
+    total = 0
+    for p, j in np.ndindex(sizes.shape):
+        total += min(sizes[p, j], most)
+    return total
 
 
 @njit(cache=True, nogil=True)
@@ -358,28 +372,28 @@ def _best_sketches(
     if len(candidates) <= n_best:
         return candidates
     n_bits = min(64, tables.hyperplanes.shape[1] * tables.hyperplanes.shape[2])
-    cosines = np.empty(n_bits + 1)
+    cosines = np.empty(n_bits + 1, np.int64)
     for differing in range(n_bits + 1):
-        cosines[differing] = abs(cos(pi * differing / n_bits))
-    promises = np.empty(len(candidates))
+        cosines[differing] = round(_SCALE * abs(cos(pi * differing / n_bits)))
+    promises = np.empty(len(candidates), np.int64)
+    counts = np.zeros(_SCALE * len(sketch) + 1, np.int64)
     for i in range(len(candidates)):
-        promise = 0.0
+        promise = 0
         for p in range(len(sketch)):
             promise += cosines[_n_bits_set(sketch[p] ^ tables.sketches[candidates[i], p])]
         promises[i] = promise
-    least = np.partition(promises, len(promises) - n_best)[len(promises) - n_best]
+        counts[promise] += 1
+    least, left = len(counts) - 1, n_best
+    while left >= counts[least]:
+        left -= counts[least]
+        least -= 1
     chosen = np.empty(n_best, np.int64)
-    n_ties = n_best - np.sum(promises > least)
-    n_chosen, top = 0, 0
+    n_chosen = 0
     for i in range(len(candidates)):
-        if promises[i] < least or (promises[i] == least and n_ties == 0):
-            continue
-        n_ties -= promises[i] == least
-        chosen[n_chosen] = candidates[i]
-        if promises[i] > promises[top]:
-            top = i
-            chosen[0], chosen[n_chosen] = chosen[n_chosen], chosen[0]
-        n_chosen += 1
+        if promises[i] > least or (promises[i] == least and left > 0):
+            left -= promises[i] == least
+            chosen[n_chosen] = candidates[i]
+            n_chosen += 1
     return chosen
 
 

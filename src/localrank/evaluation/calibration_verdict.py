@@ -1,0 +1,155 @@
+"""What a best-feature calibration shows, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.evaluation.significance import correct, p_text, paired_test
+
+_LEVEL = 0.05
+_N_RESAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class _Gain:
+    """A mean difference with its corrected p-value."""
+
+    mean: float
+    p_value: float
+
+    @property
+    def sign(self) -> int:
+        """1 for a gain, -1 for a loss, 0 where neither is established."""
+        return int(np.sign(self.mean)) if self.p_value < _LEVEL else 0
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f}, {p_text(self.p_value)}"
+
+
+@dataclass(frozen=True)
+class _Views:
+    """How one method compares with another in both views."""
+
+    failing: _Gain | None
+    overall: _Gain
+    bins: dict[float, _Gain]
+
+    def shown(self) -> str:
+        conditioned = self.failing is not None and self.failing.sign > 0
+        unconditioned = self.overall.sign > 0 or bool(self._bins(1))
+        if conditioned and unconditioned:
+            return "both views show a gain"
+        if conditioned:
+            return "only the failure levels show a gain"
+        if unconditioned:
+            return "only the best feature's score shows a gain"
+        return "neither view shows a gain"
+
+    def figures(self) -> str:
+        figures = [f"{self.overall} over all queries"]
+        if self.failing is not None:
+            figures.insert(0, f"{self.failing} at negative levels")
+        for sign, what in ((1, "better"), (-1, "worse")):
+            if levels := self._bins(sign):
+                figures.append(
+                    f"{what} where the best feature reaches "
+                    + ", ".join(f"{level:.1f}" for level in levels)
+                )
+        return "; ".join(figures)
+
+    def _bins(self, sign: int) -> list[float]:
+        return [level for level, gain in self.bins.items() if gain.sign == sign]
+
+
+def verdict(
+    values: Mapping[str, NDArray[np.float64]],
+    baseline: str,
+    control: str | None,
+    *,
+    negative: NDArray[np.bool_],
+    bins: NDArray[np.float64],
+) -> str:
+    """Say which view of a calibration shows a gain over the baseline, and over the control.
+
+    Parameters
+    ----------
+    values : dict from name to ndarray of shape (n_queries,)
+        Of the baseline, the control and the methods; larger is better.
+    baseline, control : str
+        Their names among the values.
+    negative : ndarray of bool of shape (n_queries,)
+        Whether the best feature beats the baseline.
+    bins : ndarray of shape (n_queries,)
+        The best feature's own value, binned; NaN where a query is skipped.
+    """
+    if np.count_nonzero(~np.isnan(bins)) < 2:
+        return "One query shows nothing."
+    methods = [name for name in values if name not in (baseline, control)]
+    lines = [
+        "The failure level depends on the baseline's own value, so any other model looks better "
+        "than the baseline at negative levels (regression to the mean). Bins of the best "
+        "feature's score are free of that."
+    ]
+    if control is None:
+        lines.append(
+            "Without a control, how much of a gain at negative levels is regression to the mean "
+            "stays open."
+        )
+    else:
+        change = _compare(values, [control], baseline, negative, bins)[control]
+        lines.append(
+            f"{control}, the baseline's twin: {change.figures()}, against the baseline. At "
+            f"negative levels that much comes of regression to the mean, at the least."
+        )
+    over_baseline = _compare(values, methods, baseline, negative, bins)
+    over_control = _compare(values, methods, control, negative, bins) if control else {}
+    for name in methods:
+        line = f"{name}: {over_baseline[name].shown()} over the baseline "
+        line += f"({over_baseline[name].figures()})"
+        if name in over_control:
+            line += f"; {over_control[name].shown()} over the control "
+            line += f"({over_control[name].figures()})"
+        lines.append(line + ".")
+    return "\n".join(lines)
+
+
+def _compare(
+    values: Mapping[str, NDArray[np.float64]],
+    methods: Collection[str],
+    reference: str,
+    negative: NDArray[np.bool_],
+    bins: NDArray[np.float64],
+) -> dict[str, _Views]:
+    """Both views of each method against a reference, p-values corrected within each view."""
+
+    def gains(parts: Mapping[float | None, NDArray[np.bool_]]) -> dict[str, dict[float | None, _Gain]]:
+        tests = {
+            (name, part): paired_test(
+                values[name][queries],
+                values[reference][queries],
+                test="randomisation",
+                n_resamples=_N_RESAMPLES,
+            )
+            for name in methods
+            for part, queries in parts.items()
+            if queries.sum() > 1
+        }
+        corrected = correct(test.p_value for test in tests.values())
+        found: dict[str, dict[float | None, _Gain]] = {name: {} for name in methods}
+        for ((name, part), test), p_value in zip(tests.items(), corrected, strict=True):
+            found[name][part] = _Gain(test.mean_difference, float(p_value))
+        return found
+
+    counted = ~np.isnan(bins)
+    failing = gains({None: negative})
+    unconditioned = gains(
+        {None: counted} | {float(level): bins == level for level in np.unique(bins[counted])}
+    )
+    return {
+        name: _Views(failing[name].get(None), unconditioned[name].pop(None), unconditioned[name])
+        for name in methods
+    }
