@@ -115,9 +115,7 @@ class LocalRanker(Ranker):
         _, order = content_order(dataset, seed=0)
 
         def group(representation: Representation, descriptions: NDArray[Any]) -> Groups:
-            # One thread, because sums over several round differently from run to run.
-            with threadpool_limits(1):
-                found = group_queries(self.grouping, representation, descriptions[order])
+            found = group_queries(self.grouping, representation, descriptions[order])
             found = found.renumbered(order).distinct()
             return merge_small(found, teaches, self.min_queries, representation, descriptions)
 
@@ -127,26 +125,30 @@ class LocalRanker(Ranker):
             left = Groups.from_lists(lists, groups.home)
             return train_models(self.ranker, dataset, left, query_weights, None, self.n_jobs)
 
-        representation = clone(self.representation).fit(dataset)
-        descriptions = representation.transform(dataset)
-        groups = group(representation, descriptions)
-        self.__dict__.pop("n_changed_", None)
-        if self.refinement is not None:
-            groups, self.n_changed_ = self.refinement.refine(dataset, groups, train, group)
-        selector = clone(self.selector).fit(dataset, groups, representation, descriptions)
-        self.models_ = train_models(
-            self.ranker,
-            dataset,
-            groups,
-            query_weights,
-            None if valid is None else _held_out(valid, selector, self.ranker),
-            self.n_jobs,
-        )
+        n_changed = None
+        # One thread in each step, because sums over several round differently from run to run.
+        with threadpool_limits(1):
+            representation = clone(self.representation).fit(dataset)
+            descriptions = representation.transform(dataset)
+            groups = group(representation, descriptions)
+            if self.refinement is not None:
+                groups, n_changed = self.refinement.refine(
+                    dataset, groups, train, group, self.n_jobs
+                )
+            selector = clone(self.selector).fit(dataset, groups, representation, descriptions)
+            held_out = None if valid is None else _held_out(valid, selector, self.ranker)
+            models = train_models(
+                self.ranker, dataset, groups, query_weights, held_out, self.n_jobs
+            )
+        self.models_ = models
         self.selector_ = selector
         self.groups_ = groups
         self.n_groups_ = len(groups)
         self.n_merged_groups_ = groups.n_merged
         self.training_query_ids_ = dataset.query_ids
+        self.__dict__.pop("n_changed_", None)
+        if n_changed is not None:
+            self.n_changed_ = n_changed
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         weights = self.selector_.weights(dataset, self.models_)
@@ -286,7 +288,8 @@ def train_models(
 
     def train(group: int) -> Ranker:
         queries = groups[group]
-        return clone(single).fit(
+        model: Ranker = clone(single)
+        return model.fit(
             dataset.select(queries),
             query_weight=None if query_weights is None else query_weights[queries],
             valid=None if held_out is None else held_out[group],

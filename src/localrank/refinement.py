@@ -19,6 +19,7 @@ from localrank.measures import (
     ReciprocalRank,
     evaluate,
 )
+from localrank.parallel import in_parallel
 from localrank.parameters import refuse, whole_numbers
 from localrank.queries.base import Points
 from localrank.rankers import Ranker
@@ -72,7 +73,12 @@ class Refinement(BaseEstimator):
         self.random_state = random_state
 
     def refine(
-        self, dataset: RankingDataset, groups: Groups, train: Train, regroup: Regroup
+        self,
+        dataset: RankingDataset,
+        groups: Groups,
+        train: Train,
+        regroup: Regroup,
+        n_jobs: int | None = None,
     ) -> tuple[Groups, list[int]]:
         """The last groups, and how many queries changed their group in each round."""
         whole_numbers(self, rounds=1)
@@ -82,24 +88,25 @@ class Refinement(BaseEstimator):
                 refuse(self, "n_folds", f"at most the number of queries ({dataset.n_queries})")
         n_changed = []
         for _ in range(self.rounds - 1):
-            profiles = self._profiles(dataset, groups, train)
+            profiles = self._profiles(dataset, groups, train, n_jobs)
             refined = regroup(_Profiles(), profiles)
             n_changed.append(count_changed(groups.home, refined.home))
             groups = refined
         return groups, n_changed
 
     def _profiles(
-        self, dataset: RankingDataset, groups: Groups, train: Train
+        self, dataset: RankingDataset, groups: Groups, train: Train, n_jobs: int | None = None
     ) -> NDArray[np.float64]:
         everyone = np.ones(dataset.n_queries, dtype=bool)
         if self.n_folds is None:
-            return performance_profiles(dataset, train(groups, everyone))
+            return performance_profiles(dataset, train(groups, everyone), n_jobs)
         profiles = np.empty((dataset.n_queries, len(groups) * len(MEASURES)))
         order = np.random.default_rng(self.random_state).permutation(dataset.n_queries)
         for fold in np.array_split(order, self.n_folds):
             kept = everyone.copy()
             kept[fold] = False
-            profiles[fold] = performance_profiles(dataset.select(fold), train(groups, kept))
+            models = train(groups, kept)
+            profiles[fold] = performance_profiles(dataset.select(fold), models, n_jobs)
         return profiles
 
 
@@ -110,7 +117,9 @@ class _Profiles(Points):
         raise NotImplementedError("Profiles need models: performance_profiles.")
 
 
-def performance_profiles(dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+def performance_profiles(
+    dataset: RankingDataset, models: Sequence[Ranker], n_jobs: int | None = None
+) -> NDArray[np.float64]:
     """How well each model ranks each query, of shape (n_queries, n_models * n_measures).
 
     Examples
@@ -121,10 +130,11 @@ def performance_profiles(dataset: RankingDataset, models: Sequence[Ranker]) -> N
     >>> performance_profiles(dataset, [BestFeature().fit(dataset)] * 2).shape
     (20, 16)
     """
-    columns = []
-    for model in models:
-        columns += list(evaluate(dataset, model.predict(dataset), MEASURES).values())
-    return np.column_stack(columns)
+
+    def profile(model: Ranker) -> NDArray[np.float64]:
+        return np.column_stack(list(evaluate(dataset, model.predict(dataset), MEASURES).values()))
+
+    return np.hstack(in_parallel(profile, models, n_jobs=n_jobs, description="Profiles"))
 
 
 def count_changed(before: NDArray[np.int64], after: NDArray[np.int64]) -> int:

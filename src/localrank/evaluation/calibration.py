@@ -82,7 +82,8 @@ class Calibration:
 
         A gain is a mean difference above zero at p < 0.05, by randomisation tests: in the first
         view on the queries at negative levels, in the second on all queries or in one of the
-        bins. P-values are corrected by Holm for the number of methods, and of bins.
+        bins. P-values are corrected by Holm for the number of methods, in the bins for theirs
+        as well.
         """
         direction = 1 if self.measure.higher_is_better else -1
         return verdict(
@@ -102,12 +103,14 @@ class Calibration:
         names = list(self.per_query)
         widths = [max(len(name), 13) for name in names]
         parts = []
-        for view in self.levels:
-            title = f"{self.measure} by {calibration_plot.level_text(self.measure, view)}"
+        for view, levels in self.levels.items():
+            skipped = int(np.isnan(levels).sum())
+            title = f"{self.measure} by {calibration_plot.level_text(self.measure, view)}: "
+            title += f"{len(levels) - skipped:,} queries, {skipped:,} skipped, mean ± 95 %"
             header = "".join(
                 f"  {name:>{width}}" for name, width in zip(names, widths, strict=True)
             )
-            lines = [f"{title}, mean ± 95 %", f"{'level':>5}  {'queries':>7}{header}"]
+            lines = [title, f"{'level':>5}  {'queries':>7}{header}"]
             rows = [row for row in self.rows if row["view"] == view]
             for start in range(0, len(rows), len(names)):
                 cells = rows[start : start + len(names)]
@@ -130,9 +133,9 @@ class Calibration:
         return calibration_plot.interactive(self)
 
     def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the plot: `.html` is interactive and needs no network, `.svg`, `.png` and `.pdf`
-        are static.
+        """Write the plot, in the format that the name ends in.
 
+        `.html` is interactive and works without network; `.svg`, `.png` and `.pdf` are static.
         Needs the extra `localrank[plots]`.
         """
         calibration_plot.save(self, path)
@@ -186,10 +189,21 @@ def best_feature_calibration(
     >>> dataset, _ = make_queries(90)
     >>> train, test = dataset.select(range(60)), dataset.select(range(60, 90))
     >>> best, model = BestFeature().fit(train), RankSVM().fit(train)
+    >>> other = RankSVM(C=0.01).fit(train)
     >>> calibration = best_feature_calibration(
-    ...     model.predict(test), best.predict(test), {"wide": RankSVM(C=10).fit(train).predict(test)}, test
+    ...     model.predict(test), best.predict(test), {"other": other.predict(test)}, test
     ... )
     >>> calibration.levels["failure_level"][:4]
+    array([0.5, 0.3, 0. , 0. ])
+    >>> import pandas as pd
+    >>> pd.DataFrame(calibration.rows).head(3).round(2)
+                view  level  n_queries        method  mean  low  high
+    0  failure_level   -0.3          1  best feature  0.77  NaN   NaN
+    1  failure_level   -0.3          1      baseline  0.49  NaN   NaN
+    2  failure_level   -0.3          1         other  0.49  NaN   NaN
+    >>> print(calibration.verdict.splitlines()[-1])
+    other: neither view shows a gain over the baseline (+0.022, p = 0.250 at negative levels;
+    +0.006, p = 0.461 over all queries).
     """
     if unknown := [name for name in bounds if name not in methods and name != "oracle"]:
         raise ValueError(f"The 'bounds' argument names no method with {unknown[0]!r}.")

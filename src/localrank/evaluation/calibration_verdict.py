@@ -36,7 +36,7 @@ class _Views:
 
     failing: _Gain | None
     overall: _Gain
-    bins: dict[float, _Gain]
+    bins: dict[str, _Gain]
 
     def shown(self) -> str:
         conditioned = self.failing is not None and self.failing.sign > 0
@@ -55,13 +55,10 @@ class _Views:
             figures.insert(0, f"{self.failing} at negative levels")
         for sign, what in ((1, "better"), (-1, "worse")):
             if levels := self._bins(sign):
-                figures.append(
-                    f"{what} where the best feature reaches "
-                    + ", ".join(f"{level:.1f}" for level in levels)
-                )
+                figures.append(f"{what} where the best feature reaches {', '.join(levels)}")
         return "; ".join(figures)
 
-    def _bins(self, sign: int) -> list[float]:
+    def _bins(self, sign: int) -> list[str]:
         return [level for level, gain in self.bins.items() if gain.sign == sign]
 
 
@@ -102,8 +99,8 @@ def verdict(
     else:
         change = _compare(values, [control], baseline, negative, bins)[control]
         lines.append(
-            f"{control}, the baseline's twin: {change.figures()}, against the baseline. At "
-            f"negative levels that much comes of regression to the mean, at the least."
+            f"{control} (the same model with another seed): {change.figures()}. Its gain at "
+            "negative levels is regression to the mean, and a lower bound of it."
         )
     over_baseline = _compare(values, methods, baseline, negative, bins)
     over_control = _compare(values, methods, control, negative, bins) if control else {}
@@ -124,9 +121,9 @@ def _compare(
     negative: NDArray[np.bool_],
     bins: NDArray[np.float64],
 ) -> dict[str, _Views]:
-    """Both views of each method against a reference, p-values corrected within each view."""
+    """Both views of each method against a reference, with corrected p-values."""
 
-    def gains(parts: Mapping[float | None, NDArray[np.bool_]]) -> dict[str, dict[float | None, _Gain]]:
+    def gains(parts: Mapping[str, NDArray[np.bool_]]) -> dict[str, dict[str, _Gain]]:
         tests = {
             (name, part): paired_test(
                 values[name][queries],
@@ -139,17 +136,16 @@ def _compare(
             if queries.sum() > 1
         }
         corrected = correct(test.p_value for test in tests.values())
-        found: dict[str, dict[float | None, _Gain]] = {name: {} for name in methods}
+        found: dict[str, dict[str, _Gain]] = {name: {} for name in methods}
         for ((name, part), test), p_value in zip(tests.items(), corrected, strict=True):
             found[name][part] = _Gain(test.mean_difference, float(p_value))
         return found
 
     counted = ~np.isnan(bins)
-    failing = gains({None: negative})
-    unconditioned = gains(
-        {None: counted} | {float(level): bins == level for level in np.unique(bins[counted])}
-    )
+    failing = gains({"negative": negative})
+    overall = gains({"all": counted})
+    by_score = gains({f"{level:.1f}": bins == level for level in np.unique(bins[counted])})
     return {
-        name: _Views(failing[name].get(None), unconditioned[name].pop(None), unconditioned[name])
+        name: _Views(failing[name].get("negative"), overall[name]["all"], by_score[name])
         for name in methods
     }

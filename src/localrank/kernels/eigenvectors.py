@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _EPSILON = 2.0**-53
-_NOTHING = 1e-40  # a sum of squares far below rounding, yet far from underflow
+_NOTHING = 1e-40  # far below rounding, yet its square is far from underflow
 _MOST_SWEEPS = 30  # per eigenvalue; two are usual
 
 
@@ -98,6 +98,8 @@ def _diagonalise(
     """Turn the diagonal of a tridiagonal matrix into its eigenvalues; the rotations in order.
 
     Implicit QR sweeps with Wilkinson's shift. A rotation turns the named row and the one before it.
+    Sweeps run upwards and finish rows from the top, where reflections from below have left the
+    small eigenvalues: that takes half as many rotations as the other way.
     """
     size = len(diagonal)
     room = size * size // 2 + size if keep_turns else 0
@@ -124,7 +126,7 @@ def _diagonalise(
         x, z = diagonal[last] - shift, beside[last - 1]
         for i in range(last, first, -1):
             length = np.sqrt(x * x + z * z)
-            cosine, sine = (x / length, z / length) if length > 0.0 else (1.0, 0.0)
+            cosine, sine = (x / length, z / length) if length > _NOTHING else (1.0, 0.0)
             if i < last:
                 beside[i] = length
             twist = sine * (diagonal[i - 1] - diagonal[i]) + 2.0 * cosine * beside[i - 1]

@@ -27,8 +27,8 @@ LENGTH_ERROR = 1e-4
 # Odd, and with bits in no order: spreads consecutive positions over a hash table.
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
-# Estimated similarities are whole multiples of 1 / _SCALE.
-_SCALE = 200
+# Bits of a sketch, and the steps in which similarities are estimated from it.
+_SKETCHED, _SCALE = 63, 200
 
 
 class HashTables(NamedTuple):
@@ -49,8 +49,8 @@ class HashTables(NamedTuple):
     codes : uint64 ndarray of shape (P, m, n) or (P, m, 0)
         The codes of the entries; none where the leading bits are all.
     sketches : uint64 ndarray of shape (n, P)
-        Signs of the products with up to 64 hyperplanes, the first of every table before the
-        second of any.
+        Signs of the products with up to 63 hyperplanes, the first of every table before the
+        second of any, after a bit that is set; 0 for the zero vector.
     """
 
     hyperplanes: Floats
@@ -92,12 +92,10 @@ def build_tables(descriptions: NDArray[Any], hyperplanes: Floats) -> HashTables:
         np.zeros((n_directions, n_repeats, n if more_bits else 0), np.uint64),
         np.zeros((n, n_directions), np.uint64),
     )
+    rows, planes = read_only(descriptions, descriptions.dtype), read_only(hyperplanes, np.float64)
     codes, entries = np.empty((n_repeats, n), np.uint64), np.empty((n_repeats, n), np.uint32)
     for p in range(n_directions):
-        rows = read_only(descriptions, descriptions.dtype)
-        entered = _hash_direction(
-            rows, p, read_only(hyperplanes, np.float64), codes, entries, tables.sketches
-        )
+        entered = _hash_direction(rows, p, planes, codes, entries, tables.sketches)
         for j in range(n_repeats):
             order = np.argsort(codes[j, :entered], kind="stable")
             tables.entries[p, j, :entered] = entries[j, order]
@@ -180,8 +178,9 @@ def _encode(
 
 @njit(cache=True, nogil=True)
 def _sketch(products: Floats) -> np.uint64:
-    word = np.uint64(0)
-    for i in range(min(64, len(products))):
+    """The signs of the first products, in one word that is not 0."""
+    word = _ONE
+    for i in range(min(_SKETCHED, len(products))):
         word = (word << _ONE) | np.uint64(products[i] > 0.0)
     return word
 
@@ -197,11 +196,12 @@ def nearest_by_hashing(
     """The position of the nearest of the entered queries, for each of some queries.
 
     Candidates are the queries of the buckets that a query's directions fall into. With
-    `n_rescored` 0 the one with the most collisions is taken: the sum over directions of the
-    number of tables where it shares the code of u or that of -u, whichever are more. Otherwise
-    similarity decides among that one and the `n_rescored` with the best sketches, out of at most
-    `n_read` entries, those of the emptiest buckets. A query without candidates is compared with
-    all. Among equals the lowest position is taken.
+    `n_rescored` 0 the one with the highest score is taken: the sum over directions u of the
+    number of tables where it shares the code of u, or of those where it shares the code of -u,
+    whichever are more. Otherwise the similarity decides, the sum over directions of |u · u'|,
+    among that one and the `n_rescored` with the best sketches. Then at most `n_read` entries are
+    read, of very full buckets only the first. A query without candidates is compared with all.
+    Among equals the lowest position is taken.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def _find_buckets(
     sizes: Integers,
     complemented: NDArray[np.uint64],
     sketch: NDArray[np.uint64],
-) -> int:
+) -> np.int64:
     """Where a query's bucket in each table begins, and its size; the sum of sizes."""
     n_features, n_bits, n_repeats = tables.hyperplanes.shape
     planes = tables.hyperplanes.reshape(n_features, n_bits * n_repeats)
@@ -253,7 +253,7 @@ def _find_buckets(
     more_bits = n_bits - 1
     while 1 << (n_bits - 1 - more_bits) < tables.starts.shape[2] - 1:
         more_bits -= 1
-    total = 0
+    total = np.int64(0)
     for p in range(len(directions)):
         if not _project(directions[p], planes, products):
             sizes[p] = 0
@@ -274,7 +274,9 @@ def _find_buckets(
 
 
 @njit(cache=True, nogil=True)
-def _first_from(codes: NDArray[np.uint64], begin: int, end: int, code: np.uint64) -> int:
+def _first_from(
+    codes: NDArray[np.uint64], begin: np.int64, end: np.int64, code: np.uint64
+) -> np.int64:
     """The first place between two where the ascending codes are not below a code."""
     while begin < end:
         middle = (begin + end) // 2
@@ -286,7 +288,7 @@ def _first_from(codes: NDArray[np.uint64], begin: int, end: int, code: np.uint64
 
 
 @njit(cache=True, nogil=True)
-def _cut(sizes: Integers, n_read: int) -> int:
+def _cut(sizes: Integers, n_read: int) -> np.int64:
     """Cut the largest sizes to one length, such that they add up to at most `n_read`."""
     low, high = 0, n_read
     while low < high:
@@ -295,16 +297,19 @@ def _cut(sizes: Integers, n_read: int) -> int:
             low = middle
         else:
             high = middle - 1
-    for p, j in np.ndindex(sizes.shape):
-        sizes[p, j] = min(sizes[p, j], low)
+    for own in sizes:
+        for j in range(len(own)):
+            own[j] = min(own[j], low)
     return _sum_up_to(sizes, low)
 
 
 @njit(cache=True, nogil=True)
-def _sum_up_to(sizes: Integers, most: int) -> int:
-    total = 0
-    for p, j in np.ndindex(sizes.shape):
-        total += min(sizes[p, j], most)
+def _sum_up_to(sizes: Integers, most: int) -> np.int64:
+    """The sum of sizes that are cut to one length."""
+    total = np.int64(0)
+    for own in sizes:
+        for j in range(len(own)):
+            total += min(own[j], most)
     return total
 
 
@@ -314,9 +319,13 @@ def _collisions(
     begins: Integers,
     sizes: Integers,
     complemented: NDArray[np.uint64],
-    total: int,
+    total: np.int64,
 ) -> tuple[Integers, Integers]:
-    """The queries in some buckets, and the score of each, by a hash table of their own."""
+    """The queries in some buckets, and the score of each.
+
+    They are counted in a hash table of their own: its cost is that of what was found, whatever
+    the number of queries.
+    """
     n_directions, n_repeats, n = entries.shape
     most = min(total, n)
     n_bits = 1
@@ -351,14 +360,16 @@ def _collisions(
 
 
 @njit(cache=True, nogil=True)
-def _highest(candidates: Integers, scores: Integers) -> int:
+def _highest(candidates: Integers, scores: Integers) -> np.int64:
+    """The candidate with the highest score."""
     best = 0
     for i in range(1, len(candidates)):
         if scores[i] > scores[best] or (
             scores[i] == scores[best] and candidates[i] < candidates[best]
         ):
             best = i
-    return candidates[best]
+    highest: np.int64 = candidates[best]
+    return highest
 
 
 @njit(cache=True, nogil=True)
@@ -371,7 +382,7 @@ def _best_sketches(
     """
     if len(candidates) <= n_best:
         return candidates
-    n_bits = min(64, tables.hyperplanes.shape[1] * tables.hyperplanes.shape[2])
+    n_bits = min(_SKETCHED, tables.hyperplanes.shape[1] * tables.hyperplanes.shape[2])
     cosines = np.empty(n_bits + 1, np.int64)
     for differing in range(n_bits + 1):
         cosines[differing] = round(_SCALE * abs(cos(pi * differing / n_bits)))
@@ -380,7 +391,9 @@ def _best_sketches(
     for i in range(len(candidates)):
         promise = 0
         for p in range(len(sketch)):
-            promise += cosines[_n_bits_set(sketch[p] ^ tables.sketches[candidates[i], p])]
+            other = tables.sketches[candidates[i], p]
+            if sketch[p] and other:
+                promise += cosines[_n_bits_set(sketch[p] ^ other)]
         promises[i] = promise
         counts[promise] += 1
     least, left = len(counts) - 1, n_best
@@ -398,7 +411,7 @@ def _best_sketches(
 
 
 @njit(cache=True, nogil=True)
-def _n_bits_set(word: np.uint64) -> int:
+def _n_bits_set(word: np.uint64) -> np.int64:
     """By sums of 1, 2, 4, then 8 neighbouring bits, which compilers make one instruction."""
     word -= (word >> _ONE) & np.uint64(0x5555555555555555)
     pairs = np.uint64(0x3333333333333333)
@@ -409,8 +422,8 @@ def _n_bits_set(word: np.uint64) -> int:
 
 @njit(cache=True, nogil=True)
 def _most_similar(
-    directions: Floats, descriptions: NDArray[Any], candidates: Integers, first: int
-) -> int:
+    directions: Floats, descriptions: NDArray[Any], candidates: Integers, first: np.int64
+) -> np.int64:
     """The most similar among the candidates and a first one."""
     n_directions, n_features = directions.shape
     # The most that the directions after each can add.
@@ -421,13 +434,13 @@ def _most_similar(
             squares += directions[p, k] ** 2
         rest[p - 1] = rest[p] + sqrt(squares) * (1 + LENGTH_ERROR)
     tie = n_directions * _TIE
-    best = _similarity(directions, descriptions[first], rest, 0.0)
+    first_sum = _similarity(directions, descriptions[first], rest, 0.0)
+    best = first_sum
     sums = np.empty(len(candidates))
-    first_sum = best
     for i in range(len(candidates)):
         sums[i] = _similarity(directions, descriptions[candidates[i]], rest, best - tie)
         best = max(best, sums[i])
-    nearest = first if first_sum >= best - tie else len(descriptions)
+    nearest = first if first_sum >= best - tie else np.int64(len(descriptions))
     for i in range(len(candidates)):
         if sums[i] >= best - tie:
             nearest = min(nearest, candidates[i])

@@ -14,9 +14,10 @@ from localrank.kernels.hashing import LENGTH_ERROR, HashTables, build_tables, ne
 from localrank.kernels.sorting import read_only
 from localrank.parameters import refuse, whole_numbers
 
-# Bits of a code that fit a machine word beside a sign.
+_DTYPES = (np.float32, np.float64)
+# Codes are machine words.
 _MOST_HYPERPLANES = 63
-# Candidates whose similarity is computed, and entries read of full buckets.
+# Queries whose similarity is computed, and entries of buckets that are read for them.
 _N_RESCORED, _N_READ = 256, 1 << 15
 
 
@@ -33,11 +34,11 @@ class LSH(BaseEstimator):
     Two directions at an angle a share a bucket with probability (1 - a / pi)^h: the score is
     high where the similarity sum over p of \|u_p · u'_p\| / P is.
 
-    In the paper the highest score wins. By default here it only proposes: the similarity itself
-    decides among up to 256 of the queries met, the one with the highest score and those whose
-    signs agree best. In case buckets hold very many queries, the emptiest ones are read up to
-    32,768 entries. A query that meets none is compared with all training queries. Among equals
-    the first is taken.
+    In the paper the highest score wins. By default here the similarity itself decides, among the
+    one with the highest score and the 256 whose signs agree best with the query's, or all if the
+    query meets fewer. Then at most 32,768 entries are read: where buckets hold more, not all of
+    the fullest. A query that meets none is compared with all training queries. Among equals the
+    first is taken.
 
     Parameters
     ----------
@@ -104,11 +105,7 @@ class LSH(BaseEstimator):
         """
         self._check_parameters()
         descriptions = np.ascontiguousarray(descriptions)
-        if not are_directions(descriptions):
-            raise ValueError(
-                "LSH finds queries that are described by principal components: float arrays of "
-                "shape (n_queries, n_components, n_features), components of length 1 or 0."
-            )
+        _check_directions(descriptions)
         n_queries, _, n_features = descriptions.shape
         self.n_hyperplanes_ = self.n_hyperplanes or _suitable_number(n_queries)
         rng = np.random.default_rng(self.random_state)
@@ -121,11 +118,11 @@ class LSH(BaseEstimator):
     def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
         """Positions of the nearest training queries."""
         check_is_fitted(self, "descriptions_")
-        shape = self.descriptions_.shape[1:]
-        if descriptions.shape[1:] != shape:
+        _, *own = self.descriptions_.shape
+        if descriptions.ndim != 3 or [*descriptions.shape[1:]] != own:
             raise ValueError(
-                f"LSH was fitted on descriptions of shape {shape}. Got {descriptions.shape[1:]} "
-                f"instead."
+                f"LSH was fitted on queries of {own[0]} components in {own[1]} features. "
+                f"Got descriptions of shape {descriptions.shape} instead."
             )
         tables = HashTables(
             self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_
@@ -149,24 +146,24 @@ class LSH(BaseEstimator):
             refuse(self, "rescore", "True or False")
 
 
-def are_directions(descriptions: NDArray[Any]) -> bool:
-    """Whether descriptions are rows of length 1 or 0.
-
-    Examples
-    --------
-    >>> are_directions(np.array([[[0.6, 0.8], [0.0, 0.0]]]))
-    True
-    """
-    if descriptions.ndim != 3 or descriptions.dtype not in (np.float32, np.float64):
-        return False
-    squares = np.einsum("npd,npd->np", descriptions, descriptions)
-    return bool(np.all((np.abs(squares - 1) < LENGTH_ERROR) | (squares == 0)))
+def _check_directions(descriptions: NDArray[Any]) -> None:
+    needs = (
+        "LSH needs queries described by PrincipalComponents: an array of floats of shape "
+        "(n_queries, n_components, n_features), each component of length 1 or 0. For other "
+        "descriptions there is the exact search."
+    )
+    if descriptions.ndim != 3 or not descriptions.size or descriptions.dtype not in _DTYPES:
+        raise ValueError(f"{needs} Got {descriptions.dtype} of shape {descriptions.shape} instead.")
+    squares = np.einsum("qpd,qpd->qp", descriptions, descriptions)
+    wrong = ~((np.abs(squares - 1) < LENGTH_ERROR) | (squares == 0))
+    if wrong.any():
+        raise ValueError(f"{needs} Got length {np.sqrt(squares[wrong][0]):.6g} instead.")
 
 
 def _suitable_number(n_queries: int) -> int:
-    """Hyperplanes with which buckets hold few queries.
+    """Hyperplanes with which buckets hold few queries, and near queries still share some.
 
-    Fewer than log2(n), since the buckets of the many directions that are not quite orthogonal
-    are not equally full; growing faster than it, for the same reason.
+    Directions are spread around the right angle, and those inside it fill the buckets all the
+    more, the more bits these have: the number grows faster than log2(n), from fewer.
     """
     return min(max(round(1.3 * log2(n_queries)) - 6, 1), _MOST_HYPERPLANES)

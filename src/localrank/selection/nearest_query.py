@@ -12,7 +12,7 @@ from localrank.grouping.base import Groups
 from localrank.parameters import refuse
 from localrank.queries.base import Representation
 from localrank.selection.base import Selector
-from localrank.selection.lsh import LSH, are_directions
+from localrank.selection.lsh import LSH
 
 # Distances that are held at a time.
 _BLOCK = 1 << 22
@@ -60,6 +60,8 @@ class NearestQuery(Selector):
     (np.int64(1), array([[0., 1., 0.]]))
     """
 
+    index_: LSH | None
+
     def __init__(
         self,
         index: Literal["exact", "lsh"] | LSH = "exact",
@@ -93,11 +95,6 @@ class NearestQuery(Selector):
         elif self.index != "exact":
             refuse(self, "index", "'exact', 'lsh' or an LSH(...)")
         if self.index_ is not None:
-            if not are_directions(self.descriptions_):
-                raise ValueError(
-                    f"LSH finds queries that are described by PrincipalComponents. Got "
-                    f"{type(self.representation_).__name__} instead: take index='exact'."
-                )
             self.index_.fit(self.descriptions_)
 
     def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
