@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 from measuring import DATA
 from numpy.typing import NDArray
-from scipy.stats import ttest_rel
 
 from localrank.data import Fold, RankingDataset, folds
-from localrank.evaluation import clairvoyant_bound, tune
+from localrank.evaluation import clairvoyant_bound, correct, paired_test, tune
 from localrank.measures import NDCG, AveragePrecision, Measure, evaluate
 from localrank.rankers import DuhKirchhoff, RankBoost, Ranker, RankSVM, SVMMap
 from localrank.recipes import local_rank, pca_queries, query_neighbours
@@ -127,13 +126,11 @@ def report(name: str, results: dict[str, Result]) -> None:
     pairs = {method: against for method, (_, _, against) in METHODS.items() if against}
     pairs["DuhKirchhoff"] = "RankBoost there"
     first = MEASURES[0]
-    p_values = {
-        method: float(
-            ttest_rel(results[method].column(first), results[against].column(first)).pvalue
-        )
+    tests = {
+        method: paired_test(results[method].column(first), results[against].column(first))
         for method, against in pairs.items()
     }
-    p_values = holm({method: 1.0 if np.isnan(p) else p for method, p in p_values.items()})
+    p_values = correct({method: test.p_value for method, test in tests.items()})
     print(f"\n{name}\n{'':18}" + "".join(f"{measure!s:>9}" for measure in MEASURES), end="")
     print(f"{'training':>11}{'ms/query':>10}  MAP against the global model; chosen in each fold")
     for method, result in results.items():
@@ -142,20 +139,13 @@ def report(name: str, results: dict[str, Result]) -> None:
         costs = f"{result.training / 5:9.2f} s{1000 * result.scoring / n_queries:10.2f}"
         verdict = ""
         if method in pairs:
-            gain = result.column(first) - results[pairs[method]].column(first)
-            wins, losses = np.sum(gain > 1e-9), np.sum(gain < -1e-9)
-            verdict = f"{gain.mean():+.4f} (p {p_values[method]:.3f}, {wins} : {losses})  "
+            test = tests[method]
+            verdict = (
+                f"{test.mean_difference:+.4f} (p {p_values[method]:.3f}, "
+                f"{test.wins} : {test.losses})  "
+            )
         subset = f"{n_queries} queries  " if method in ("DuhKirchhoff", "RankBoost there") else ""
         print(f"{method:18}{means}{costs}  {verdict}{subset}{', '.join(result.chosen)}")
-
-
-def holm(p_values: dict[str, float]) -> dict[str, float]:
-    """P-values corrected for their number."""
-    corrected, largest = {}, 0.0
-    for rank, method in enumerate(sorted(p_values, key=lambda key: p_values[key])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[method]))
-        corrected[method] = largest
-    return corrected
 
 
 def main() -> None:

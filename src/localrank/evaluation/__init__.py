@@ -1,6 +1,20 @@
-"""Evaluation: tuning by cross-validation, bounds and their controls."""
+"""Evaluation: tuning, paired tests, best-feature calibration, bounds and their controls."""
 
+from localrank.evaluation.calibration import Calibration, best_feature_calibration
 from localrank.evaluation.clairvoyance import ClairvoyantBound, clairvoyant_bound
-from localrank.evaluation.tuning import Tuning, tune
+from localrank.evaluation.significance import PairedTest, correct, paired_test, paired_tests
+from localrank.evaluation.tuning import Trial, Tuning, tune
 
-__all__ = ["ClairvoyantBound", "Tuning", "clairvoyant_bound", "tune"]
+__all__ = [
+    "Calibration",
+    "ClairvoyantBound",
+    "PairedTest",
+    "Trial",
+    "Tuning",
+    "best_feature_calibration",
+    "clairvoyant_bound",
+    "correct",
+    "paired_test",
+    "paired_tests",
+    "tune",
+]

@@ -73,7 +73,7 @@ def clairvoyant_bound(
     Parameters
     ----------
     ranker : LocalRanker
-        A clone is fitted to `train`.
+        Used as it is where it is fitted, which must be to `train`; else a clone is fitted.
     train, test : RankingDataset
         Both labelled; the labels of `test` choose the group.
     measure : str or Measure, default="map"
@@ -94,7 +94,9 @@ def clairvoyant_bound(
     if n_controls < 1:
         raise ValueError(f"The 'n_controls' argument must be 1 or larger. Got {n_controls}.")
     measure = parse_measure(measure)
-    fitted: LocalRanker = clone(ranker).fit(train)
+    fitted = ranker if hasattr(ranker, "models_") else clone(ranker).fit(train)
+    if not np.array_equal(fitted.training_query_ids_, train.query_ids):
+        raise ValueError("The ranker was fitted to other queries than those in 'train'.")
     groups = fitted.groups_
     teaches = teaching_queries(fitted.ranker, train, None)
     rng = np.random.default_rng(random_state)
