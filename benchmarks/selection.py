@@ -58,8 +58,9 @@ def turned_copies(
     aside -= np.sum(aside * U, axis=2, keepdims=True) * U
     aside /= np.linalg.norm(aside, axis=2, keepdims=True)
     angle = np.radians(degrees)
-    turned: NDArray[np.float64] = orthonormal(np.cos(angle) * U + np.sin(angle) * aside)
-    return turned * rng.choice([-1.0, 1.0], size=(*U.shape[:2], 1))
+    signs = rng.choice([-1.0, 1.0], size=(*U.shape[:2], 1))
+    turned: NDArray[np.float64] = signs * orthonormal(np.cos(angle) * U + np.sin(angle) * aside)
+    return turned
 
 
 def exact_search(representation: Representation, descriptions: NDArray[Any]) -> NearestQuery:
@@ -145,7 +146,7 @@ def mq2007() -> None:
         " planes   component        µs      µs  recall      µs  recall"
     )
     usual = (default.n_hyperplanes_, default.n_repeats)
-    grid = {(4, 12), (10, 12), (10, 30), *((usual[0], m) for m in (4, 8, 20)), usual}
+    grid = {(4, 16), (10, 16), (10, 30), *((usual[0], m) for m in (4, 8, 24)), usual}
     for n_hyperplanes, n_repeats in sorted(grid):
         hits, times = [], []
         for representation, training, test in parts:

@@ -9,6 +9,8 @@ from scipy import stats
 
 from localrank.data import RankingDataset
 from localrank.evaluation.calibration import best_feature_calibration
+from localrank.evaluation.calibration_verdict import verdict
+from localrank.evaluation.significance import p_text, paired_tests
 from localrank.measures import NDCG, Precision
 
 
@@ -227,26 +229,70 @@ def test_a_better_method_gains_in_both_views(calibration):
 
 
 def test_a_worse_method_gains_nowhere(dataset, utility):
-    verdict = best_feature_calibration(
+    words = best_feature_calibration(
         noisy_scores(utility, 1, 1),
         noisy_scores(utility, 1, 2),
         {"noise": noisy_scores(utility, 9, 3)},
         dataset,
     ).verdict
-    assert "noise: neither view shows a gain over the baseline" in verdict
-    assert "worse where the best feature reaches" in verdict
+    assert "noise: neither view shows a gain over the baseline" in words
+    assert "worse where the best feature reaches" in words
 
 
 def test_a_gain_over_all_queries_counts_in_the_second_view_alone(dataset, utility):
     # Where the best feature loses throughout, no query has a negative level.
-    verdict = best_feature_calibration(
+    words = best_feature_calibration(
         utility, -utility, {"worse": noisy_scores(utility, 1, 3)}, dataset
     ).verdict
-    assert "at negative levels;" not in verdict
-    verdict = best_feature_calibration(
+    assert "at negative levels;" not in words
+    words = best_feature_calibration(
         noisy_scores(utility, 1, 3), -utility, {"ideal": utility}, dataset
     ).verdict
-    assert "ideal: only the best feature's score shows a gain over the baseline" in verdict
+    assert "ideal: only the best feature's score shows a gain over the baseline" in words
+
+
+def views_of(differences, bins, negative=None):
+    """The verdict on one method that differs from the baseline by so much."""
+    negative = np.zeros(len(bins), bool) if negative is None else negative
+    values = {"baseline": np.zeros(len(bins)), "method": differences}
+    return verdict(values, "baseline", None, negative=negative, bins=bins).splitlines()[-1]
+
+
+def test_a_gain_in_one_bin_is_a_gain(rng):
+    bins = np.repeat([0.2, 0.3, 0.9], 40)
+    differences = np.repeat([0.1, 0.0, -0.1], 40) + rng.normal(scale=0.1, size=120)
+    line = views_of(differences, bins)
+    assert "only the best feature's score shows a gain" in line
+    assert (
+        "better where the best feature reaches 0.2; worse where the best feature reaches 0.9"
+        in (line)
+    )
+
+
+def test_a_gain_over_all_queries_is_a_gain(rng):
+    # Twenty bins of six queries, too few for one of them to decide anything.
+    differences = rng.normal(0.05, 0.1, size=120)
+    line = views_of(differences, np.repeat(np.arange(20) / 10, 6))
+    assert "only the best feature's score shows a gain" in line
+    assert "reaches" not in line
+
+
+def test_p_values_in_the_verdict_are_corrected_for_the_methods(rng):
+    bins, negative = np.full(30, 0.5), np.arange(30) < 12
+    values = {"baseline": np.zeros(30)}
+    values |= {name: rng.normal(shift, 0.1, 30) for name, shift in (("a", 0.08), ("b", 0.03))}
+    lines = verdict(values, "baseline", None, negative=negative, bins=bins).splitlines()[-2:]
+    for queries, place in ((negative, 0), (slice(None), 1)):
+        expected = paired_tests(
+            {name: values[name][queries] for name in "ab"},
+            values["baseline"][queries],
+            test="randomisation",
+            n_resamples=10_000,
+        )
+        for line, result in zip(lines, expected.values(), strict=True):
+            found = re.findall("p [=<] [0-9.]+", line)[place]
+            assert found == p_text(result.corrected_p_value)
+        assert any(p_text(r.p_value) != p_text(r.corrected_p_value) for r in expected.values())
 
 
 def test_the_control_stands_in_the_verdict(calibration, dataset, utility):

@@ -136,7 +136,7 @@ def test_single_precision_is_kept_and_finds_the_same(rng, training):
 def test_the_number_of_hyperplanes_grows_with_the_training_queries(rng):
     numbers = [LSH().fit(components(rng, n, 1, 3)).n_hyperplanes_ for n in (1, 50, 1000, 20_000)]
     assert numbers == [1, 1, 7, 13]
-    assert LSH(5).fit(components(rng, 50)).hyperplanes_.shape == (12, 5, 12)
+    assert LSH(5).fit(components(rng, 50)).hyperplanes_.shape == (12, 5, 16)
 
 
 def test_descriptions_are_neither_changed_nor_copied(training):

@@ -46,7 +46,7 @@ class LSH(BaseEstimator):
         The number h of a table's hyperplanes, up to 63. More mean smaller buckets: faster, and
         the nearest query is missed more often. By None it grows with the number n of training
         queries, as 1.3 log2(n) - 6.
-    n_repeats : int, default=12
+    n_repeats : int, default=16
         The number m of tables for each component. More find the nearest query more often, and
         take time and memory in proportion.
     rescore : bool, default=True
@@ -84,7 +84,7 @@ class LSH(BaseEstimator):
     def __init__(
         self,
         n_hyperplanes: int | None = None,
-        n_repeats: int = 12,
+        n_repeats: int = 16,
         *,
         rescore: bool = True,
         random_state: int | None = 0,

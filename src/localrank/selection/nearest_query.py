@@ -56,8 +56,10 @@ class NearestQuery(Selector):
     >>> components = representation.transform(dataset)
     >>> selector = NearestQuery("lsh")
     >>> selector = selector.fit(dataset, Groups.from_labels(types), representation, components)
-    >>> types[7], selector.weights(dataset.select([7]), [])
-    (np.int64(1), array([[0., 1., 0.]]))
+    >>> selector.nearest(components[[7, 50]])
+    array([ 7, 50])
+    >>> bool(selector.weights(dataset, [])[7, types[7]] == 1)
+    True
     """
 
     index_: LSH | None
