@@ -31,6 +31,7 @@ GRIDS = {
     "DuhKirchhoff": {"n_components": [1, 8]},
     "GBRT": {"n_leaves": [3, 7]},
     "LambdaMART": {"n_leaves": [3, 7]},
+    "MultipleHyperplaneRanker": {"pairs": ["all", "adjacent"]},
     "Quadratic": {"ranker__n_leaves": [3, 7]},
     "RankBoost": {"n_rounds": [3, 30]},
     "RankSVM": {"C": [0.01, 1.0]},

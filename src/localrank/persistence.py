@@ -35,6 +35,7 @@ MAGIC = b"localrank model "
 FORMAT_VERSION = 1
 # Sub-packages whose classes a model may consist of.
 COMPONENTS = (
+    "aggregation",
     "grouping",
     "local_ranker",
     "measures",

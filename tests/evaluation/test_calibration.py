@@ -258,15 +258,34 @@ def views_of(differences, bins, negative=None):
     return verdict(values, "baseline", None, negative=negative, bins=bins).splitlines()[-1]
 
 
-def test_a_gain_in_one_bin_is_a_gain(rng):
+def test_single_bins_are_named_but_make_no_gain(rng):
     bins = np.repeat([0.2, 0.3, 0.9], 40)
     differences = np.repeat([0.1, 0.0, -0.1], 40) + rng.normal(scale=0.1, size=120)
     line = views_of(differences, bins)
-    assert "only the best feature's score shows a gain" in line
+    assert "neither view shows a gain" in line
     assert (
         "better where the best feature reaches 0.2; worse where the best feature reaches 0.9"
         in (line)
     )
+
+
+def test_noise_makes_no_gain_where_the_best_feature_fails(dataset, utility):
+    # The baseline leans on the best feature and shares its errors.
+    feature = noisy_scores(utility, 2, 1)
+    calibration = best_feature_calibration(
+        noisy_scores(feature, 0.2, 2),
+        feature,
+        {"noise": noisy_scores(utility, 9, 3)},
+        dataset,
+        "mrr",
+    )
+    lowest = calibration.levels["best_feature_score"] <= 0.3
+    gain = calibration.per_query["noise"] - calibration.per_query["baseline"]
+    assert stats.ttest_1samp(gain[lowest], 0, alternative="greater").pvalue < 0.001
+    line = calibration.verdict.splitlines()[-1]
+    assert "better where the best feature reaches" in line
+    assert "best feature's score shows a gain" not in line
+    assert "both views" not in line
 
 
 def test_a_gain_over_all_queries_is_a_gain(rng):
@@ -280,7 +299,7 @@ def test_a_gain_over_all_queries_is_a_gain(rng):
 def test_p_values_in_the_verdict_are_corrected_for_the_methods(rng):
     bins, negative = np.full(30, 0.5), np.arange(30) < 12
     values = {"baseline": np.zeros(30)}
-    values |= {name: rng.normal(shift, 0.1, 30) for name, shift in (("a", 0.08), ("b", 0.03))}
+    values |= {name: rng.normal(shift, 0.1, 30) for name, shift in (("a", 0.05), ("b", 0.02))}
     lines = verdict(values, "baseline", None, negative=negative, bins=bins).splitlines()[-2:]
     for queries, place in ((negative, 0), (slice(None), 1)):
         expected = paired_tests(
@@ -373,9 +392,12 @@ def test_the_interactive_plot_draws_every_method_in_both_views(calibration):
 
 def test_named_bounds_are_dashed(dataset, utility):
     methods = {name: noisy_scores(utility, 1, i) for i, name in enumerate(["a", "top", "b"])}
-    figure = best_feature_calibration(utility, utility, methods, dataset, bounds=["top"]).plot()
+    figure = best_feature_calibration(
+        utility, utility, methods, dataset, bounds=["top", "b"]
+    ).plot()
     dashes = {line.name: line.line.dash for line in figure.data if line.type == "scatter"}
-    assert [dashes[name] for name in methods] == ["solid", "dash", "solid"]
+    assert [dashes[name] for name in methods] == ["solid", "dash", "dash"]
+    assert len({line.line.color for line in figure.data if line.name in methods}) == 3
 
 
 def test_the_static_plot_has_the_same_lines(calibration):

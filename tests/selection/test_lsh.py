@@ -178,6 +178,7 @@ def test_wrong_parameters_are_refused(training, parameters, message):
         (np.ones((5, 3, 1), dtype=int), "Got int64 of shape"),
         (np.ones((0, 3, 4)), r"of shape \(0, 3, 4\) instead"),
         (np.full((5, 3, 4), 1.0), "Got length 2 instead"),
+        (np.full((5, 3, 4), 0.25), "Got length 0.5 instead"),
         (np.full((5, 3, 4), np.nan), "Got length nan instead"),
     ],
 )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
+    from localrank.aggregation import Aggregator
     from localrank.data import RankingDataset
     from localrank.measures import Measure
     from localrank.rankers import Ranker
@@ -77,6 +78,7 @@ def methods() -> dict[str, Callable[..., Ranker]]:
         BestFeature,
         DuhKirchhoff,
         LambdaMART,
+        MultipleHyperplaneRanker,
         RankBoost,
         RankSVM,
         SVMMap,
@@ -90,6 +92,7 @@ def methods() -> dict[str, Callable[..., Ranker]]:
         "gbrt": GBRT,
         "lambdamart": LambdaMART,
         "local-rank": local_rank,
+        "multiple-hyperplanes": MultipleHyperplaneRanker,
         "pca-queries": pca_queries,
         "query-neighbours": query_neighbours,
         "rank-boost": RankBoost,
@@ -104,7 +107,7 @@ def make_ranker(
     """A method by name, with `name=value` parameters; threads and seed where it has them.
 
     Parameters of parts are named as in scikit-learn, `ranker__C=0.1`; `ranker` itself is a
-    method's name.
+    method's name, `aggregator` one of borda, markov-chain, median-rank and weighted-borda.
     """
     known = methods()
     method = method.lower()
@@ -121,6 +124,8 @@ def make_ranker(
             raise ValueError(f"A setting must read name=value. Got {setting!r} instead.")
         if name == "ranker" and name in parameters:
             given[name] = make_ranker(value, [], None, random_state)
+        elif name == "aggregator" and name in parameters:
+            given[name] = _make_aggregator(value)
         elif name in parameters:
             given[name] = _value(value)
         else:
@@ -135,6 +140,20 @@ def make_ranker(
             raise ValueError(f"{method} has no parameter {name!r}.{hint}")
         ranker.set_params(**{name: _value(value)})
     return ranker
+
+
+def _make_aggregator(name: str) -> Aggregator:
+    from localrank.aggregation import Borda, MarkovChain, MedianRank, WeightedBorda
+
+    known: dict[str, type[Aggregator]] = {
+        "borda": Borda,
+        "markov-chain": MarkovChain,
+        "median-rank": MedianRank,
+        "weighted-borda": WeightedBorda,
+    }
+    if name.lower() not in known:
+        raise ValueError(f"There is no aggregator {name!r}.{_suggest(name, known)}")
+    return known[name.lower()]()
 
 
 def _value(text: str) -> Any:

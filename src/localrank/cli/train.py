@@ -12,7 +12,8 @@ def train(
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
     method: str = typer.Option(
         "lambdamart",
-        help="best-feature, gbrt, lambdamart, rank-boost, rank-svm, svm-map; local: "
+        help="best-feature, gbrt, lambdamart, multiple-hyperplanes, rank-boost, rank-svm, "
+        "svm-map; local: "
         "adaptive-training, local-rank, pca-queries, query-neighbours, duh-kirchhoff.",
     ),
     valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),

@@ -1,7 +1,11 @@
 """Evaluation: tuning, paired tests, best-feature calibration, bounds and their controls."""
 
 from localrank.evaluation.calibration import Calibration, best_feature_calibration
-from localrank.evaluation.clairvoyance import ClairvoyantBound, clairvoyant_bound
+from localrank.evaluation.clairvoyance import (
+    ClairvoyantBound,
+    clairvoyant_bound,
+    clairvoyant_bounds,
+)
 from localrank.evaluation.significance import PairedTest, correct, paired_test, paired_tests
 from localrank.evaluation.tuning import Trial, Tuning, tune
 
@@ -13,6 +17,7 @@ __all__ = [
     "Tuning",
     "best_feature_calibration",
     "clairvoyant_bound",
+    "clairvoyant_bounds",
     "correct",
     "paired_test",
     "paired_tests",

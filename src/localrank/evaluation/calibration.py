@@ -31,6 +31,10 @@ class Calibration:
     `"best_feature_score"` groups them by the best feature's own value, which the noise of no
     method selects. A gain that only the first view shows is no evidence of a better ranker.
 
+    Single bins of the second view need care as well: a model that leans on the best feature
+    shares its errors, so one that leans on it less looks better where the feature scores low
+    and worse where it scores high. The mean over all bins is free of that.
+
     Attributes
     ----------
     measure : Measure
@@ -81,9 +85,9 @@ class Calibration:
         """Which of the two views shows a gain over the baseline and the control, in words.
 
         A gain is a mean difference above zero at p < 0.05, by randomisation tests: in the first
-        view on the queries at negative levels, in the second on all queries or in one of the
-        bins. P-values are corrected by Holm for the number of methods, in the bins for theirs
-        as well.
+        view on the queries at negative levels, in the second on all queries. Bins of the second
+        view that differ are named. P-values are corrected by Holm for the number of methods, in
+        the bins for theirs as well.
         """
         direction = 1 if self.measure.higher_is_better else -1
         return verdict(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which colour-blind readers tell apart too.
 _BLUE, _VERMILION, _GREY, _PALE = "#0072B2", "#D55E00", "#5A5A5A", "#C9CED6"
+_BOUND_COLOURS = (_GREY, "#A6761D", "#8D8DC0")
 _METHOD_COLOURS = ("#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _MARKERS = {"circle": "o", "circle-open": "o", "square": "s", "diamond": "D"}
 _METHOD_MARKERS = {"triangle-up": "^", "x": "X", "triangle-down": "v"}
@@ -233,7 +234,8 @@ def _lines(calibration: Calibration, view: str) -> list[_Line]:
         elif name == "control":
             dash, marker = "dot", "circle-open"
         elif name in calibration.bounds:
-            colour, dash, marker = _GREY, "dash", "diamond"
+            colour = _BOUND_COLOURS[calibration.bounds.index(name) % len(_BOUND_COLOURS)]
+            dash, marker = "dash", "diamond"
         elif name != "baseline":
             colour = _METHOD_COLOURS[n_methods % len(_METHOD_COLOURS)]
             marker = tuple(_METHOD_MARKERS)[n_methods % len(_METHOD_MARKERS)]

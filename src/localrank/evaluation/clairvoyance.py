@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -91,29 +92,63 @@ def clairvoyant_bound(
     >>> bool((bound.values >= bound.selected).all()), bound.control.shape
     (True, (2, 30))
     """
+    bounds = clairvoyant_bounds(
+        ranker, train, test, [measure], n_controls=n_controls, random_state=random_state
+    )
+    return bounds[0]
+
+
+def clairvoyant_bounds(
+    ranker: LocalRanker,
+    train: RankingDataset,
+    test: RankingDataset,
+    measures: Sequence[str | Measure],
+    *,
+    n_controls: int = 5,
+    random_state: int | None = 0,
+) -> list[ClairvoyantBound]:
+    """The bounds by several measures, for which the models of random groups are trained once.
+
+    The best group for a query may be another one by each measure.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import local_rank
+    >>> dataset, _ = make_queries(90)
+    >>> train, test = dataset.select(range(60)), dataset.select(range(60, 90))
+    >>> for bound in clairvoyant_bounds(local_rank(3), train, test, ["map", "p@5"], n_controls=2):
+    ...     print(bound.measure, bound.control.shape)
+    map (2, 30)
+    p@5 (2, 30)
+    """
     if n_controls < 1:
         raise ValueError(f"The 'n_controls' argument must be 1 or larger. Got {n_controls}.")
-    measure = parse_measure(measure)
+    parsed = [parse_measure(measure) for measure in measures]
     fitted = ranker if hasattr(ranker, "models_") else clone(ranker).fit(train)
     if not np.array_equal(fitted.training_query_ids_, train.query_ids):
         raise ValueError("The ranker was fitted to other queries than those in 'train'.")
     groups = fitted.groups_
     teaches = teaching_queries(fitted.ranker, train, None)
     rng = np.random.default_rng(random_state)
-    control = np.empty((n_controls, test.n_queries))
+    control = np.empty((len(parsed), n_controls, test.n_queries))
     with progress("Random groups", n_controls) as advance:
-        for row in control:
+        for draw in range(n_controls):
             exchanged = np.arange(train.n_queries)
             for kind in (np.flatnonzero(teaches), np.flatnonzero(~teaches)):
                 exchanged[kind] = rng.permutation(kind)
             drawn = groups.renumbered(exchanged)
             models = train_models(fitted.ranker, train, drawn, None, None, fitted.n_jobs)
-            row[:] = best_models(test, models, measure)[1]
+            control[:, draw] = [best_models(test, models, measure)[1] for measure in parsed]
             advance()
-    return ClairvoyantBound(
-        measure,
-        len(groups),
-        measure(test, fitted.predict(test)),
-        best_models(test, fitted.models_, measure)[1],
-        control,
-    )
+    selected = fitted.predict(test)
+    return [
+        ClairvoyantBound(
+            measure,
+            len(groups),
+            measure(test, selected),
+            best_models(test, fitted.models_, measure)[1],
+            drawn,
+        )
+        for measure, drawn in zip(parsed, control, strict=True)
+    ]

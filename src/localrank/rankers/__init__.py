@@ -5,6 +5,7 @@ from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.duh_kirchhoff import DuhKirchhoff
 from localrank.rankers.gbrt import GBRT
 from localrank.rankers.lambda_mart import LambdaMART
+from localrank.rankers.multiple_hyperplane import MultipleHyperplaneRanker
 from localrank.rankers.quadratic import Quadratic
 from localrank.rankers.rank_boost import RankBoost
 from localrank.rankers.rank_svm import RankSVM
@@ -15,6 +16,7 @@ __all__ = [
     "BestFeature",
     "DuhKirchhoff",
     "LambdaMART",
+    "MultipleHyperplaneRanker",
     "Quadratic",
     "RankBoost",
     "RankSVM",

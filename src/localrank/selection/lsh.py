@@ -48,7 +48,8 @@ class LSH(BaseEstimator):
         queries, as 1.3 log2(n) - 6.
     n_repeats : int, default=16
         The number m of tables for each component. More find the nearest query more often, and
-        take time and memory in proportion.
+        take time and memory in proportion: 4 to 8 bytes per query, component and table, and 8
+        more where codes have more bits than log2(n) + 1.
     rescore : bool, default=True
         Whether similarities decide; False for the algorithm of the paper.
     random_state : int or None, default=0

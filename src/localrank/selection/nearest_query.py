@@ -29,9 +29,9 @@ class NearestQuery(Selector):
     Parameters
     ----------
     index : {"exact", "lsh"} or LSH, default="exact"
-        How the nearest query is found: by its distance to every training query, or among many
-        by hashing, which may miss it. "lsh" is `LSH()`; it needs descriptions by principal
-        components.
+        How the nearest query is found: by its distance to every training query, or by hashing,
+        which may miss it and is faster from some thousand training queries on. "lsh" is
+        `LSH()`, which needs queries described by `PrincipalComponents`.
     representation : Representation, optional
         How queries are described; by None as they were for the grouping.
 

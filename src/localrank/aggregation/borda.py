@@ -1,0 +1,32 @@
+"""Borda's count."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.aggregation.base import Aggregator
+
+
+class Borda(Aggregator):
+    """Scores a document by how many documents the lists put below it, all lists together [1]_.
+
+    A tied document counts half, which is the same order as by the mean of average ranks.
+
+    References
+    ----------
+    .. [1] Borda. Mémoire sur les élections au scrutin. 1781.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], qid=["a", "a", "a"])
+    >>> Borda().aggregate(dataset, [[0.9, 30], [0.5, 40], [0.1, 30]])
+    array([2.5, 3. , 0.5])
+    """
+
+    def _aggregate(
+        self, counts: NDArray[np.float64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        total: NDArray[np.float64] = np.nan_to_num(counts).sum(axis=0)
+        return total

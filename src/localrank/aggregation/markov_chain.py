@@ -1,0 +1,59 @@
+"""The majority Markov chain."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.aggregation.base import Aggregator
+from localrank.kernels.aggregation import majority_chain
+from localrank.parameters import refuse
+
+
+class MarkovChain(Aggregator):
+    """Ranks documents by how often a walk towards what the majority prefers visits them.
+
+    The chain MC4 of Dwork et al. [1]_: from a document draw one of the query's documents at
+    random; go there where more lists put it above the present one than below, else stay. With
+    probability `restart` go to the drawn document in any case, so that every document is visited
+    and the ones below the best are told apart too. Scores are the stationary probabilities times
+    the number of the query's documents, 1 where the lists prefer nothing, to eleven digits.
+
+    A query of n documents takes O(n²) comparisons in each list, and O(n²) memory.
+
+    Parameters
+    ----------
+    restart : float, default=0.05
+        Above 0, below 1. Solving takes longer in proportion to 1 / restart.
+
+    Notes
+    -----
+    Dwork et al. compare two documents in the lists that hold both. Here a list also prefers one
+    that it holds to one that it does not, as all aggregators of localrank do: lists of search
+    results are cut off at the end.
+
+    References
+    ----------
+    .. [1] Dwork, Kumar, Naor, Sivakumar. Rank Aggregation Methods for the Web. WWW 2001.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], qid=["a", "a", "a"])
+    >>> MarkovChain().aggregate(dataset, [[3, 3, 1], [2, 1, 3], [1, 2, 2]]).round(2)
+    array([2.73, 0.2 , 0.07])
+    """
+
+    def __init__(self, restart: float = 0.05) -> None:
+        self.restart = restart
+
+    def check_parameters(self) -> None:
+        if not isinstance(self.restart, Real) or not 0 < self.restart < 1:
+            refuse(self, "restart", "a number above 0 and below 1")
+
+    def _aggregate(
+        self, counts: NDArray[np.float64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return majority_chain(counts, offsets, self.restart)

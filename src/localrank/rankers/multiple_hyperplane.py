@@ -1,0 +1,241 @@
+"""The multiple hyperplane ranker."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+
+from localrank.aggregation import Aggregator, Borda
+from localrank.data import RankingDataset
+from localrank.parallel import in_parallel, one_thread
+from localrank.parameters import refuse, whole_numbers
+from localrank.rankers.base import Ranker
+from localrank.rankers.inputs import has_two_labels
+from localrank.rankers.rank_svm import RankSVM
+
+# Most label levels: 190 pairs of them.
+MAX_LEVELS = 20
+
+
+class MultipleHyperplaneRanker(Ranker):
+    """Trains a ranker for each pair of label levels, and aggregates their rankings of a query.
+
+    What tells the best documents from the good ones need not tell the good ones from the bad. So
+    each ranker learns only from pairs of documents of the same query with exactly its two labels
+    [1]_; each then ranks all of a query's documents, and `aggregator` makes one list of their
+    lists. With two levels the ranking is that of `ranker`.
+
+    Parameters
+    ----------
+    ranker : Ranker, optional
+        RankSVM() by default, whose `label_pairs` is set to each pair. Of other rankers a clone
+        is fitted to the documents with the two labels, relabelled 1 and 0.
+    pairs : {"all", "adjacent", "sampled"}, default="all"
+        Every pair of levels, those of neighbouring levels, or `n_pairs` drawn at random.
+    n_pairs : int, optional
+        With `pairs="sampled"`, how many pairs to draw; one less than the levels by default, all
+        where there are fewer.
+    aggregator : Aggregator, optional
+        Of `localrank.aggregation`; Borda() by default. One that learns does so on all training
+        queries.
+    n_jobs : int or None, default=None
+        Rankers trained at the same time, with one thread each; -1 for all cores. The result does
+        not depend on it.
+    random_state : int or None, default=0
+        Seed of the pairs that are drawn.
+
+    Attributes
+    ----------
+    level_pairs_ : ndarray of shape (n_rankers, 2)
+        The labels (high, low) of each ranker, from the highest down.
+    rankers_ : list of Ranker
+    n_rankers_ : int
+    skipped_pairs_ : ndarray of shape (n_skipped_pairs, 2)
+        Pairs of labels that no training query has together: nothing to learn from.
+    n_skipped_pairs_ : int
+    aggregator_ : Aggregator
+
+    Notes
+    -----
+    A document's score depends on the other documents of its query, and means nothing beyond
+    their order. Real-valued labels have a level for every value; more than 20 are refused.
+
+    References
+    ----------
+    .. [1] Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(50, random_state=0)
+    >>> ranker = MultipleHyperplaneRanker(pairs="adjacent").fit(dataset)
+    >>> ranker.level_pairs_
+    array([[4., 3.],
+           [3., 2.],
+           [2., 1.],
+           [1., 0.]])
+    """
+
+    def __init__(
+        self,
+        ranker: Ranker | None = None,
+        *,
+        pairs: Literal["all", "adjacent", "sampled"] = "all",
+        n_pairs: int | None = None,
+        aggregator: Aggregator | None = None,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.ranker = ranker
+        self.pairs = pairs
+        self.n_pairs = n_pairs
+        self.aggregator = aggregator
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def accepts_missing(self) -> bool:
+        return bool(getattr(self.ranker, "accepts_missing", False))
+
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        if self.pairs != "adjacent":
+            return has_two_labels(dataset)
+        _, present = _presence(dataset)
+        return np.asarray((present[:, 1:] & present[:, :-1]).any(axis=1))
+
+    def pair_scores(self, dataset: RankingDataset) -> dict[tuple[float, float], NDArray[Any]]:
+        """What each ranker scores the documents, in input order, by its labels (high, low).
+
+        Examples
+        --------
+        >>> from localrank.data import make_queries
+        >>> dataset, _ = make_queries(50, random_state=0)
+        >>> scores = MultipleHyperplaneRanker().fit(dataset).pair_scores(dataset)
+        >>> len(scores), scores[4.0, 0.0].shape == (dataset.n_documents,)
+        (10, True)
+        """
+        check_is_fitted(self, "rankers_")
+        pairs = map(tuple, self.level_pairs_.tolist())
+        return {
+            pair: model.predict(dataset) for pair, model in zip(pairs, self.rankers_, strict=True)
+        }
+
+    def _fit(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None,
+        valid: RankingDataset | None,
+    ) -> None:
+        self._check_parameters()
+        used, skipped = self._level_pairs(dataset, query_weights)
+        ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
+
+        def train(pair: tuple[float, float]) -> Ranker:
+            model: Ranker = clone(ranker)
+            if isinstance(model, RankSVM):
+                model.set_params(label_pairs=[pair])
+                return model.fit(dataset, query_weight=query_weights, valid=valid)
+            part, queries = _with_labels(dataset, pair)
+            weights = None if query_weights is None else query_weights[queries]
+            return model.fit(part, query_weight=weights, valid=_held_out(valid, pair))
+
+        rankers = in_parallel(train, used, n_jobs=self.n_jobs, description="Pairs of labels")
+        aggregator = clone(Borda() if self.aggregator is None else self.aggregator)
+        lists = np.column_stack([model.predict(dataset) for model in rankers])
+        self.aggregator_ = aggregator.fit(dataset, lists, query_weight=query_weights)
+        self.rankers_ = rankers
+        self.level_pairs_ = np.array(used)
+        self.skipped_pairs_ = np.array(skipped).reshape(-1, 2)
+        self.n_rankers_, self.n_skipped_pairs_ = len(used), len(skipped)
+
+    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+        lists = np.column_stack(list(self.pair_scores(dataset).values()))
+        return dataset.in_query_order(self.aggregator_.aggregate(dataset, lists))
+
+    def _level_pairs(
+        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
+    ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+        """The pairs (high, low) to learn from, and those that no query has together."""
+        levels, present = _presence(dataset)
+        if query_weights is not None:
+            present = present[query_weights > 0]
+        together = present.T.astype(np.float64) @ present > 0
+        places = list(combinations(range(len(levels))[::-1], 2))
+        if self.pairs == "adjacent":
+            places = [(high, low) for high, low in places if high == low + 1]
+        usable = [place for place in places if together[place]]
+        if not usable:
+            raise ValueError(
+                "There is nothing to learn: no query of positive weight has documents of two "
+                f"levels that pairs={self.pairs!r} puts together."
+            )
+        used = usable
+        if self.pairs == "sampled":
+            n_pairs = len(levels) - 1 if self.n_pairs is None else self.n_pairs
+            rng = np.random.default_rng(self.random_state)
+            drawn = rng.choice(len(usable), min(n_pairs, len(usable)), replace=False)
+            used = [usable[i] for i in np.sort(drawn)]
+
+        def labels(chosen: list[tuple[int, int]]) -> list[tuple[float, float]]:
+            return [(float(levels[high]), float(levels[low])) for high, low in chosen]
+
+        return labels(used), labels([place for place in places if place not in usable])
+
+    def _check_parameters(self) -> None:
+        if not isinstance(self.ranker, Ranker | None):
+            refuse(self, "ranker", "a ranker")
+        if getattr(self.ranker, "label_pairs", None) is not None:
+            refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
+        if self.pairs not in ("all", "adjacent", "sampled"):
+            refuse(self, "pairs", "'all', 'adjacent' or 'sampled'")
+        if self.n_pairs is not None:
+            whole_numbers(self, n_pairs=1)
+            if self.pairs != "sampled":
+                refuse(self, "n_pairs", "None unless pairs='sampled'")
+        if not isinstance(self.aggregator, Aggregator | None):
+            refuse(self, "aggregator", "one of localrank.aggregation, such as Borda()")
+        if self.aggregator is not None:
+            self.aggregator.check_parameters()
+
+
+def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The label levels, ascending, and which of them each query has."""
+    levels, place = np.unique(dataset.labels, return_inverse=True)
+    if len(levels) > MAX_LEVELS:
+        raise ValueError(
+            f"MultipleHyperplaneRanker trains a ranker for each pair of label levels, and takes "
+            f"at most {MAX_LEVELS} levels. The dataset has {len(levels):,}: round the labels to "
+            f"fewer, or take RankSVM, which learns from all pairs at once."
+        )
+    present = np.zeros((dataset.n_queries, len(levels)), dtype=bool)
+    present[dataset.query_index, place] = True
+    return levels, present
+
+
+def _with_labels(
+    dataset: RankingDataset, pair: tuple[float, float]
+) -> tuple[RankingDataset, NDArray[np.int64]]:
+    """The documents with one of two labels, relabelled 1 and 0, and the queries that have any."""
+    rows = np.flatnonzero(np.isin(dataset.labels, pair))
+    queries, sizes = np.unique(dataset.query_index[rows], return_counts=True)
+    part = RankingDataset(
+        dataset.features[rows],
+        dataset.labels[rows] == pair[0],
+        np.append(0, np.cumsum(sizes)),
+        dataset.query_ids[queries],
+        feature_names=dataset.feature_names,
+    )
+    return part, queries
+
+
+def _held_out(valid: RankingDataset | None, pair: tuple[float, float]) -> RankingDataset | None:
+    """The validation documents with one of two labels; all where these decide nothing."""
+    if valid is None or not np.isin(valid.labels, pair).any():
+        return valid
+    part, _ = _with_labels(valid, pair)
+    return part if has_two_labels(part).any() else valid
