@@ -6,16 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from localrank.kernels.hashing import (
+from localrank.kernels.hash_search import (
     _best_sketches,
     _collisions,
     _cut,
     _find_buckets,
     _most_similar,
     _n_bits_set,
-    build_tables,
     nearest_by_hashing,
 )
+from localrank.kernels.hashing import build_tables
 from localrank.kernels.sorting import read_only
 
 EVERYTHING = 1 << 40

@@ -80,6 +80,15 @@ class Selector(BaseEstimator):
     def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
         """Weights for queries with these descriptions."""
 
+    def _check_points(self) -> None:
+        """Refuse a representation that only gives distances."""
+        if not self.representation_.points:
+            raise ValueError(
+                f"{type(self).__name__} needs queries that are points, and "
+                f"{type(self.representation_).__name__} only gives distances between them. Take "
+                f"NearestQuery, or a representation such as TopDocuments or TopScores."
+            )
+
     def _all_on(self, groups: NDArray[np.int64]) -> NDArray[np.float64]:
         """Weight 1 for one group per query."""
         weights = np.zeros((len(groups), self.n_groups_))

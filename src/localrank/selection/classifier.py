@@ -78,12 +78,7 @@ class Classifier(Selector):
     def _fit(self, groups: Groups) -> None:
         if self.classifier is not None and not hasattr(self.classifier, "predict_proba"):
             refuse(self, "classifier", "a classifier of scikit-learn that has predict_proba")
-        if not self.representation_.points:
-            raise ValueError(
-                f"Classifier needs queries that are points, and "
-                f"{type(self.representation_).__name__} only gives distances between them. Take "
-                f"NearestQuery, or a representation such as TopDocuments or TopScores."
-            )
+        self._check_points()
         counts = np.bincount(groups.home, minlength=len(groups))
         self.majority_ = float(counts.max() / counts.sum())
         self.classifier_ = self._trained(np.arange(len(groups.home)), groups.home)

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from localrank.kernels.hashing import LENGTH_ERROR, HashTables, build_tables, nearest_by_hashing
+from localrank.kernels.hash_search import LENGTH_ERROR, nearest_by_hashing
+from localrank.kernels.hashing import HashTables, build_tables
 from localrank.kernels.sorting import read_only
 from localrank.parameters import refuse, whole_numbers
 
@@ -66,8 +67,8 @@ class LSH(BaseEstimator):
 
     References
     ----------
-    .. [1] LocalRank: Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local
-       Learning for Ranking. SIGIR 2009 workshop on Learning to Rank for Information Retrieval.
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009.
 
     Examples
     --------

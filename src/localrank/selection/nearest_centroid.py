@@ -32,24 +32,19 @@ class NearestCentroid(Selector):
     --------
     >>> from localrank.data import make_queries
     >>> from localrank.queries import Mean
-    >>> dataset, types = make_queries(30)
+    >>> dataset, types = make_queries(30, separation=3.0)
     >>> mean = Mean().fit(dataset)
     >>> selector = NearestCentroid()
     >>> selector = selector.fit(dataset, Groups.from_labels(types), mean, mean.transform(dataset))
-    >>> selector.weights(dataset.select([0]), [])
-    array([[0., 0., 0., 1.]])
+    >>> bool((selector.weights(dataset, []).argmax(axis=1) == types).all())
+    True
     """
 
     def __init__(self, *, representation: Representation | None = None) -> None:
         self.representation = representation
 
     def _fit(self, groups: Groups) -> None:
-        if not self.representation_.points:
-            raise ValueError(
-                f"NearestCentroid needs queries that are points, and "
-                f"{type(self.representation_).__name__} only gives distances between them. Take "
-                f"NearestQuery, or a representation such as Mean or TopScores."
-            )
+        self._check_points()
         self.centroids_ = np.array([self.descriptions_[own].mean(axis=0) for own in groups])
 
     def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:

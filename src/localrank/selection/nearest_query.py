@@ -44,8 +44,8 @@ class NearestQuery(Selector):
 
     References
     ----------
-    .. [1] LocalRank: Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local
-       Learning for Ranking. SIGIR 2009 workshop on Learning to Rank for Information Retrieval.
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009.
 
     Examples
     --------
