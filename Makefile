@@ -49,7 +49,8 @@ format: setup
 	$(BIN)/ruff format .
 
 bench: setup
-	@for name in parsing measures rankers global_rankers letor_baselines; do \
+	@for name in parsing measures rankers principal_components selection speed_local \
+	  global_rankers letor_baselines local adaptive; do \
 	  echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs: setup

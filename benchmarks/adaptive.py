@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import DATA, seconds
+from measuring import DATA, collections, seconds
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset, concatenate, folds
@@ -31,7 +31,6 @@ from localrank.rankers import BestFeature, LambdaMART
 from localrank.recipes import adaptive_training
 from localrank.selection import Clairvoyant
 
-COLLECTIONS = ("MQ2007-85", "MQ2008")
 N_TREES, N_CLUSTERS, N_CONTROLS = 500, 5, 3
 NDCG_5: Measure = NDCG(5)
 MRR: Measure = ReciprocalRank(100)
@@ -57,13 +56,14 @@ def adaptive(grouping: Any, n_jobs: int | None = -1) -> LocalRanker:
     )
 
 
-def run(name: str) -> None:
+def run(folder: Path) -> None:
+    name = folder.name
     tests: list[RankingDataset] = []
     # Scores of the test documents, an oracle's by the measure it is best by.
     scores: dict[str, list[Scores]] = {}
     controls: dict[tuple[str, Measure], list[Scores]] = {}
     training = 0.0
-    for fold in folds(DATA / name):
+    for fold in folds(folder):
         tests.append(fold.test)
 
         def keep(method: str, values: Scores) -> None:
@@ -181,13 +181,8 @@ def efficiency() -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or COLLECTIONS:
-        if not (DATA / name).is_dir():
-            print(f"{name}: skipped, there is no {DATA / name} (set LOCALRANK_DATA)")
-            continue
-        start = time.perf_counter()
-        run(name)
-        print(f"{time.perf_counter() - start:.0f} s in all")
+    for folder in collections("MQ2007-85", "MQ2008"):
+        run(folder)
     if (DATA / "MQ2007-85").is_dir() and not sys.argv[1:]:
         efficiency()
 

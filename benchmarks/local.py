@@ -11,13 +11,13 @@ local one, costs both the same.
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import DATA
+from measuring import collections
 from numpy.typing import NDArray
 
 from localrank.data import Fold, RankingDataset, folds
@@ -26,7 +26,6 @@ from localrank.measures import NDCG, AveragePrecision, Measure, evaluate
 from localrank.rankers import DuhKirchhoff, RankBoost, Ranker, RankSVM, SVMMap
 from localrank.recipes import local_rank, pca_queries, query_neighbours
 
-COLLECTIONS = ("MQ2008", "OHSUMED", "MQ2007-85", "ClueWeb09")
 MEASURES: list[Measure] = [AveragePrecision(), NDCG(1), NDCG(5), NDCG(10)]
 CS = [0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8]
@@ -79,10 +78,11 @@ class Result:
             self.values[measure].append(values)
 
 
-def run(name: str) -> None:
+def run(folder: Path) -> None:
+    name = folder.name
     results = {method: Result() for method in [*METHODS, "DuhKirchhoff", "RankBoost there"]}
     bounds = []
-    for fold in folds(DATA / name, validation=name != "ClueWeb09"):
+    for fold in folds(folder, validation=name != "ClueWeb09"):
         for method, (estimator, grid, _) in METHODS.items():
             result = results[method]
             tuning = tune(
@@ -149,13 +149,8 @@ def report(name: str, results: dict[str, Result]) -> None:
 
 
 def main() -> None:
-    for name in sys.argv[1:] or COLLECTIONS:
-        if not (DATA / name).is_dir():
-            print(f"{name}: skipped, there is no {DATA / name} (set LOCALRANK_DATA)")
-            continue
-        start = time.perf_counter()
-        run(name)
-        print(f"{time.perf_counter() - start:.0f} s in all")
+    for folder in collections("MQ2008", "OHSUMED", "MQ2007-85", "ClueWeb09"):
+        run(folder)
 
 
 if __name__ == "__main__":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,20 @@ def mq2007_fold() -> tuple[RankingDataset, RankingDataset, str]:
     dataset = RankingDataset.from_arrays(dataset.features, labels, dataset.query_index)
     train, valid = dataset.select(range(1017)), dataset.select(range(1017, 1356))
     return train, valid, "synthetic queries, MQ2007 not found"
+
+
+def collections(*default: str) -> Iterator[Path]:
+    """Folders of the collections named on the command line, or else the default ones.
+
+    Says which are not there, and how long the work with each took.
+    """
+    for name in sys.argv[1:] or default:
+        if not (DATA / name).is_dir():
+            print(f"{name}: skipped, there is no {DATA / name} (set LOCALRANK_DATA)")
+            continue
+        start = time.perf_counter()
+        yield DATA / name
+        print(f"{name}: {time.perf_counter() - start:.0f} s in all")
 
 
 def seconds(run: Callable[[], Any]) -> float:
