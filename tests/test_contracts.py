@@ -23,12 +23,14 @@ QUICK = {"n_trees": 15, "min_leaf_documents": 5, "n_rounds": 15}
 # Rankers that wrap another one, with one to wrap.
 WRAPPERS = {
     "DuhKirchhoff": rankers.RankBoost(8),
+    "Ensemble": [rankers.LambdaMART(15, min_leaf_documents=5), rankers.RankSVM()],
     "Quadratic": rankers.LambdaMART(15, min_leaf_documents=5),
 }
 # A parameter of each ranker with two values to search.
 GRIDS = {
     "BestFeature": {"measure": ["ndcg@5", "map"]},
     "DuhKirchhoff": {"n_components": [1, 8]},
+    "Ensemble": {"combine": ["zscore", "mean"]},
     "GBRT": {"n_leaves": [3, 7]},
     "LambdaMART": {"n_leaves": [3, 7]},
     "MultipleHyperplaneRanker": {"pairs": ["all", "adjacent"]},

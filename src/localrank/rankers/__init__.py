@@ -3,6 +3,7 @@
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.duh_kirchhoff import DuhKirchhoff
+from localrank.rankers.ensemble import Ensemble
 from localrank.rankers.gbrt import GBRT
 from localrank.rankers.lambda_mart import LambdaMART
 from localrank.rankers.multiple_hyperplane import MultipleHyperplaneRanker
@@ -15,6 +16,7 @@ __all__ = [
     "GBRT",
     "BestFeature",
     "DuhKirchhoff",
+    "Ensemble",
     "LambdaMART",
     "MultipleHyperplaneRanker",
     "Quadratic",

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import rankdata, zscore
+
+from localrank.data import RankingDataset
+from localrank.rankers import BestFeature, Ensemble, LambdaMART, RankSVM, SVMMap
+from localrank.rankers.ensemble import comparable
+
+PARTS = [RankSVM(), SVMMap(), LambdaMART(10, min_leaf_documents=5)]
+
+
+@pytest.mark.parametrize(
+    ("combine", "transform"),
+    [("zscore", zscore), ("mean", lambda scores: scores), ("borda", rankdata)],
+)
+def test_scores_are_the_mean_of_the_parts_made_comparable_per_query(queries, combine, transform):
+    ours = Ensemble(PARTS, combine=combine).fit(queries).predict(queries)
+    expected = np.zeros(queries.n_documents)
+    for part in PARTS:
+        scores = part.fit(queries).predict(queries)
+        for begin, end in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
+            expected[begin:end] += transform(scores[begin:end]) / len(PARTS)
+    assert_allclose(ours, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_one_ranker_ranks_as_it_does_alone(queries):
+    alone = RankSVM().fit(queries).predict(queries)
+    for combine in ("zscore", "mean", "borda"):
+        scores = Ensemble([RankSVM()], combine=combine).fit(queries).predict(queries)
+        for begin, end in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
+            assert_array_equal(rankdata(scores[begin:end]), rankdata(alone[begin:end]))
+
+
+def test_a_constant_score_adds_nothing(queries):
+    flat = RankingDataset.from_arrays(np.zeros((4, 1)), qid=[1, 1, 2, 2])
+    assert_array_equal(comparable(np.array([0.1 + 0.2, 0.3, 5.0, 5.0]), flat, "zscore"), 0)
+
+
+def test_tiny_and_huge_scores_are_standardised_alike():
+    dataset = RankingDataset.from_arrays(np.zeros((6, 1)), qid=[1, 1, 1, 2, 2, 2])
+    scores = np.array([1.0, 2.0, 4.0, 1.0, 2.0, 4.0])
+    scores *= np.repeat([1e-200, 1e200], 3)
+    standard = comparable(scores, dataset, "zscore")
+    assert_allclose(standard[:3], standard[3:])
+    assert_allclose(standard[:3], zscore([1.0, 2.0, 4.0]))
+
+
+def test_models_with_different_seeds_differ_and_average(queries):
+    trees = [
+        LambdaMART(10, min_leaf_documents=5, feature_fraction=0.3, random_state=seed)
+        for seed in range(3)
+    ]
+    ensemble = Ensemble(trees).fit(queries)
+    scores = [model.predict(queries) for model in ensemble.rankers_]
+    assert (scores[0] != scores[1]).any()
+
+
+def test_validation_queries_reach_every_ranker(queries):
+    train, valid = queries.select(np.arange(40)), queries.select(np.arange(40, 60))
+    trees = LambdaMART(60, min_leaf_documents=5, patience=3)
+    ensemble = Ensemble([trees, RankSVM()]).fit(train, valid=valid)
+    assert ensemble.rankers_[0].n_trees_ == trees.fit(train, valid=valid).n_trees_ < 60
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"rankers": []}, "'rankers' parameter of Ensemble must be a list of rankers, not empty"),
+        ({"rankers": ["RankSVM"]}, "must be a list of rankers"),
+        ({"rankers": [BestFeature()], "combine": "median"}, "'combine' parameter of Ensemble"),
+    ],
+)
+def test_wrong_parameters_are_refused(queries, parameters, message):
+    with pytest.raises(ValueError, match=message):
+        Ensemble(**parameters).fit(queries)
+
+
+def test_missing_values_are_taken_where_every_part_takes_them():
+    assert Ensemble([LambdaMART(), LambdaMART()]).accepts_missing
+    assert not Ensemble([LambdaMART(), RankSVM()]).accepts_missing
