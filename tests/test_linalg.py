@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import sqrtm
 
-from localrank.linalg import principal_axes
+from localrank.linalg import geometric_mean, principal_axes
 
 
 def axes_of(cloud, n_axes=None):
@@ -199,3 +200,69 @@ def test_features_are_left_as_they_were(rng):
     before = cloud.copy()
     axes_of(cloud)
     assert_array_equal(cloud, before)
+
+
+def positive_definite(n, rng, condition=10.0):
+    """A symmetric positive definite matrix in random directions."""
+    turn, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    return (turn * condition ** -rng.uniform(0, 1, n)) @ turn.T
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    n=st.integers(1, 30),
+    condition=st.sampled_from([10.0, 1e4, 1e8]),
+    seed=st.integers(0, 1000),
+)
+def test_the_geometric_mean_solves_the_riccati_equation(n, condition, seed):
+    rng = np.random.default_rng(seed)
+    S, D = (positive_definite(n, rng, condition) for _ in range(2))
+    M = geometric_mean(S, D)
+    assert_allclose(M @ S @ M, D, rtol=0, atol=1e-8 * np.abs(D).max())
+    assert_array_equal(M, M.T)
+    assert np.linalg.eigvalsh(M)[0] > 0
+
+
+def test_the_geometric_mean_is_that_of_its_textbook_formula(rng):
+    S, D = positive_definite(12, rng), positive_definite(12, rng)
+    root = sqrtm(S)
+    inverse = np.linalg.inv(root)
+    assert_allclose(geometric_mean(S, D), inverse @ sqrtm(root @ D @ root) @ inverse, rtol=1e-9)
+
+
+@pytest.mark.parametrize("t", [0.0, 0.2, 0.5, 1.0])
+def test_matrices_with_the_same_axes_have_the_mean_of_their_values(t, rng):
+    # Nearly singular: eigenvalues of a product of both would have lost half of their digits.
+    turn, _ = np.linalg.qr(rng.normal(size=(20, 20)))
+    s, d = 10.0 ** rng.uniform(-8, 0, (2, 20))
+    M = geometric_mean((turn * s) @ turn.T, (turn * d) @ turn.T, t)
+    values = s ** (t - 1) * d**t
+    assert_allclose(np.linalg.eigvalsh(M), np.sort(values), rtol=1e-6)
+    assert_allclose(turn.T @ M @ turn, np.diag(values), rtol=1e-5, atol=1e-7 * values.max())
+
+
+@pytest.mark.parametrize("t", [0.3, 0.5])
+def test_swapping_the_matrices_turns_the_geodesic_round_and_inverts(t, rng):
+    S, D = positive_definite(9, rng, 100), positive_definite(9, rng, 100)
+    inverse = np.linalg.inv(geometric_mean(D, S, 1 - t))
+    assert_allclose(geometric_mean(S, D, t), inverse, rtol=1e-9)
+
+
+def test_the_ends_of_the_geodesic_are_the_inverse_and_the_other_matrix(rng):
+    S, D = positive_definite(7, rng, 100), positive_definite(7, rng, 100)
+    assert_allclose(geometric_mean(S, D, 0.0), np.linalg.inv(S), rtol=1e-9)
+    assert_allclose(geometric_mean(S, D, 1.0), D, rtol=1e-9)
+
+
+def test_a_change_of_coordinates_changes_the_geometric_mean_alike(rng):
+    S, D = positive_definite(8, rng, 100), positive_definite(8, rng, 100)
+    W = rng.normal(size=(8, 8)) + 3 * np.eye(8)
+    inverse = np.linalg.inv(W)
+    moved = geometric_mean(W @ S @ W.T, inverse.T @ D @ inverse, 0.3)
+    expected = inverse.T @ geometric_mean(S, D, 0.3) @ inverse
+    assert_allclose(moved, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
+
+
+def test_a_singular_matrix_has_no_geometric_mean():
+    with pytest.raises(np.linalg.LinAlgError):
+        geometric_mean(np.diag([1.0, 0.0]), np.eye(2))

@@ -1,4 +1,4 @@
-"""Linear algebra on all queries at once."""
+"""Principal axes of all queries at once, and the geometric mean of two matrices."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from localrank.kernels.clouds import spread_of_clouds
 from localrank.kernels.sorting import read_only
@@ -54,3 +55,31 @@ def principal_axes(
         read_only(features, features.dtype), read_only(offsets, np.int64), n_axes, _RESOLUTION
     )
     return shares, axes
+
+
+def geometric_mean(
+    S: NDArray[np.float64], D: NDArray[np.float64], t: float = 0.5
+) -> NDArray[np.float64]:
+    """The matrix at fraction `t` of the geodesic from S^-1 to D, both symmetric positive definite.
+
+    It is S^-1 at t = 0 and D at t = 1. At t = 1/2 it is the geometric mean of S^-1 and D, the
+    only positive definite solution of M S M = D. With S = L L^T, D = K K^T and the singular
+    values K^T L = U s V^T it equals L^-T V s^2t V^T L^-1. Singular values instead of the
+    eigenvalues of L^T D L keep the digits where S and D are nearly singular.
+
+    Parameters
+    ----------
+    S, D : ndarray of shape (n, n)
+    t : float, default=0.5
+
+    Examples
+    --------
+    >>> geometric_mean(np.diag([1.0, 4.0]), np.diag([9.0, 1.0]))
+    array([[3. , 0. ],
+           [0. , 0.5]])
+    """
+    L, K = np.linalg.cholesky(S), np.linalg.cholesky(D)
+    _, spreads, axes = np.linalg.svd(K.T @ L)
+    root = solve_triangular(L, axes.T * spreads**t, trans="T", lower=True, check_finite=False)
+    mean: NDArray[np.float64] = root @ root.T
+    return mean

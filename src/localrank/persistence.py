@@ -146,10 +146,15 @@ def _describe(model: Any) -> dict[str, Any]:
         "training_data": model.training_data_,
         "n_features": model.n_features_in_,
         "feature_names": None if names is None else names.tolist(),
-        "versions": {
-            "python": platform.python_version(),
-            **{library: version(library) for library in LIBRARIES},
-        },
+        "versions": library_versions(),
+    }
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that results may depend on."""
+    return {
+        "python": platform.python_version(),
+        **{library: version(library) for library in LIBRARIES},
     }
 
 

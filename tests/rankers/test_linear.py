@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.preprocessing import MinMaxScaler
 
 from localrank.data import RankingDataset
+from localrank.rankers import RankSVM
 from localrank.rankers.linear import LinearRanker, scaled_by_query
 
 
@@ -78,3 +79,11 @@ def test_integers_and_float32_are_scaled_in_float64():
         np.array([[1], [2], [4]], dtype=np.float32), [0, 1, 2], [1, 1, 1]
     )
     assert Fixed("standard").fit(dataset).seen_.dtype == np.float64
+
+
+@pytest.mark.parametrize("scaling", ["standard", "query", None])
+def test_equal_documents_score_equal_wherever_they_stand(rng, scaling):
+    rows = np.repeat(rng.normal(size=(60, 13)), 7, axis=0)
+    dataset = RankingDataset.from_arrays(rows, rng.integers(2, size=420), np.repeat([1, 2], 210))
+    scores = RankSVM(scaling=scaling).fit(dataset).predict(dataset).reshape(60, 7)
+    assert_array_equal(scores, np.repeat(scores[:, :1], 7, axis=1))

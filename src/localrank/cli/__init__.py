@@ -8,10 +8,12 @@ import warnings
 
 import typer
 
+from localrank.cli.compare import compare
 from localrank.cli.demo import demo
 from localrank.cli.evaluate import evaluate
 from localrank.cli.explain import explain
 from localrank.cli.info import info
+from localrank.cli.methods import methods
 from localrank.cli.rank import rank
 from localrank.cli.train import train
 
@@ -23,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, train, rank, evaluate, explain, info):
+for command in (demo, compare, train, rank, evaluate, explain, info, methods):
     app.command()(command)
 
 

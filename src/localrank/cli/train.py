@@ -10,12 +10,7 @@ import typer
 def train(
     data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
-    method: str = typer.Option(
-        "lambdamart",
-        help="best-feature, gbrt, lambdamart, multiple-hyperplanes, rank-boost, rank-svm, "
-        "svm-map; local: "
-        "adaptive-training, local-rank, pca-queries, query-neighbours, duh-kirchhoff.",
-    ),
+    method: str = typer.Option("lambdamart", help="As `localrank methods` lists them."),
     valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),
     setting: list[str] = typer.Option([], "--set", help="A parameter, as n_trees=200."),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
@@ -26,10 +21,11 @@ def train(
     """Train a ranker and save it to one file."""
     import time
 
-    from localrank.cli.inputs import check_output, make_ranker, parse_measures, read_data
+    from localrank.cli.inputs import check_output, parse_measures, read_data
     from localrank.cli.tables import print_json, print_table, say
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
+    from localrank.methods import make_ranker
     from localrank.persistence import read_manifest
 
     ranker = make_ranker(method, setting, n_jobs, seed)

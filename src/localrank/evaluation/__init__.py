@@ -6,19 +6,32 @@ from localrank.evaluation.clairvoyance import (
     clairvoyant_bound,
     clairvoyant_bounds,
 )
+from localrank.evaluation.comparison import Comparison, compare
+from localrank.evaluation.hyperplanes import (
+    HyperplaneCosines,
+    OrderErrorRates,
+    hyperplane_cosines,
+    order_error_rates,
+)
 from localrank.evaluation.significance import PairedTest, correct, paired_test, paired_tests
 from localrank.evaluation.tuning import Trial, Tuning, tune
 
 __all__ = [
     "Calibration",
     "ClairvoyantBound",
+    "Comparison",
+    "HyperplaneCosines",
+    "OrderErrorRates",
     "PairedTest",
     "Trial",
     "Tuning",
     "best_feature_calibration",
     "clairvoyant_bound",
     "clairvoyant_bounds",
+    "compare",
     "correct",
+    "hyperplane_cosines",
+    "order_error_rates",
     "paired_test",
     "paired_tests",
     "tune",

@@ -6,6 +6,7 @@ from localrank.rankers.duh_kirchhoff import DuhKirchhoff
 from localrank.rankers.ensemble import Ensemble
 from localrank.rankers.gbrt import GBRT
 from localrank.rankers.lambda_mart import LambdaMART
+from localrank.rankers.lgmml import LGMML
 from localrank.rankers.multiple_hyperplane import MultipleHyperplaneRanker
 from localrank.rankers.quadratic import Quadratic
 from localrank.rankers.rank_boost import RankBoost
@@ -14,6 +15,7 @@ from localrank.rankers.svm_map import SVMMap
 
 __all__ = [
     "GBRT",
+    "LGMML",
     "BestFeature",
     "DuhKirchhoff",
     "Ensemble",

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
+from localrank.kernels.rows import projections
+from localrank.kernels.sorting import read_only
 from localrank.parameters import refuse
 from localrank.rankers.base import Ranker
 
@@ -51,9 +53,12 @@ class LinearRanker(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         if self.scaling == "query":
-            return self._scaled(dataset) @ self.coef_
-        weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
-        return dataset.features.astype(np.float64, copy=False) @ weights
+            features, weights = self._scaled(dataset), self.coef_
+        else:
+            features = dataset.features
+            weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
+        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        return projections(read_only(features, np.float64), np.ascontiguousarray(weights))
 
 
 def scaled_by_query(

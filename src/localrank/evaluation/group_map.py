@@ -1,0 +1,87 @@
+"""A map of the training queries by group, and what each group's model looks at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.local_ranker import LocalRanker
+from localrank.rankers import Ranker
+from localrank.rankers.boosted_trees import BoostedTrees
+from localrank.rankers.linear import LinearRanker
+
+# Queries on a map at most, evenly taken, and features named for a group.
+N_QUERIES, N_FEATURES = 600, 5
+
+
+def group_map(ranker: LocalRanker, dataset: RankingDataset) -> dict[str, Any]:
+    """Two coordinates of each training query, its group, and facts about the groups.
+
+    Coordinates keep the distances between queries as well as two can (classical scaling): for
+    descriptions that are points these are their first principal components.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import local_rank
+    >>> dataset, _ = make_queries(60)
+    >>> found = group_map(local_rank(3).fit(dataset), dataset)
+    >>> len(found["x"]), len(found["groups"]), found["groups"][0]["strongest"][0]["feature"][0]
+    (60, 3, 'f')
+    """
+    selector = ranker.selector_
+    n = len(selector.descriptions_)
+    shown = np.unique(np.linspace(0, n - 1, min(n, N_QUERIES)).astype(int))
+    descriptions = selector.descriptions_[shown]
+    x, y = coordinates(selector.representation_.distances(descriptions, descriptions))
+    return {
+        "x": x.tolist(),
+        "y": y.tolist(),
+        "group": ranker.groups_.home[shown].tolist(),
+        "ids": [str(query) for query in ranker.training_query_ids_[shown]],
+        "groups": [
+            {"size": int(size), "strongest": strongest_features(model, dataset)}
+            for size, model in zip(ranker.groups_.sizes, ranker.models_, strict=True)
+        ],
+    }
+
+
+def coordinates(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two coordinates by classical scaling.
+
+    Examples
+    --------
+    >>> x, y = coordinates(np.array([[0.0, 3.0, 5.0], [3.0, 0.0, 4.0], [5.0, 4.0, 0.0]]))
+    >>> np.hypot(x[0] - x[2], y[0] - y[2]).round(6)
+    np.float64(5.0)
+    """
+    squares = -0.5 * distances**2
+    rows = squares.mean(axis=0)
+    centred = squares - rows - rows[:, None] + rows.mean()
+    values, vectors = np.linalg.eigh(centred)
+    vectors = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
+    # The sign of an axis means nothing: the largest entry decides it.
+    first = vectors[:, :2] if len(vectors) > 1 else np.zeros((len(vectors), 2))
+    signs = np.sign(first[np.abs(first).argmax(axis=0), [0, 1]])
+    return first[:, 0] * (signs[0] or 1), first[:, 1] * (signs[1] or 1)
+
+
+def strongest_features(model: Ranker, dataset: RankingDataset) -> list[dict[str, Any]]:
+    """The features with the most weight, for linear rankers and boosted trees."""
+    if isinstance(model, LinearRanker):
+        weights = model.coef_
+    elif isinstance(model, BoostedTrees):
+        weights = np.asarray(model.booster.feature_importance("gain"), dtype=np.float64)
+    else:
+        return []
+    total = np.abs(weights).sum()
+    if total == 0:
+        return []
+    order = np.argsort(-np.abs(weights), kind="stable")[:N_FEATURES]
+    return [
+        {"feature": dataset.feature_label(int(column)), "weight": float(weights[column] / total)}
+        for column in order
+    ]

@@ -1,0 +1,208 @@
+"""The methods by name: what the command line offers, with their parameters and help."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from localrank import aggregation, rankers, recipes
+from localrank.rankers import Ranker
+
+CS = [0.01, 0.1, 1.0, 10.0]
+CLUSTERS = [1, 2, 4, 8]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One method.
+
+    Attributes
+    ----------
+    make : callable
+        A class of rankers, or a recipe.
+    summary : str
+    kind : {"global", "local"}
+        Whether one model serves every query.
+    grid : dict
+        What is tuned where tuning is asked for.
+    """
+
+    make: Callable[..., Ranker]
+    summary: str
+    kind: Literal["global", "local"] = "global"
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Any]:
+        """Names and defaults of its own parameters."""
+        signature = inspect.signature(self.make)
+        return {name: parameter.default for name, parameter in signature.parameters.items()}
+
+
+def global_ensemble(
+    n_models: int = 5,
+    *,
+    ranker: Ranker | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> rankers.Ensemble:
+    """Models of one kind that differ by their seed: what local methods must beat at equal cost.
+
+    Parameters
+    ----------
+    n_models : int, default=5
+    ranker : Ranker, optional
+        LambdaMART() by default; one that has no seed gives the same model n_models times.
+    n_jobs : int or None, default=None
+    random_state : int or None, default=0
+        Of the first model; the others count up from it.
+
+    Examples
+    --------
+    >>> [model.random_state for model in global_ensemble(3).rankers]
+    [0, 1, 2]
+    """
+    single = rankers.LambdaMART() if ranker is None else ranker
+    seeds = [None if random_state is None else random_state + i for i in range(n_models)]
+    seeded = "random_state" in single.get_params(deep=False)
+    models = [
+        type(single)(**{**single.get_params(deep=False), "random_state": seed})
+        if seeded
+        else single
+        for seed in seeds
+    ]
+    return rankers.Ensemble(models, n_jobs=n_jobs)
+
+
+METHODS: dict[str, Method] = {
+    "best-feature": Method(rankers.BestFeature, "the single best feature as a score"),
+    "gbrt": Method(rankers.GBRT, "boosted regression trees", grid={"n_leaves": [5, 7, 15]}),
+    "lambdamart": Method(
+        rankers.LambdaMART, "boosted trees for NDCG", grid={"n_leaves": [5, 7, 15]}
+    ),
+    "global-ensemble": Method(global_ensemble, "several LambdaMARTs of different seeds, averaged"),
+    "multiple-hyperplanes": Method(
+        rankers.MultipleHyperplaneRanker,
+        "one hyperplane per pair of relevance levels, rankings aggregated",
+    ),
+    "rank-boost": Method(
+        rankers.RankBoost,
+        "boosted thresholds of single features",
+        grid={"n_rounds": [30, 100, 300]},
+    ),
+    "rank-svm": Method(rankers.RankSVM, "linear, from pairs of documents", grid={"C": CS}),
+    "svm-map": Method(rankers.SVMMap, "linear, for average precision", grid={"C": CS}),
+    "adaptive-training": Method(
+        recipes.adaptive_training,
+        "clusters refined by how well each cluster's model ranks each query",
+        "local",
+        {"grouping__n_clusters": [1, 2, 5]},
+    ),
+    "duh-kirchhoff": Method(
+        rankers.DuhKirchhoff, "a model for each query, in its documents' own directions", "local"
+    ),
+    "lgmml": Method(
+        rankers.LGMML, "distances to anchors by local metrics", "local", {"n_metrics": [10, 50]}
+    ),
+    "local-rank": Method(
+        recipes.local_rank,
+        "clusters of queries by the principal components of their documents",
+        "local",
+        {"grouping__n_clusters": CLUSTERS, "ranker__C": CS},
+    ),
+    "pca-queries": Method(
+        recipes.pca_queries,
+        "clusters of queries by their highest feature values",
+        "local",
+        {"grouping__n_clusters": CLUSTERS, "ranker__C": CS},
+    ),
+    "query-neighbours": Method(
+        recipes.query_neighbours,
+        "a model for each training query and its neighbours",
+        "local",
+        {"grouping__n_neighbours": [25, 100]},
+    ),
+}
+
+
+def make_ranker(
+    method: str, settings: Sequence[str], n_jobs: int | None, random_state: int | None
+) -> Ranker:
+    """A method by name, with `name=value` parameters; threads and seed where it has them.
+
+    Parameters of parts are named as in scikit-learn, `ranker__C=0.1`; `ranker` itself is a
+    method's name, and `aggregator` one of borda, markov-chain, median-rank and weighted-borda.
+
+    Examples
+    --------
+    >>> make_ranker("local-rank", ["n_clusters=3", "ranker=rank-svm", "ranker__C=0.1"], None, 0)
+    LocalRanker(grouping=Agglomerative(n_clusters=3), ranker=RankSVM(C=0.1),
+                representation=PrincipalComponents(), selector=NearestQuery())
+    """
+    name = check_method(method)
+    parameters = METHODS[name].parameters()
+    given: dict[str, Any] = {"n_jobs": n_jobs, "random_state": random_state}
+    given = {key: value for key, value in given.items() if key in parameters}
+    of_parts: dict[str, str] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals:
+            raise ValueError(f"A setting must read name=value. Got {setting!r} instead.")
+        if key == "ranker" and key in parameters:
+            given[key] = make_ranker(value, [], None, random_state)
+        elif key == "aggregator" and key in parameters:
+            given[key] = _aggregator(value)
+        elif key in parameters:
+            given[key] = _value(value)
+        else:
+            of_parts[key] = value
+        if isinstance(parameters.get(key), bool) and not isinstance(given[key], bool):
+            raise ValueError(f"{key} of {name} must be true or false. Got {value!r} instead.")
+    ranker = METHODS[name].make(**given)
+    nested = {key: value for key, value in ranker.get_params().items() if "__" in key}
+    for key, value in of_parts.items():
+        if key not in nested:
+            hint = suggestion(key, {**parameters, **nested}, parameters)
+            raise ValueError(f"{name} has no parameter {key!r}.{hint}")
+        ranker.set_params(**{key: _value(value)})
+    return ranker
+
+
+def check_method(name: str) -> str:
+    """The name of a method as the registry has it; an error that suggests one otherwise."""
+    if name.lower() not in METHODS:
+        raise ValueError(f"There is no method {name.lower()!r}.{suggestion(name, METHODS)}")
+    return name.lower()
+
+
+def suggestion(wrong: str, known: Iterable[str], listed: Iterable[str] | None = None) -> str:
+    """What to say of a name that is not known."""
+    near = difflib.get_close_matches(wrong, list(known), n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    return f"{hint} There are: {', '.join(sorted(known if listed is None else listed))}."
+
+
+def _aggregator(name: str) -> aggregation.Aggregator:
+    known: dict[str, type[aggregation.Aggregator]] = {
+        "borda": aggregation.Borda,
+        "markov-chain": aggregation.MarkovChain,
+        "median-rank": aggregation.MedianRank,
+        "weighted-borda": aggregation.WeightedBorda,
+    }
+    if name.lower() not in known:
+        raise ValueError(f"There is no aggregator {name!r}.{suggestion(name, known)}")
+    return known[name.lower()]()
+
+
+def _value(text: str) -> Any:
+    """A parameter as Python or JSON would write it, or the text itself."""
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text

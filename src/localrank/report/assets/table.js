@@ -1,0 +1,184 @@
+// The table of methods.
+
+/** Wins, ties and losses; more wins sort first. */
+const record = (test) => (test ? `${test.wins} / ${test.ties} / ${test.losses}` : missing);
+
+const isSignificant = (test) => known(test?.p) && test.p < 0.05;
+
+/** gain, loss or nothing: only where the corrected p-value speaks. */
+function tone(test) {
+  if (!isSignificant(test)) return "";
+  return test.difference * direction(chosen.measure) > 0 ? "gain" : "loss";
+}
+
+const interval = (test) => `[${signed(test.low)}, ${signed(test.high)}]`;
+
+function differenceCell(test) {
+  if (!test) return [missing];
+  const arrow = { gain: " ▲", loss: " ▼", "": "" }[tone(test)];
+  return [
+    el("span", { class: `number ${tone(test)}` }, signed(test.difference), arrow),
+    el("small", {}, interval(test)),
+  ];
+}
+
+/** Intervals of all rows share one scale, so that their lengths compare. */
+function intervalPlot(test, reach) {
+  if (!test) return [missing];
+  const x = scale([-reach, reach], [4, 136]);
+  const across = (from, to) => Math.max(2, Math.abs(x(to) - x(from)));
+  return [
+    svg(
+      "svg",
+      { class: `range ${tone(test)}`, viewBox: "0 0 140 22", width: 140, height: 22, role: "img",
+        "aria-label": `${signed(test.difference)}, 95 % interval ${interval(test)}` },
+      svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: 22 }),
+      svg("rect", { class: "bar-range", x: x(test.low), y: 9, width: across(test.low, test.high), height: 4, rx: 2 }),
+      svg("circle", { class: isSignificant(test) ? "dot" : "dot open", cx: x(test.difference), cy: 11, r: 4.5 }),
+    ),
+  ];
+}
+
+/** Columns: what they are called, sort by and show. Text sorts upwards first, numbers downwards. */
+function columns() {
+  const { measure } = chosen;
+  const against = (method) => method.against_baseline?.[measure];
+  const ensemble = (method) => method.against_ensemble?.[measure];
+  const tests = working.map(against).filter(Boolean);
+  const reach = Math.max(1e-9, ...tests.flatMap(({ low, high }) => [Math.abs(low), Math.abs(high)]));
+  const best = (name) => {
+    const sign = direction(name);
+    return sign * Math.max(...working.map(({ means }) => sign * (means[name] ?? -Infinity * sign)));
+  };
+  return [
+    ...measures.map((name) => ({
+      title: name,
+      key: (method) => method.means[name],
+      class: name === measure ? "number current" : "number",
+      cell: (method) => [
+        known(method.means[name]) && method.means[name] === best(name)
+          ? el("strong", { title: "best of this column" }, decimals(method.means[name]))
+          : decimals(method.means[name]),
+      ],
+    })),
+    { title: `Difference in ${measure}`, hint: `to ${data.baseline}, with its 95 % interval`,
+      key: (method) => against(method)?.difference, cell: (method) => differenceCell(against(method)) },
+    { title: "Interval", hint: `around 0, to ±${decimals(reach, 3)}`,
+      key: (method) => against(method)?.low, cell: (method) => intervalPlot(against(method), reach) },
+    { title: "p", hint: "corrected by Holm", upwards: true, class: "number",
+      key: (method) => against(method)?.p, cell: (method) => [pValue(against(method)?.p)] },
+    { title: "Won / tied / lost", hint: "queries", class: "number",
+      key: (method) => against(method) && against(method).wins - against(method).losses,
+      cell: (method) => [record(against(method))] },
+    data.ensemble && {
+      title: "To the ensemble", hint: `${data.ensemble}: equal cost`,
+      key: (method) => ensemble(method)?.difference, cell: (method) => {
+        const test = ensemble(method);
+        return test ? [...differenceCell(test), el("small", {}, `p ${pValue(test.p)}`)] : [missing];
+      } },
+    { title: "Models", class: "number", upwards: true,
+      key: (method) => method.n_models, cell: (method) => [short(method.n_models)] },
+    { title: "Training", class: "number", upwards: true,
+      key: (method) => method.train_seconds, cell: (method) => [duration(method.train_seconds)] },
+    { title: "ms per query", class: "number", upwards: true,
+      key: (method) => method.milliseconds_per_query,
+      cell: (method) => [short(method.milliseconds_per_query)] },
+    { title: "Size", class: "number", upwards: true,
+      key: (method) => method.model_bytes, cell: (method) => [bytes(method.model_bytes)] },
+  ].filter(Boolean);
+}
+
+/** What stands behind a method's name: what it is, its parameters, what tuning chose. */
+function details(method) {
+  const folds = [...new Set(data.queries?.folds ?? [])];
+  const choices = (method.chosen ?? []).map((choice, i) =>
+    method.chosen.length === folds.length ? [folds[i], choice] : [`fold ${i + 1}`, choice],
+  );
+  return [
+    el("p", {}, method.summary || "No description."),
+    el("dl", { class: "facts-list" },
+      Object.entries(method.parameters ?? {}).concat(choices.map(([fold, choice]) => [`chosen in ${fold}`, choice]))
+        .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]).flat()),
+  ];
+}
+
+function comparisonTable() {
+  const sorted = { column: null, descending: true };
+  const table = el("table", { class: "methods" });
+  const place = section(
+    "methods", "Methods", "Methods",
+    el("p", { class: "note" },
+      `Every method was trained and tested on the same queries. Differences are to ${data.baseline}, query by query; ` +
+        "▲ and ▼ mark those with a corrected p below 0.05, where the dot of the interval is filled. " +
+        "Click a heading to sort, a name to see its parameters."),
+    scroller("Table of methods", table),
+  );
+
+  // One body for each method holds its row and its details, which so stay together when sorted.
+  const bodies = working.map((method) => {
+    const row = el("tr");
+    const more = el("tr", { class: "details", hidden: true });
+    const button = el("button", { type: "button", class: "plain", "aria-expanded": "false" },
+      swatch(methodLooks.get(method.name)), el("span", {}, method.name));
+    button.addEventListener("click", () => {
+      more.hidden = !more.hidden;
+      button.setAttribute("aria-expanded", String(!more.hidden));
+    });
+    const tag = method.name === data.baseline ? "baseline" : method.name === data.ensemble ? "equal cost" : method.kind;
+    const head = el("th", { scope: "row" }, button, el("span", { class: "tag" }, tag));
+    return { method, row, more, head, body: el("tbody", { "data-method": method.name }, row, more) };
+  });
+
+  function fill() {
+    const list = columns();
+    const sort = (title) => {
+      const column = list.find((item) => item.title === title);
+      const first = title === "Method" ? false : !column.upwards;
+      const descending = sorted.column === title ? !sorted.descending : first;
+      Object.assign(sorted, { column: title, descending });
+      fill();
+      [...table.querySelectorAll("thead button")].find((button) => button.dataset.title === title)?.focus();
+    };
+    const header = ({ title, hint }, isName) => {
+      const state = sorted.column !== title ? "none" : sorted.descending ? "descending" : "ascending";
+      const arrow = { none: "", descending: " ↓", ascending: " ↑" }[state];
+      return el("th", { scope: "col", "aria-sort": state, class: isName ? "name" : null },
+        el("button", { type: "button", class: "plain", "data-title": title, onclick: () => sort(title) }, title,
+          el("span", { "aria-hidden": "true" }, arrow)),
+        hint ? el("small", {}, hint) : null);
+    };
+    for (const { method, row, more, head } of bodies) {
+      row.replaceChildren(head, ...list.map((column) => el("td", { class: column.class }, ...column.cell(method))));
+      more.replaceChildren(el("td", { colspan: list.length + 1 }, el("div", {}, ...details(method))));
+    }
+    const key = sorted.column === "Method"
+      ? (method) => method.name
+      : list.find(({ title }) => title === sorted.column)?.key;
+    if (sorted.column && !key) sorted.column = null; // its measure is no longer the chosen one
+    const order = [...bodies];
+    if (key) {
+      const sign = sorted.descending ? -1 : 1;
+      order.sort(({ method: a }, { method: b }) => {
+        const [left, right] = [key(a), key(b)];
+        if (!known(left) || !known(right)) return known(right) - known(left);
+        return sign * (typeof left === "string" ? left.localeCompare(right, "en") : left - right);
+      });
+    }
+    table.replaceChildren(
+      el("thead", {}, el("tr", {}, header({ title: "Method" }, true), ...list.map((column) => header(column)))),
+      ...order.map(({ body }) => body),
+    );
+  }
+
+  fill();
+  watch(["measure"], fill);
+
+  const failed = methods.filter((method) => method.failed);
+  if (failed.length) {
+    place.append(
+      el("div", { class: "failed", role: "note" },
+        el("h3", {}, `${count(failed.length, "method")} failed`),
+        el("ul", {}, failed.map((method) => el("li", {}, el("strong", {}, method.name), `: ${method.failed}`)))),
+    );
+  }
+}

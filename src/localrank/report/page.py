@@ -1,0 +1,80 @@
+"""Putting the page together: template, style, scripts and data in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+
+from localrank.data.atomic import atomic_write
+
+# Parts of the page's script, which share one scope, in the order that they build on each other.
+SCRIPTS = (
+    "dom",
+    "charts",
+    "table",
+    "bounds",
+    "queries",
+    "calibration",
+    "tuning",
+    "map",
+    "explorer",
+    "costs",
+    "made",
+    "main",
+)
+
+
+def render(data: dict[str, Any]) -> str:
+    r"""The page of a comparison.
+
+    Parameters
+    ----------
+    data : dict
+        What `localrank.report.contents` makes of a comparison. Plain JSON: a value that does
+        not exist is None, never NaN.
+
+    Examples
+    --------
+    >>> page = render({"title": "R&D", "verdict": "No method is better.", "methods": []})
+    >>> page.splitlines()[0], "<title>R&amp;D · localrank</title>" in page
+    ('<!doctype html>', True)
+    """
+    assets = files("localrank.report") / "assets"
+
+    def text(name: str) -> str:
+        return (assets / name).read_text(encoding="utf-8")
+
+    script = "".join(text(f"{name}.js") for name in SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{script}}})();\n'
+    theme = text("theme.js")
+    # Inside a script only "<" can end it or start a comment.
+    embedded = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {
+        "title": html.escape(data["title"]),
+        "verdict": html.escape(data["verdict"]),
+        "policy": f"script-src {_digest(theme)} {_digest(script)}",
+        "style": text("report.css"),
+        "theme": theme,
+        "data": embedded,
+        "script": script,
+    }
+    # In one pass, so that nothing in the data can be taken for a place to fill.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text("page.html"))
+
+
+def write(data: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Write the page of a comparison, whole or not at all."""
+    page = render(data).encode()
+    with atomic_write(path) as file:
+        file.write(page)
+
+
+def _digest(script: str) -> str:
+    """How a content security policy names the one script that it allows."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

@@ -1,0 +1,250 @@
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from localrank.data import RankingDataset, folds, make_queries
+from localrank.evaluation import clairvoyant_bound, compare, paired_tests, tune
+from localrank.evaluation.comparison import count_models, fingerprint
+from localrank.evaluation.group_map import coordinates, group_map
+from localrank.measures import NDCG, AveragePrecision
+from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, RankSVM
+from localrank.recipes import local_rank, query_neighbours
+
+MEASURES = ["ndcg@10", "map"]
+
+
+@pytest.fixture(scope="module")
+def parts():
+    dataset, _ = make_queries(90, n_documents=(6, 15), n_features=8, separation=1, random_state=2)
+    return list(folds(dataset, 3))
+
+
+@pytest.fixture
+def methods():
+    return {
+        "rank-svm": RankSVM(),
+        "best-feature": BestFeature(),
+        "local-rank": local_rank(3, ranker=RankSVM()),
+        "ensemble": Ensemble([RankSVM(0.1), RankSVM(1.0)]),
+    }
+
+
+@pytest.fixture
+def found(parts, methods):
+    return compare(methods, parts, MEASURES, baseline="rank-svm", ensemble="ensemble", n_controls=2)
+
+
+def test_every_method_is_trained_and_scored_on_the_same_queries(parts, methods, found):
+    for name, ranker in methods.items():
+        expected = [
+            clone(ranker).fit(fold.train, valid=fold.valid).predict(fold.test) for fold in parts
+        ]
+        assert_array_equal(found.methods[name].scores, np.concatenate(expected))
+        values = np.concatenate(
+            [NDCG(10)(fold.test, scores) for fold, scores in zip(parts, expected, strict=True)]
+        )
+        assert_array_equal(found.methods[name].values[NDCG(10)], values)
+    assert found.test.n_queries == 90
+    assert found.fold_names == ["Fold1"] * 30 + ["Fold2"] * 30 + ["Fold3"] * 30
+
+
+def test_differences_are_paired_tests_corrected_for_all_methods(found):
+    values = {
+        name: result.values[AveragePrecision()]
+        for name, result in found.methods.items()
+        if name != "rank-svm"
+    }
+    expected = paired_tests(values, found.methods["rank-svm"].values[AveragePrecision()])
+    for name, test in expected.items():
+        assert found.methods[name].against_baseline[AveragePrecision()] == test
+    assert found.methods["rank-svm"].against_baseline == {}
+    assert found.methods["ensemble"].against_ensemble == {}
+    assert set(found.methods["rank-svm"].against_ensemble) == {NDCG(10), AveragePrecision()}
+
+
+def test_costs_are_told(found):
+    facts = found.methods["local-rank"].runs[0].facts
+    assert facts["n_models"] == 3
+    assert facts["train_seconds"] > 0
+    assert facts["predict_seconds"] > 0
+    assert facts["model_bytes"] > 1000
+    assert found.methods["ensemble"].runs[0].facts["n_models"] == 2
+
+
+def test_bounds_of_groups_come_with_their_control(parts, found):
+    bound = clairvoyant_bound(
+        local_rank(3, ranker=RankSVM()), parts[1].train, parts[1].test, "ndcg@10", n_controls=2
+    )
+    facts = found.methods["local-rank"].runs[1].facts["bound"]
+    assert_array_equal(facts["clairvoyant"], bound.values)
+    assert_array_equal(facts["control"], bound.control)
+    assert "bound" not in found.methods["rank-svm"].runs[0].facts
+
+
+def test_tuning_chooses_in_each_fold_by_its_validation_queries(parts):
+    grid = {"C": [1e-4, 1.0]}
+    found = compare(
+        {"rank-svm": RankSVM()}, parts, ["map"], baseline="rank-svm", grids={"rank-svm": grid}
+    )
+    for fold, run in zip(parts, found.methods["rank-svm"].runs, strict=True):
+        tuning = tune(RankSVM(), grid, fold.train, measure="map", valid=fold.valid)
+        assert run.facts["chosen"] == {"C": repr(tuning.best_parameters["C"])}
+        assert run.facts["path"] == tuning.table()
+        fitted = RankSVM(**tuning.best_parameters).fit(fold.train)
+        assert_array_equal(run.scores, fitted.predict(fold.test))
+
+
+def test_a_method_that_fails_is_named_and_the_rest_goes_on(parts):
+    methods = {"rank-svm": RankSVM(), "broken": RankSVM(-1.0), "best-feature": BestFeature()}
+    found = compare(methods, parts, MEASURES, baseline="rank-svm")
+    assert "'C' parameter of RankSVM" in found.methods["broken"].failed
+    assert set(found.finished) == {"rank-svm", "best-feature"}
+    assert found.methods["best-feature"].against_baseline
+    assert found.verdict().startswith("On 90 test queries: ")
+
+
+def test_a_baseline_that_fails_is_an_error(parts):
+    with pytest.raises(ValueError, match="The baseline broken failed: ValueError: The 'C'"):
+        compare({"broken": RankSVM(-1.0)}, parts, MEASURES, baseline="broken")
+
+
+def test_opponents_must_be_among_the_methods(parts):
+    with pytest.raises(ValueError, match="'gbrt' is not among the methods: rank-svm"):
+        compare({"rank-svm": RankSVM()}, parts, MEASURES, baseline="gbrt")
+
+
+def test_finished_work_is_not_done_again(parts, methods, tmp_path):
+    lines = []
+    options = {"baseline": "rank-svm", "n_controls": 1, "store": tmp_path, "say": lines.append}
+    first = compare(methods, parts, MEASURES, **options)
+    assert len(lines) == 12
+    second = compare(methods, parts, MEASURES, **options)
+    assert len(lines) == 12
+    for name in methods:
+        assert_array_equal(second.methods[name].scores, first.methods[name].scores)
+        assert second.methods[name].runs[0].facts == json.loads(
+            json.dumps(first.methods[name].runs[0].facts)
+        )
+
+
+def test_interrupted_work_goes_on_to_the_same_numbers(parts, methods, tmp_path):
+    class StopError(Exception):
+        pass
+
+    def stop(text):
+        if text.startswith("Fold2: best-feature"):
+            raise StopError
+
+    options = {"baseline": "rank-svm", "n_controls": 0}
+    with pytest.raises(StopError):
+        compare(methods, parts, MEASURES, store=tmp_path, say=stop, **options)
+    lines = []
+    resumed = compare(methods, parts, MEASURES, store=tmp_path, say=lines.append, **options)
+    assert len(lines) == 6
+    whole = compare(methods, parts, MEASURES, **options)
+    for name in methods:
+        assert_array_equal(resumed.methods[name].scores, whole.methods[name].scores)
+
+
+@pytest.mark.parametrize("change", ["parameter", "data", "damage"])
+def test_what_changed_is_done_again(parts, tmp_path, change):
+    lines = []
+    options = {"baseline": "rank-svm", "store": tmp_path, "say": lines.append}
+    compare({"rank-svm": RankSVM()}, parts[:1], MEASURES, **options)
+    ranker, again = RankSVM(), parts[:1]
+    if change == "parameter":
+        ranker = RankSVM(0.5)
+    elif change == "data":
+        again = parts[1:2]
+        (tmp_path / "Fold1").rename(tmp_path / "Fold2")
+    else:
+        file = tmp_path / "Fold1" / "rank-svm.npz"
+        file.write_bytes(file.read_bytes()[:-100])
+    found = compare({"rank-svm": ranker}, again, MEASURES, **options)
+    assert len(lines) == 2
+    expected = ranker.fit(again[0].train).predict(again[0].test)
+    assert_array_equal(found.methods["rank-svm"].scores, expected)
+
+
+def test_a_failure_is_tried_again(parts, tmp_path):
+    lines = []
+    methods = {"rank-svm": RankSVM(), "broken": RankSVM(-1.0)}
+    for _ in range(2):
+        compare(methods, parts[:1], MEASURES, baseline="rank-svm", store=tmp_path, say=lines.append)
+    assert [line.split(":")[1].split()[0] for line in lines] == ["rank-svm", "broken", "broken"]
+
+
+def test_the_number_of_jobs_changes_nothing(parts):
+    methods = {"trees": LambdaMART(10, min_leaf_documents=5), "local": local_rank(2)}
+    one, two = (
+        compare(methods, parts[:1], MEASURES, baseline="trees", n_jobs=jobs) for jobs in (1, 2)
+    )
+    for name in methods:
+        assert_array_equal(one.methods[name].scores, two.methods[name].scores)
+        assert one.methods[name].against_baseline == two.methods[name].against_baseline
+
+
+def test_scattered_rows_are_scored_query_by_query(parts):
+    fold = parts[0]
+    order = np.random.default_rng(0).permutation(fold.test.n_documents)
+    mixed = RankingDataset.from_arrays(
+        fold.test.features[order],
+        fold.test.labels[order],
+        fold.test.query_ids[fold.test.query_index[order]],
+        feature_names=fold.test.feature_names,
+    )
+    scattered = [type(fold)(fold.name, fold.train, fold.valid, mixed)]
+    plain = compare({"a": RankSVM()}, [fold], MEASURES, baseline="a")
+    found = compare({"a": RankSVM()}, scattered, MEASURES, baseline="a")
+    assert found.methods["a"].means()[NDCG(10)] == pytest.approx(
+        plain.methods["a"].means()[NDCG(10)]
+    )
+
+
+def test_the_verdict_names_what_is_better_and_against_what(parts, found):
+    assert found.verdict().startswith("On 90 test queries: ")
+    assert "rank-svm by ndcg@10" in found.verdict()
+    assert "which costs as much" in found.verdict()
+    alone = compare({"a": RankSVM()}, parts[:1], MEASURES, baseline="a")
+    assert alone.verdict() == "There is nothing to compare with a."
+
+
+def test_models_are_counted_through_wrappers(parts):
+    train = parts[0].train
+    assert count_models(RankSVM().fit(train)) == 1
+    assert count_models(Quadratic(Ensemble([RankSVM(), RankSVM()])).fit(train)) == 2
+    assert count_models(local_rank(3, ranker=Ensemble([RankSVM()] * 2)).fit(train)) == 6
+    neighbours = query_neighbours(3).fit(train)
+    assert count_models(neighbours) == neighbours.n_groups_ > 20
+
+
+def test_a_fingerprint_changes_with_a_label(parts):
+    fold = parts[0]
+    labels = fold.test.labels.copy()
+    labels[0] += 1
+    other = RankingDataset.from_arrays(fold.test.features, labels, fold.test.query_index)
+    assert fingerprint(fold) != fingerprint(type(fold)(fold.name, fold.train, fold.valid, other))
+    assert fingerprint(fold) == fingerprint(fold)
+
+
+def test_a_map_keeps_the_distances_of_points_in_a_plane(rng):
+    points = rng.normal(size=(20, 2))
+    distances = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+    x, y = coordinates(distances)
+    found = np.hypot(x[:, None] - x, y[:, None] - y)
+    np.testing.assert_allclose(found, distances, atol=1e-9)
+
+
+def test_a_map_tells_each_groups_strongest_features(parts):
+    train = parts[0].train
+    local = local_rank(3, ranker=RankSVM()).fit(train)
+    found = group_map(local, train)
+    assert found["group"] == local.groups_.home.tolist()
+    assert found["ids"] == [str(query) for query in train.query_ids]
+    for group, model in zip(found["groups"], local.models_, strict=True):
+        best = int(np.abs(model.coef_).argmax())
+        assert group["strongest"][0]["feature"] == train.feature_label(best)
+    assert [group["size"] for group in found["groups"]] == local.groups_.sizes.tolist()

@@ -1,0 +1,189 @@
+import re
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
+
+from localrank.data import RankingDataset
+from localrank.evaluation import hyperplanes_plot
+from localrank.evaluation.hyperplanes import hyperplane_cosines, order_error_rates
+from localrank.measures import OrderErrorRate
+from localrank.rankers import MultipleHyperplaneRanker, RankBoost, RankSVM, SVMMap
+
+
+@pytest.fixture(scope="module")
+def model(queries):
+    return MultipleHyperplaneRanker(pairs="adjacent").fit(queries)
+
+
+@pytest.fixture(scope="module")
+def cosines(queries, model):
+    return hyperplane_cosines(model, {"RankSVM": RankSVM().fit(queries)})
+
+
+@pytest.fixture(scope="module")
+def rates(queries, model):
+    return order_error_rates(
+        queries, {"one": queries.features[:, 0], "own": model.pair_scores(queries)}
+    )
+
+
+def test_cosines_are_those_of_the_weights(queries, model, cosines):
+    assert cosines.names == ("RankSVM", "4 > 3", "3 > 2", "2 > 1", "1 > 0")
+    weights = [RankSVM().fit(queries).coef_, *(ranker.coef_ for ranker in model.rankers_)]
+    for i, u in enumerate(weights):
+        for j, v in enumerate(weights):
+            expected = u @ v / np.sqrt((u @ u) * (v @ v))
+            assert cosines.cosines[i, j] == pytest.approx(expected, rel=1e-12)
+    assert (np.abs(cosines.cosines) <= 1).all()
+
+
+def test_rankers_that_scale_differently_are_brought_to_one_scale(queries):
+    # SVMMap scales by the documents it sees, which differ from pair to pair.
+    model = MultipleHyperplaneRanker(SVMMap(), pairs="adjacent").fit(queries)
+    first, second = model.rankers_[:2]
+    assert (first.scale_ != second.scale_).any()
+    u, v = first.coef_, second.coef_ / second.scale_ * first.scale_
+    expected = u @ v / np.sqrt((u @ u) * (v @ v))
+    assert hyperplane_cosines(model).cosines[0, 1] == pytest.approx(expected)
+
+
+def test_a_hyperplane_without_direction_has_no_cosines(queries):
+    model = MultipleHyperplaneRanker(pairs="adjacent").fit(queries)
+    model.rankers_[1].coef_ = np.zeros(8)
+    found = hyperplane_cosines(model).cosines
+    assert_array_equal(np.isnan(found), [[i == 1 or j == 1 for i in range(4)] for j in range(4)])
+
+
+def test_what_has_no_hyperplane_is_refused(queries, model):
+    with pytest.raises(ValueError, match="boost has no hyperplane: .* RankBoost"):
+        hyperplane_cosines(model, {"boost": RankBoost(3).fit(queries)})
+    with pytest.raises(ValueError, match="raw has None, MultipleHyperplaneRanker 'standard'"):
+        hyperplane_cosines(model, {"raw": RankSVM(scaling=None).fit(queries)})
+    with pytest.raises(NotFittedError):
+        hyperplane_cosines(MultipleHyperplaneRanker())
+    with pytest.raises(NotFittedError):
+        hyperplane_cosines(model, {"unfitted": RankSVM()})
+
+
+def test_rates_equal_a_count_of_all_pairs(queries, model, rates):
+    y, query = queries.relevance, queries.query_index
+    own = model.pair_scores(queries)
+    for row, (high, low) in enumerate(rates.label_pairs):
+        pairs = [
+            (i, j)
+            for i in np.flatnonzero(y == high)
+            for j in np.flatnonzero(y == low)
+            if query[i] == query[j]
+        ]
+        assert rates.n_pairs[row] == len(pairs)
+        for name, scores in {"one": queries.features[:, 0], "own": own.get((high, low))}.items():
+            if scores is None:
+                assert np.isnan(rates.rates[name][row])
+                continue
+            wrong = sum((scores[i] < scores[j]) + (scores[i] == scores[j]) / 2 for i, j in pairs)
+            assert rates.rates[name][row] == pytest.approx(wrong / len(pairs), rel=1e-12)
+    assert np.isnan(rates.rates["own"]).sum() == 6
+
+
+def test_all_pairs_together_are_the_measures_when_every_query_is_alike():
+    rng = np.random.default_rng(0)
+    dataset = RankingDataset.from_arrays(
+        rng.normal(size=(60, 1)), np.tile([2, 1, 1, 0, 0, 0], 10), np.repeat(np.arange(10), 6)
+    )
+    scores = dataset.features[:, 0]
+    rates = order_error_rates(dataset, {"one": scores})
+    total = rates.rates["one"] @ rates.n_pairs / rates.n_pairs.sum()
+    assert_allclose(total, OrderErrorRate().mean(dataset, scores))
+
+
+def test_scores_are_in_the_order_of_the_input(queries, rates):
+    order = np.random.default_rng(0).permutation(queries.n_documents)
+    mixed = RankingDataset.from_arrays(
+        queries.features[order], queries.relevance[order], queries.query_index[order]
+    )
+    again = order_error_rates(mixed, {"one": queries.features[order, 0]})
+    assert_allclose(again.rates["one"], rates.rates["one"], rtol=1e-12)
+
+
+def test_labels_without_order_or_too_many_are_refused(queries):
+    flat = RankingDataset.from_arrays(np.eye(4), [1, 1, 0, 0], ["a", "a", "b", "b"])
+    with pytest.raises(ValueError, match="no query has two different labels"):
+        order_error_rates(flat, {"one": np.zeros(4)})
+    graded = RankingDataset.from_arrays(
+        queries.features, np.arange(queries.n_documents) % 21, queries.query_index
+    )
+    with pytest.raises(ValueError, match="at most 20 different labels. The dataset has 21"):
+        order_error_rates(graded, {})
+
+
+def test_texts_are_tables(cosines, rates):
+    lines = repr(cosines).splitlines()
+    assert lines[0].split("  ")[-1] == "1 > 0"
+    assert re.fullmatch(r"1 > 0 +1\.00", lines[-1])
+    lines = repr(rates).splitlines()
+    assert lines[0].split() == ["labels", "pairs", "one", "own"]
+    assert lines[1].split()[-1] == f"{rates.rates['own'][0]:.4f}"
+
+
+def test_the_interactive_cosines_are_a_heat_map(cosines):
+    (heat,) = cosines.plot().data
+    assert list(heat.x) == list(heat.y) == list(cosines.names)
+    assert_array_equal(heat.z, cosines.cosines)
+    assert (heat.zmin, heat.zmax) == (-1, 1)
+
+
+def test_the_static_cosines_show_the_same(cosines):
+    axes = hyperplanes_plot.static_cosines(cosines).axes[0]
+    assert_array_equal(axes.images[0].get_array(), cosines.cosines)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(cosines.names)
+    assert [text.get_text() for text in axes.texts] == [f"{x:.2f}" for x in cosines.cosines.flat]
+
+
+def test_the_interactive_rates_are_bars_in_groups(rates):
+    bars = rates.plot().data
+    assert [bar.name for bar in bars] == ["one", "own"]
+    for bar in bars:
+        assert_array_equal(bar.y, rates.rates[bar.name])
+        assert bar.x[0] == f"4 > 3<br>{rates.n_pairs[0]:,} pairs"
+
+
+def test_the_static_rates_show_the_same(rates):
+    axes = hyperplanes_plot.static_rates(rates).axes[0]
+    for bars, values in zip(axes.containers, rates.rates.values(), strict=True):
+        assert_array_equal([bar.get_height() for bar in bars], values)
+    centres = [[bar.get_x() + bar.get_width() / 2 for bar in bars] for bars in axes.containers]
+    assert_allclose(np.mean(centres, axis=0), np.arange(10), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["cosines", "rates"])
+@pytest.mark.parametrize(
+    ("ending", "start"), [("svg", b"<?xml"), ("PNG", b"\x89PNG"), ("pdf", b"%PDF"), ("html", b"<")]
+)
+def test_plots_are_written(kind, ending, start, tmp_path, request):
+    path = tmp_path / f"plot.{ending}"
+    request.getfixturevalue(kind).save_plot(str(path))
+    content = path.read_bytes()
+    assert content.startswith(start)
+    if ending == "html":
+        page = content.decode()
+        assert "Plotly.newPlot" in page
+        assert not re.search(r"<(script|link|img)[^>]*(src|href)\s*=", page)
+
+
+def test_other_endings_are_refused(cosines, tmp_path):
+    with pytest.raises(ValueError, match="must end in .html, .svg, .png or .pdf"):
+        cosines.save_plot(tmp_path / "plot.gif")
+
+
+@pytest.mark.parametrize("kind", ["cosines", "rates"])
+@pytest.mark.parametrize(("library", "ending"), [("plotly", "html"), ("matplotlib", "svg")])
+def test_a_missing_library_is_named(kind, library, ending, tmp_path, request, monkeypatch):
+    for module in [name for name in sys.modules if name.split(".")[0] == library]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=rf"{library}. .*pip install 'localrank\[plots\]'"):
+        request.getfixturevalue(kind).save_plot(tmp_path / f"plot.{ending}")
+    assert not list(tmp_path.iterdir())

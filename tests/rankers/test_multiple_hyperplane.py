@@ -1,0 +1,313 @@
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+import localrank
+from localrank.aggregation import Borda, MarkovChain, MedianRank, WeightedBorda
+from localrank.data import RankingDataset, make_queries
+from localrank.methods import make_ranker
+from localrank.rankers import (
+    LambdaMART,
+    MultipleHyperplaneRanker,
+    Quadratic,
+    RankBoost,
+    Ranker,
+    RankSVM,
+    SVMMap,
+)
+from localrank.recipes import local_rank
+
+AGGREGATORS = [Borda(), WeightedBorda("map"), MedianRank(), MarkovChain()]
+
+
+class Recorder(Ranker):
+    """Keeps what it is given."""
+
+    seen: list = []  # noqa: RUF012
+
+    def __init__(self, n_jobs=None):
+        self.n_jobs = n_jobs
+
+    def _fit(self, dataset, query_weights, valid):
+        Recorder.seen.append((dataset, query_weights, valid, self.n_jobs))
+
+    def _predict(self, dataset):
+        return dataset.features[:, 0]
+
+
+@pytest.fixture
+def seen():
+    Recorder.seen = []
+    return Recorder.seen
+
+
+@pytest.fixture(scope="module")
+def three_levels():
+    """Queries with labels 0, 1 and 2."""
+    dataset, _ = make_queries(30, n_documents=(4, 15), n_features=6, n_types=2, random_state=3)
+    return relabelled(dataset, np.minimum(dataset.relevance, 2))
+
+
+def relabelled(dataset, labels):
+    return RankingDataset.from_arrays(
+        dataset.features, labels, dataset.query_index, feature_names=dataset.feature_names
+    )
+
+
+def assert_same_order(dataset, first, second):
+    """The same order in each query, with the same ties."""
+    for query in range(dataset.n_queries):
+        rows = dataset.query_index == query
+        places = [np.unique(scores[rows], return_inverse=True)[1] for scores in (first, second)]
+        assert_array_equal(*places)
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+@pytest.mark.parametrize(
+    "ranker", [RankSVM(C=0.3), RankSVM(loss="hinge"), RankSVM(scaling="query")]
+)
+def test_two_levels_give_the_ranking_of_rank_svm(queries, ranker, aggregator):
+    dataset = relabelled(queries, 3.5 * (queries.relevance > 1))
+    dataset = dataset.with_features(dataset.features[:, :2].round())
+    model = MultipleHyperplaneRanker(ranker, aggregator=aggregator).fit(dataset)
+    single = clone(ranker).fit(dataset)
+    assert_array_equal(model.level_pairs_, [[3.5, 0]])
+    assert_array_equal(model.rankers_[0].coef_, single.coef_)
+    scores = single.predict(dataset)
+    different = np.unique(np.column_stack([dataset.query_index, scores]), axis=0)
+    assert len(different) < 0.9 * dataset.n_documents  # there are ties
+    assert_same_order(dataset, model.predict(dataset), scores)
+
+
+def test_two_levels_give_the_ranking_of_any_ranker(queries):
+    dataset = relabelled(queries, queries.relevance > 1)
+    for ranker in (RankBoost(10), SVMMap(), LambdaMART(10, min_leaf_documents=5)):
+        model = MultipleHyperplaneRanker(ranker).fit(dataset)
+        assert_same_order(dataset, model.predict(dataset), ranker.fit(dataset).predict(dataset))
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_equal_hyperplanes_give_the_ranking_of_one(queries, aggregator):
+    model = MultipleHyperplaneRanker(aggregator=aggregator).fit(queries)
+    single = RankSVM().fit(queries)
+    for scale, ranker in enumerate(model.rankers_, start=1):
+        ranker.coef_ = single.coef_ * 2.0**scale
+    assert len(model.rankers_) == 10
+    assert_same_order(queries, model.predict(queries), single.predict(queries))
+
+
+def test_each_hyperplane_solves_its_problem_on_exactly_its_pairs(three_levels):
+    C = 0.7
+    model = MultipleHyperplaneRanker(RankSVM(C, scaling=None, tol=1e-12)).fit(three_levels)
+    assert_array_equal(model.level_pairs_, [[2, 1], [2, 0], [1, 0]])
+    X, y, query = three_levels.features, three_levels.relevance, three_levels.query_index
+    for (high, low), ranker in zip(model.level_pairs_, model.rankers_, strict=True):
+        differences = np.array(
+            [
+                X[i] - X[j]
+                for i in np.flatnonzero(y == high)
+                for j in np.flatnonzero(y == low)
+                if query[i] == query[j]
+            ]
+        )
+        assert ranker.n_pairs_ == len(differences)
+        w = ranker.coef_
+        shortfall = np.maximum(0, 1 - differences @ w)
+        # The gradient of ½‖w‖² + C/N Σ ½ max(0, 1 - w·d)² is 0.
+        assert_allclose(w, C * (shortfall @ differences) / len(differences), atol=1e-6)
+
+
+def test_other_rankers_see_only_their_two_labels(three_levels, seen):
+    weights = np.linspace(0.5, 2, three_levels.n_queries)
+    MultipleHyperplaneRanker(Recorder(n_jobs=7)).fit(
+        three_levels, query_weight=weights, valid=three_levels
+    )
+    for (high, low), (dataset, own, valid, n_jobs) in zip(
+        [(2, 1), (2, 0), (1, 0)], seen, strict=True
+    ):
+        rows = np.isin(three_levels.relevance, [high, low])
+        for part in (dataset, valid):
+            assert_array_equal(part.features, three_levels.features[rows])
+            assert_array_equal(part.relevance, three_levels.relevance[rows] == high)
+            queries = part.query_ids[part.query_index]
+            assert_array_equal(queries, three_levels.query_index[rows])
+        assert_array_equal(own, weights[dataset.query_ids])
+        assert n_jobs == 1
+
+
+def test_validation_queries_without_the_two_labels_stay_whole(three_levels, seen):
+    valid = relabelled(three_levels, np.where(three_levels.relevance == 2, 1, 0))
+    MultipleHyperplaneRanker(Recorder()).fit(three_levels, valid=valid)
+    of_pairs = [part for _, _, part, _ in seen]
+    assert of_pairs[0] is valid
+    assert of_pairs[1] is valid
+    assert_array_equal(of_pairs[2].relevance, valid.relevance)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "expected"),
+    [
+        ("all", list(combinations([4, 3, 2, 1, 0], 2))),
+        ("adjacent", [(4, 3), (3, 2), (2, 1), (1, 0)]),
+    ],
+)
+def test_pairs_are_all_or_those_of_neighbouring_levels(queries, pairs, expected):
+    model = MultipleHyperplaneRanker(pairs=pairs).fit(queries)
+    assert_array_equal(model.level_pairs_, expected)
+    assert model.n_rankers_ == len(model.rankers_) == len(expected)
+    assert model.n_skipped_pairs_ == 0
+    assert model.skipped_pairs_.shape == (0, 2)
+
+
+def test_neighbours_are_those_among_the_levels_there_are(queries):
+    dataset = relabelled(queries, np.array([0, 0, 0.5, 0.5, 7])[queries.relevance.astype(int)])
+    model = MultipleHyperplaneRanker(pairs="adjacent").fit(dataset)
+    assert_array_equal(model.level_pairs_, [[7, 0.5], [0.5, 0]])
+
+
+def test_pairs_may_be_sampled(queries):
+    def drawn(**parameters):
+        model = MultipleHyperplaneRanker(pairs="sampled", **parameters).fit(queries)
+        return [tuple(pair) for pair in model.level_pairs_.tolist()]
+
+    everything = list(combinations([4.0, 3.0, 2.0, 1.0, 0.0], 2))
+    assert len(drawn()) == 4
+    assert len(set(drawn(n_pairs=6))) == 6
+    assert set(drawn(n_pairs=6)) < set(everything)
+    assert drawn(n_pairs=6) == sorted(drawn(n_pairs=6), reverse=True)
+    assert drawn(n_pairs=99) == everything
+    assert drawn(random_state=3) == drawn(random_state=3)
+    assert len({tuple(drawn(n_pairs=1, random_state=seed)) for seed in range(20)}) > 3
+
+
+def test_levels_that_no_query_has_together_are_skipped_and_reported():
+    rng = np.random.default_rng(0)
+    labels = np.concatenate([np.tile([2, 0, 0, 2], 5), np.tile([1, 0, 1, 0], 5)])
+    dataset = RankingDataset.from_arrays(
+        rng.normal(size=(40, 3)), labels, np.repeat(np.arange(10), 4)
+    )
+    model = MultipleHyperplaneRanker().fit(dataset)
+    assert_array_equal(model.level_pairs_, [[2, 0], [1, 0]])
+    assert_array_equal(model.skipped_pairs_, [[2, 1]])
+    assert model.n_skipped_pairs_ == 1
+    adjacent = MultipleHyperplaneRanker(pairs="adjacent").fit(dataset)
+    assert_array_equal(adjacent.level_pairs_, [[1, 0]])
+    assert_array_equal(adjacent.learns_from(dataset), np.repeat([False, True], 5))
+    assert model.learns_from(dataset).all()
+    # Without the queries of label 1, which weigh nothing, only one pair is left.
+    weighed = MultipleHyperplaneRanker().fit(dataset, query_weight=np.repeat([1, 0], 5))
+    assert_array_equal(weighed.level_pairs_, [[2, 0]])
+    with pytest.raises(ValueError, match="nothing to learn: no query of positive weight"):
+        MultipleHyperplaneRanker(pairs="adjacent").fit(
+            dataset, query_weight=np.repeat([1.0, 0.0], 5)
+        )
+
+
+def test_scores_are_the_aggregated_lists_of_the_rankers(three_levels):
+    for aggregator in AGGREGATORS:
+        model = MultipleHyperplaneRanker(aggregator=aggregator).fit(three_levels)
+        lists = model.pair_scores(three_levels)
+        assert list(lists) == [(2.0, 1.0), (2.0, 0.0), (1.0, 0.0)]
+        columns = np.column_stack(
+            [RankSVM(label_pairs=[pair]).fit(three_levels).predict(three_levels) for pair in lists]
+        )
+        expected = clone(aggregator).fit(three_levels, columns).aggregate(three_levels, columns)
+        assert_array_equal(model.predict(three_levels), expected)
+
+
+def test_the_aggregator_learns_on_all_queries_by_their_weights(three_levels):
+    weights = np.random.default_rng(0).uniform(0, 5, three_levels.n_queries)
+    model = MultipleHyperplaneRanker(aggregator=WeightedBorda("map"))
+    model.fit(three_levels, query_weight=weights)
+    lists = np.column_stack(list(model.pair_scores(three_levels).values()))
+    alone = WeightedBorda("map").fit(three_levels, lists, query_weight=weights)
+    assert_array_equal(model.aggregator_.units_, alone.units_)
+    assert not hasattr(model.aggregator, "units_")
+
+
+def test_only_the_order_of_labels_counts(three_levels):
+    other = relabelled(three_levels, np.array([0.25, 3, 100])[three_levels.relevance.astype(int)])
+    one = MultipleHyperplaneRanker().fit(three_levels).predict(three_levels)
+    assert_array_equal(MultipleHyperplaneRanker().fit(other).predict(three_levels), one)
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_it_is_saved_with_its_aggregator(three_levels, aggregator, tmp_path):
+    model = MultipleHyperplaneRanker(aggregator=aggregator).fit(three_levels)
+    model.save(tmp_path / "model.localrank")
+    loaded = localrank.load(tmp_path / "model.localrank")
+    assert_array_equal(loaded.predict(three_levels), model.predict(three_levels))
+    assert_array_equal(loaded.level_pairs_, model.level_pairs_)
+
+
+@pytest.mark.parametrize("aggregator", AGGREGATORS)
+def test_the_order_of_training_rows_does_not_matter_to_any_aggregator(three_levels, aggregator):
+    order = np.random.default_rng(0).permutation(three_levels.n_documents)
+    mixed = RankingDataset.from_arrays(
+        three_levels.features[order],
+        three_levels.relevance[order],
+        three_levels.query_index[order],
+        feature_names=three_levels.feature_names,
+    )
+    model = MultipleHyperplaneRanker(aggregator=aggregator)
+    one = clone(model).fit(three_levels)
+    two = clone(model).fit(mixed)
+    assert_array_equal(two.predict(three_levels), one.predict(three_levels))
+    assert_array_equal(one.predict(mixed), one.predict(three_levels)[order])
+
+
+def test_missing_values_are_for_rankers_that_take_them(three_levels):
+    features = three_levels.features.copy()
+    features[5, 1] = np.nan
+    holed = three_levels.with_features(features)
+    model = MultipleHyperplaneRanker(LambdaMART(5, min_leaf_documents=5)).fit(holed)
+    assert np.isfinite(model.predict(holed)).all()
+    with pytest.raises(ValueError, match="MultipleHyperplaneRanker cannot take missing values"):
+        MultipleHyperplaneRanker().fit(holed)
+
+
+def test_it_wraps_and_is_wrapped(three_levels):
+    for model in (
+        MultipleHyperplaneRanker(Quadratic(RankSVM())),
+        Quadratic(MultipleHyperplaneRanker()),
+        local_rank(3, ranker=MultipleHyperplaneRanker(pairs="adjacent"), n_jobs=2),
+    ):
+        assert model.fit(three_levels).score(three_levels) > 0.6
+
+
+def test_many_levels_are_refused(queries):
+    labels = np.arange(queries.n_documents) % 21
+    with pytest.raises(ValueError, match="at most 20 levels. The dataset has 21: round the labels"):
+        MultipleHyperplaneRanker().fit(relabelled(queries, labels))
+    MultipleHyperplaneRanker(pairs="adjacent").fit(relabelled(queries, labels % 20))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"ranker": "rank-svm"}, "'ranker' parameter .* must be a ranker. Got 'rank-svm'"),
+        ({"ranker": RankSVM(label_pairs=[(2, 1)])}, "must be one without label_pairs"),
+        ({"pairs": "some"}, "'pairs' parameter .* must be 'all', 'adjacent' or 'sampled'"),
+        ({"n_pairs": 3}, "'n_pairs' parameter .* must be None unless pairs='sampled'. Got 3"),
+        ({"n_pairs": 0, "pairs": "sampled"}, "'n_pairs' parameter .* whole number, 1 or larger"),
+        ({"aggregator": "borda"}, "must be one of localrank.aggregation, such as Borda"),
+        ({"aggregator": MarkovChain(2)}, "'restart' parameter of MarkovChain"),
+    ],
+)
+def test_wrong_parameters_are_refused(queries, parameters, message, seen):
+    with pytest.raises(ValueError, match=message):
+        MultipleHyperplaneRanker(**{"ranker": Recorder(), **parameters}).fit(queries)
+    assert not seen
+
+
+def test_the_command_line_makes_it_of_names():
+    settings = ["ranker=rank-svm", "ranker__C=0.1", "aggregator=Weighted-Borda"]
+    made = make_ranker("multiple-hyperplanes", [*settings, "aggregator__measure=map"], 2, 5)
+    assert isinstance(made, MultipleHyperplaneRanker)
+    assert (made.ranker.C, made.n_jobs, made.random_state) == (0.1, 2, 5)
+    assert repr(made.aggregator) == "WeightedBorda(measure='map')"
+    with pytest.raises(ValueError, match="no aggregator 'bordo'. Did you mean 'borda'"):
+        make_ranker("multiple-hyperplanes", ["aggregator=bordo"], 1, 0)
