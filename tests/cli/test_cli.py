@@ -307,18 +307,6 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
     assert sum(facts["weights"]) == 1
 
 
-def test_demo_compares_the_best_feature_with_lambdamart(run):
-    code, out, err = run("demo", "--json")
-    assert code == 0
-    result = json.loads(out)
-    means = {name: values["ndcg@10"] for name, values in result["mean"].items()}
-    low, high = result["gain interval"]
-    assert 0 < low < means["LambdaMART"] - means["best feature"] < high < low + 0.1
-    by_type = result["ndcg@10 by type"]["LambdaMART"]
-    assert np.mean(by_type) == pytest.approx(means["LambdaMART"], abs=0.01)
-    assert "Trained LambdaMART" in err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

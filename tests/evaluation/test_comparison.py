@@ -103,7 +103,7 @@ def test_a_method_that_fails_is_named_and_the_rest_goes_on(parts):
     assert "'C' parameter of RankSVM" in found.methods["broken"].failed
     assert set(found.finished) == {"rank-svm", "best-feature"}
     assert found.methods["best-feature"].against_baseline
-    assert found.verdict().startswith("On 90 test queries: ")
+    assert found.verdict().startswith("By ndcg@10 on 90 test queries, ")
 
 
 def test_a_baseline_that_fails_is_an_error(parts):
@@ -205,9 +205,9 @@ def test_scattered_rows_are_scored_query_by_query(parts):
 
 
 def test_the_verdict_names_what_is_better_and_against_what(parts, found):
-    assert found.verdict().startswith("On 90 test queries: ")
-    assert "rank-svm by ndcg@10" in found.verdict()
-    assert "which costs as much" in found.verdict()
+    assert found.verdict().startswith("By ndcg@10 on 90 test queries, ")
+    assert "better than rank-svm" in found.verdict()
+    assert "At equal cost, no method is significantly better than the ensemble" in found.verdict()
     alone = compare({"a": RankSVM()}, parts[:1], MEASURES, baseline="a")
     assert alone.verdict() == "There is nothing to compare with a."
 

@@ -16,7 +16,10 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for position, column in enumerate(columns):
-        table.add_column(column, justify="left" if position == 0 else "right", overflow="fold")
+        if position == 0:
+            table.add_column(column, no_wrap=True)
+        else:
+            table.add_column(column, justify="right", overflow="fold")
     for row in rows:
         table.add_row(*row)
     Console().print(table)

@@ -313,15 +313,17 @@ def verdict(comparison: Comparison) -> str:
                     f"{name} ({found.mean_difference:+.4f})"
                 )
         if better:
-            return f"Significantly better than {opponent} by {measure}: {', '.join(better)}."
+            return f"significantly better than {opponent}: {', '.join(better)}."
         some = f"; significantly worse: {', '.join(worse)}" if worse else ""
-        return f"No method is significantly better than {opponent} by {measure}{some}."
+        return f"no method is significantly better than {opponent}{some}."
 
     if not others:
         return f"There is nothing to compare with {comparison.baseline}."
-    text = f"On {n_queries:,} test queries: " + beaten("against_baseline", comparison.baseline)
+    found = beaten("against_baseline", comparison.baseline)
+    text = f"By {measure} on {n_queries:,} test queries, {found}"
     if comparison.ensemble in comparison.finished:
-        text += " " + beaten("against_ensemble", f"{comparison.ensemble}, which costs as much")
+        found = beaten("against_ensemble", f"the {comparison.ensemble}")
+        text += f" At equal cost, {found}"
     return text
 
 

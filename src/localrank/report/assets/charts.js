@@ -5,6 +5,8 @@
 const nColours = 8;
 const colour = (index) => `var(--series-${(index % nColours) + 1})`;
 
+const plus = [[0.85, 0], [0, -0.85], [0.8, 0], [0, 0.85], [0.85, 0], [0, 0.8], [-0.85, 0], [0, 0.85], [-0.8, 0], [0, -0.85], [-0.85, 0]];
+
 /** Outline of a mark around (x, y); shapes tell apart what shares a colour. */
 const shapes = [
   (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
@@ -12,8 +14,7 @@ const shapes = [
   (x, y, r) => `M${x} ${y - 1.2 * r}l${1.1 * r} ${2 * r}h${-2.2 * r}Z`,
   (x, y, r) => `M${x} ${y - 1.3 * r}l${1.3 * r} ${1.3 * r}l${-1.3 * r} ${1.3 * r}l${-1.3 * r} ${-1.3 * r}Z`,
   (x, y, r) => `M${x} ${y + 1.2 * r}l${1.1 * r} ${-2 * r}h${-2.2 * r}Z`,
-  (x, y, r) => `M${x - 1.2 * r} ${y - 0.5 * r}h${2.4 * r}v${r}h${-2.4 * r}Z`,
-  (x, y, r) => `M${x - 0.5 * r} ${y - 1.2 * r}h${r}v${2.4 * r}h${-r}Z`,
+  (x, y, r) => `M${x - 1.25 * r} ${y - 0.4 * r}${plus.map(([dx, dy]) => `l${dx * r} ${dy * r}`).join("")}Z`,
 ];
 
 /** How the index-th of several things is drawn: first by colour, then by colour and shape. */
@@ -108,12 +109,12 @@ function axes(box, x, xTicks, xTitle, y, yTicks, yTitle) {
     yTicks.map(({ value, text }) => [
       svg("line", { class: "grid", x1: left, x2: right, y1: y(value), y2: y(value) }),
       svg("text", { x: left - 6, y: y(value), dy: "0.35em", "text-anchor": "end" }, text),
-    ]).flat(),
+    ]),
     xTicks.map(({ value, text }) => [
       svg("line", { class: "tick", x1: x(value), x2: x(value), y1: bottom, y2: bottom + 4 }),
       svg("text", { x: x(value), y: bottom + 17, "text-anchor": "middle" }, text),
-    ]).flat(),
-    svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }),
+    ]),
+    xTicks.length ? svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }) : null,
     yTitle && svg("text", { class: "title", x: left, y: top - 9 }, yTitle),
     xTitle &&
       svg("text", { class: "title", x: right, y: bottom + 34, "text-anchor": "end" }, xTitle),
@@ -176,7 +177,7 @@ function nearest(points, x, y, reach) {
 /** Rows of name and value for a tooltip. */
 const factList = (title, facts) => [
   el("strong", {}, title),
-  el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]).flat()),
+  el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
 ];
 
 // ---- Lines over levels, with intervals, and a histogram of the queries below.
@@ -245,8 +246,8 @@ function lineChart(parent, label, { levels, xTitle, yTitle, series }) {
               svg("rect", { x: x(value) - wide / 2, y: height - 4 - tall, width: wide, height: tall }),
               step >= 22 &&
                 svg("text", { x: x(value), y: height - 8 - tall, "text-anchor": "middle" }, n.toLocaleString("en")),
-            ].filter(Boolean);
-          }).flat(),
+            ];
+          }),
           svg("text", { class: "title", x: 0, y: height - 5 }, "queries"),
         )
       : null;

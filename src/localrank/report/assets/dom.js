@@ -36,7 +36,7 @@ function build(element, attributes, children) {
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => known(child) && child !== false));
   return element;
 }
 
@@ -64,8 +64,16 @@ function chooser(label, key, names) {
 }
 
 /** A box that scrolls sideways on its own, by keyboard too. */
-const scroller = (label, ...children) =>
-  el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, ...children);
+function scroller(label, ...children) {
+  const box = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, ...children);
+  // The right edge fades where there is more to see.
+  const update = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  const observer = new ResizeObserver(update);
+  observer.observe(box);
+  children.forEach((child) => observer.observe(child));
+  box.addEventListener("scroll", update, { passive: true });
+  return box;
+}
 
 // ---- Numbers as text.
 

@@ -19,7 +19,8 @@ const queryName = (index) =>
 function queryDifferences() {
   if (!data.queries?.ids?.length || !others.length) return;
   const summary = el("p", { class: "summary", "aria-live": "polite" });
-  const readout = el("p", { class: "readout", "aria-live": "off" });
+  const readout = el("span");
+  const opener = el("button", { type: "button", hidden: true, onclick: () => open() }, "See its documents");
   const place = section(
     "differences", "Query by query", "Queries",
     el("p", { class: "note" },
@@ -51,7 +52,7 @@ function queryDifferences() {
     return {
       height: 262,
       marks: [
-        axes({ ...box }, () => 0, [], null, y, roundTicks(...range, 5), `${chosen.method} − ${data.baseline}, ${chosen.measure}`),
+        axes(box, () => 0, [], null, y, roundTicks(...range, 5), `${chosen.method} − ${data.baseline}, ${chosen.measure}`),
         cursor,
         svg("path", { class: "bars gain", "stroke-width": thick, d: bars((difference) => difference * sign > 0) }),
         svg("path", { class: "bars loss", "stroke-width": thick, d: bars((difference) => difference * sign < 0) }),
@@ -61,7 +62,7 @@ function queryDifferences() {
       ],
     };
   });
-  place.append(readout);
+  place.append(el("p", { class: "readout" }, readout, opener));
 
   const { host } = drawing;
   const describe = ({ index, value, base, difference }) => [
@@ -81,7 +82,8 @@ function queryDifferences() {
     host.setAttribute("aria-valuenow", at + 1);
     host.setAttribute("aria-valuetext", text);
     readout.textContent = `${text} (${data.baseline} ${decimals(item.base)}, ${chosen.method} ${decimals(item.value)}). ` +
-      (explored.has(item.index) ? "Click it or press Enter to see its documents." : "It is not among the queries of the explorer.");
+      (explored.has(item.index) ? "" : "It is not among the queries of the explorer.");
+    opener.hidden = !explored.has(item.index);
     return item;
   }
 
@@ -96,18 +98,18 @@ function queryDifferences() {
       `${lost.toLocaleString("en")} of ${queriesText(list.length)} by ${chosen.measure}` +
       (skipped ? `, which skips ${skipped.toLocaleString("en")}.` : ".");
     readout.textContent = "Point at a bar, or move with the arrow keys, to see its query.";
+    opener.hidden = true;
     at = -1;
     host.setAttribute("aria-valuemax", list.length);
     drawing.redraw();
   }
 
-  const open = () => {
-    if (at >= 0 && explored.has(list[at].index)) {
-      choose({ query: list[at].index });
-      hideTooltip();
-      document.getElementById("explorer").scrollIntoView();
-    }
-  };
+  function open() {
+    if (at < 0 || !explored.has(list[at].index)) return;
+    hideTooltip();
+    explore(list[at].index);
+  }
+
   for (const [name, value] of Object.entries({
     tabindex: 0, role: "slider", "aria-label": "Queries by falling difference", "aria-valuemin": 1, "aria-valuenow": 1,
   })) host.setAttribute(name, value);
@@ -127,7 +129,6 @@ function queryDifferences() {
     event.preventDefault();
     move(target);
   });
-  readout.addEventListener("click", open);
   update();
   watch(["method", "measure"], update);
 }

@@ -25,12 +25,12 @@ function differenceCell(test) {
 /** Intervals of all rows share one scale, so that their lengths compare. */
 function intervalPlot(test, reach) {
   if (!test) return [missing];
-  const x = scale([-reach, reach], [4, 136]);
+  const x = scale([-reach, reach], [6, 114]);
   const across = (from, to) => Math.max(2, Math.abs(x(to) - x(from)));
   return [
     svg(
       "svg",
-      { class: `range ${tone(test)}`, viewBox: "0 0 140 22", width: 140, height: 22, role: "img",
+      { class: `range ${tone(test)}`, viewBox: "0 0 120 22", width: 120, height: 22, role: "img",
         "aria-label": `${signed(test.difference)}, 95 % interval ${interval(test)}` },
       svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: 22 }),
       svg("rect", { class: "bar-range", x: x(test.low), y: 9, width: across(test.low, test.high), height: 4, rx: 2 }),
@@ -98,7 +98,7 @@ function details(method) {
     el("p", {}, method.summary || "No description."),
     el("dl", { class: "facts-list" },
       Object.entries(method.parameters ?? {}).concat(choices.map(([fold, choice]) => [`chosen in ${fold}`, choice]))
-        .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]).flat()),
+        .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
   ];
 }
 
@@ -119,7 +119,7 @@ function comparisonTable() {
     const row = el("tr");
     const more = el("tr", { class: "details", hidden: true });
     const button = el("button", { type: "button", class: "plain", "aria-expanded": "false" },
-      swatch(methodLooks.get(method.name)), el("span", {}, method.name));
+      swatch(methodLooks.get(method.name)), el("span", { class: "method" }, method.name));
     button.addEventListener("click", () => {
       more.hidden = !more.hidden;
       button.setAttribute("aria-expanded", String(!more.hidden));
@@ -139,10 +139,10 @@ function comparisonTable() {
       fill();
       [...table.querySelectorAll("thead button")].find((button) => button.dataset.title === title)?.focus();
     };
-    const header = ({ title, hint }, isName) => {
+    const header = ({ title, hint, class: style }) => {
       const state = sorted.column !== title ? "none" : sorted.descending ? "descending" : "ascending";
       const arrow = { none: "", descending: " ↓", ascending: " ↑" }[state];
-      return el("th", { scope: "col", "aria-sort": state, class: isName ? "name" : null },
+      return el("th", { scope: "col", "aria-sort": state, class: style ?? null },
         el("button", { type: "button", class: "plain", "data-title": title, onclick: () => sort(title) }, title,
           el("span", { "aria-hidden": "true" }, arrow)),
         hint ? el("small", {}, hint) : null);
@@ -165,7 +165,7 @@ function comparisonTable() {
       });
     }
     table.replaceChildren(
-      el("thead", {}, el("tr", {}, header({ title: "Method" }, true), ...list.map((column) => header(column)))),
+      el("thead", {}, el("tr", {}, header({ title: "Method" }), ...list.map(header))),
       ...order.map(({ body }) => body),
     );
   }

@@ -1,0 +1,366 @@
+"""Localized geometric mean metrics, beside the paper's Figures 2, 3, 4 and Tables 4, 5.
+
+Run with `python benchmarks/lgmml.py [PART ...]`, parts being figure2, figure3, figure4, table4,
+table5, unseen and fault. Collections from the folder in LOCALRANK_DATA or from `../shared/data`
+beside the project: OHSUMED and MQ2008 in five folds, MSLR-sample as it is split. Choices of
+`unseen`, and what is at fault, are looked at on validation parts; test parts are only scored.
+
+The paper's collections (Yahoo, the whole of MSLR) and its 500 metrics and 5000 trees are not
+those here; its figures stand as plots only, without numbers.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from measuring import DATA, seconds
+from numpy.typing import NDArray
+from scipy.linalg import sqrtm
+from threadpoolctl import threadpool_limits
+
+from localrank.data import Fold, RankingDataset, folds, make_queries, read_letor
+from localrank.kernels.anchors import local_scores
+from localrank.linalg import geometric_mean
+from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.rankers import GBRT, LGMML, LambdaMART, Ranker, RankSVM
+from localrank.rankers.gmml import GMML, pair_scatters
+from localrank.rankers.lgmml_training import Training
+from localrank.rankers.local_metrics import LocalMetrics
+
+# Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017.
+# Table 4: NDCG@5, @10, @20 and minutes of training (those of the NDCG@10 row).
+TABLE_4 = {
+    "Yahoo! Set I": {
+        "GBRT": (0.6529, 0.6824, 0.6912, 43.3),
+        "LambdaMART": (0.6567, 0.7060, 0.7091, 48.0),
+        "L-GMML": (0.6698, 0.6715, 0.6934, 28.9),
+    },
+    "Yahoo! Set II": {
+        "GBRT": (0.6731, 0.6817, 0.6954, 36.8),
+        "LambdaMART": (0.6791, 0.7062, 0.7087, 43.3),
+        "L-GMML": (0.7096, 0.7264, 0.7219, 26.6),
+    },
+    "MSLR-WEB10K": {
+        "GBRT": (0.4019, 0.4342, 0.4512, 48.3),
+        "LambdaMART": (0.4417, 0.4513, 0.4634, 57.6),
+        "L-GMML": (0.4771, 0.5390, 0.5510, 19.0),
+    },
+    "MSLR-WEB30K": {
+        "GBRT": (0.4090, 0.4146, 0.4210, 177.0),
+        "LambdaMART": (0.3812, 0.4090, 0.4112, 183.0),
+        "L-GMML": (0.4837, 0.4976, 0.5038, 71.9),
+    },
+}
+# Table 5: scoring time per document, "in ms", with 5000 trees and 500 metrics.
+TABLE_5 = {
+    "Yahoo! Set I": {"GBRT": 276, "LambdaMART": 302, "L-GMML": 421},
+    "Yahoo! Set II": {"GBRT": 218, "LambdaMART": 286, "L-GMML": 421},
+    "MSLR-WEB10K": {"GBRT": 73, "LambdaMART": 92, "L-GMML": 158},
+}
+# How much longer than a LambdaMART of 500 trees scoring may take, and milliseconds for a metric.
+SCORING_MARK, METRIC_MARK = 3.0, 2.0
+
+Scale = Literal["median", "monotone"]
+
+COLLECTIONS = ("OHSUMED", "MQ2008", "MSLR-sample")
+NDCGS: tuple[Measure, ...] = (NDCG(5), NDCG(10), NDCG(20))
+NDCG_10 = NDCGS[1]
+SCALES: tuple[Scale, ...] = ("median", "monotone")
+N_TREES = 500
+lgmml = partial(LGMML, n_jobs=-1)
+
+
+def parts(name: str) -> Iterator[Fold]:
+    """The folds of a collection; none where it is not there."""
+    if not (DATA / name).is_dir():
+        print(f"{name}: skipped, there is no {DATA / name} (set LOCALRANK_DATA)")
+        return iter(())
+    return folds(DATA / name)
+
+
+def heading(text: str) -> None:
+    print(f"\n== {text}")
+
+
+def figure2() -> None:
+    """Classes of documents around centres, with their number as label; MAP of new queries.
+
+    Labels of the upper half of the classes are relevant. The global metric is learned from
+    1,000 documents of all queries together.
+    """
+    heading("Figure 2: MAP against the number of metrics, documents in classes")
+    for n_classes, numbers in (
+        (2, (1, 2, 3, 4)),
+        (10, (1, 2, 5, 10, 15)),
+        (50, (1, 10, 25, 50, 60)),
+        (100, (1, 25, 50, 100, 120)),
+    ):
+        level = n_classes / 2
+        train, test = classes(n_classes)
+        measure = AveragePrecision(relevance_level=level)
+        pooled = RankingDataset(
+            train.features[:1000], train.labels[:1000], np.array([0, 1000]), np.array([0])
+        )
+        chance = measure.mean(test, np.zeros(test.n_documents))
+        print(f"{n_classes} classes; chance {chance:.4f}")
+        for scale in SCALES:
+            local = partial(lgmml, scale=scale, relevance_level=level)
+            one = local(1, sampling_rate=1.0).fit(pooled)
+            values = [
+                f"{m}: {measure.mean(test, local(m).fit(train).predict(test)):.4f}" for m in numbers
+            ]
+            line = f"global {measure.mean(test, one.predict(test)):.4f}; {', '.join(values)}"
+            print(f"  {scale:10}{line}")
+
+
+def classes(n_classes: int, n_features: int = 10) -> tuple[RankingDataset, RankingDataset]:
+    """Training and test queries, with documents around normally distributed centres."""
+    rng = np.random.default_rng(n_classes)
+    centres = rng.normal(size=(n_classes, n_features))
+
+    def queries(n_queries: int) -> RankingDataset:
+        labels = rng.integers(n_classes, size=(n_queries, 100))
+        features = centres[labels] + 0.5 * rng.normal(size=(n_queries, 100, n_features))
+        index = np.repeat(np.arange(n_queries), 100)
+        return RankingDataset.from_arrays(features.reshape(-1, n_features), labels.ravel(), index)
+
+    return queries(120), queries(60)
+
+
+def figure3() -> None:
+    heading("Figure 3: NDCG@10 of test parts against the number of metrics")
+    numbers = (1, 2, 5, 10, 20, 50, 100, 200)
+    print(f"{'':24}" + "".join(f"{m:8}" for m in numbers))
+    for name in COLLECTIONS:
+        found = [
+            [[test_value(lgmml(m, scale=scale), fold) for m in numbers] for scale in SCALES]
+            for fold in parts(name)
+        ]
+        for scale, row in zip(SCALES, np.mean(found, axis=0), strict=True) if found else ():
+            print(f"{name}, {scale:10}".ljust(24) + "".join(f"{value:8.4f}" for value in row))
+
+
+def test_value(ranker: Ranker, fold: Fold) -> float:
+    return NDCG_10.mean(fold.test, ranker.fit(fold.train).predict(fold.test))
+
+
+def figure4() -> None:
+    heading("Figure 4: seconds of training 10 metrics, 50 queries of 100 documents")
+    for n_features in (10, 50, 100, 200, 500, 1000):
+        dataset, _ = make_queries(50, n_documents=(100, 100), n_features=n_features)
+        taken = min(seconds(lambda: lgmml(10).fit(dataset)) for _ in range(3))  # noqa: B023
+        print(f"  {n_features:5} features: {taken:7.3f}")
+
+
+def table4() -> None:
+    heading(f"Table 4: test parts, {N_TREES} trees, 50 metrics, no parameter tuned")
+    methods: dict[str, Callable[[], Ranker]] = {
+        "GBRT": lambda: GBRT(N_TREES, n_jobs=-1),
+        "LambdaMART": lambda: LambdaMART(N_TREES, n_jobs=-1),
+        "RankSVM": RankSVM,
+        "L-GMML": lgmml,
+        "L-GMML, monotone": lambda: lgmml(scale="monotone"),
+    }
+    columns = "".join(f"{measure!s:>9}" for measure in NDCGS)
+    for name in COLLECTIONS:
+        found = list(parts(name))
+        print(f"{name:20}{columns}{'seconds':>9}")
+        for method, make in methods.items():
+            rows = []
+            for fold in found:
+                start = time.perf_counter()
+                ranker = make().fit(fold.train)
+                taken = time.perf_counter() - start
+                scores = ranker.predict(fold.test)
+                rows.append([*(measure.mean(fold.test, scores) for measure in NDCGS), taken])
+            if rows:
+                *values, taken = np.mean(rows, axis=0)
+                print(f"  {method:18}" + "".join(f"{v:9.4f}" for v in values) + f"{taken:9.2f}")
+    for name, published in TABLE_4.items():
+        print(f"published, {name:20}{'minutes':>18}")
+        for method, (*values, minutes) in published.items():
+            print(f"  {method:18}" + "".join(f"{v:9.4f}" for v in values) + f"{minutes:9.1f}")
+
+
+def table5() -> None:
+    """Interleaved, one thread, the best of several rounds each."""
+    heading("Table 5: microseconds to score a document, one thread")
+    if not (folder := DATA / "MSLR-sample").is_dir():
+        print(f"skipped, there is no {folder} (set LOCALRANK_DATA)")
+        return
+    train, test = (read_letor(folder / f"{part}.txt.gz") for part in ("train", "test"))
+    with threadpool_limits(1):
+        models: dict[str, Ranker] = {
+            f"LambdaMART, {N_TREES} trees of {leaves} leaves": LambdaMART(N_TREES, n_leaves=leaves)
+            for leaves in (7, 31)
+        }
+        models |= {f"L-GMML, {m} metrics": LGMML(m) for m in (50, 500)}
+        times: dict[str, list[float]] = {name: [] for name in models}
+        for model in models.values():
+            model.fit(train).predict(test)
+        for _ in range(7):
+            for name, model in models.items():
+                taken = seconds(lambda: model.predict(test))  # noqa: B023
+                times[name].append(1e6 * taken / test.n_documents)
+        best = {name: min(values) for name, values in times.items()}
+        for name, value in best.items():
+            print(f"  {name:38}{value:9.1f}")
+        trees, metrics = (best[name] for name in list(best)[:3:2])
+        mark = "within" if metrics <= SCORING_MARK * trees else "OUTSIDE"
+        print(f"  50 metrics take {metrics / trees:.2f} of 7-leaf trees' time: {mark} 3 times it")
+        metric_time(train)
+    for name, published in TABLE_5.items():
+        listed = ", ".join(f"{method} {value}" for method, value in published.items())
+        print(f"published, {name}: {listed} ms")
+
+
+def metric_time(train: RankingDataset) -> None:
+    """Milliseconds to learn the metric of one query, and to solve the equation by square roots."""
+    scaled = train.features / np.sqrt(np.mean(train.features**2, axis=0) + 1e-300)
+    own, by_roots, errors = [], [], []
+    for begin, end in zip(train.offsets, train.offsets[1:], strict=False):
+        labels = train.labels[begin:end]
+        P, N = scaled[begin:end][labels > 0], scaled[begin:end][labels == 0]
+        if not (len(P) and len(N)):
+            continue
+        gmml = GMML(ridge=0.01)
+        own.append(min(seconds(lambda: gmml.fit(P, N)) for _ in range(5)))  # noqa: B023
+        S, D = (scatter + 0.01 * np.eye(len(scatter)) for scatter in pair_scatters(P, N))
+
+        def roots(S: NDArray[np.float64] = S, D: NDArray[np.float64] = D) -> None:
+            root = sqrtm(S)
+            inverse = np.linalg.inv(root)
+            inverse @ sqrtm(root @ D @ root) @ inverse
+
+        by_roots.append(min(seconds(roots) for _ in range(2)))
+        M = gmml.metric_
+        errors.append(np.abs(M @ S @ M - D).max() / np.abs(D).max())
+        np.testing.assert_allclose(M, geometric_mean(S, D), rtol=0, atol=1e-6 * np.abs(M).max())
+    mean, most = 1e3 * np.mean(own), 1e3 * np.max(own)
+    mark = "within" if mean <= METRIC_MARK else "OUTSIDE"
+    print(
+        f"  a metric of a query's documents, {train.n_features} features: {mean:.2f} ms, at most "
+        f"{most:.2f}: {mark} {METRIC_MARK:g} ms; by scipy's sqrtm {1e3 * np.mean(by_roots):.1f} ms"
+    )
+    print(f"  largest error of M S M = D: {max(errors):.1e} of the largest entry of D")
+
+
+def unseen() -> None:
+    heading("Weights of unseen queries: NDCG@10 of validation parts, mean of three seeds")
+    options = ("mean", "uniform", "nearest")
+    print(f"{'':24}" + "".join(f"{option:>9}" for option in options))
+    for name in COLLECTIONS[:2]:
+        found = list(parts(name))
+        for scale in SCALES if found else ():
+            rows = []
+            for fold in found:
+                assert fold.valid is not None
+                for seed in range(3):
+                    ranker = lgmml(scale=scale, unseen="nearest", random_state=seed)
+                    ranker.fit(fold.train)
+                    row = []
+                    for option in options:
+                        scores = ranker.set_params(unseen=option).predict(fold.valid)
+                        row.append(NDCG_10.mean(fold.valid, scores))
+                    rows.append(row)
+            values = np.mean(rows, axis=0)
+            print(f"{name}, {scale:10}".ljust(24) + "".join(f"{value:9.4f}" for value in values))
+
+
+def fault() -> None:
+    """Anchors moved out of the documents, along the difference of relevant and irrelevant means."""
+    heading("What is at fault: NDCG@10 of validation parts with anchors moved out")
+    steps = (0, 1, 2, 4, 8, 16, 32, 64)
+    print(f"{'':24}" + "".join(f"{step:8}" for step in steps) + f"{'RankSVM':>9}")
+    for name in COLLECTIONS[:2]:
+        rows, linear = [], []
+        for fold in parts(name):
+            assert fold.valid is not None
+            rows.append([moved_out(fold, step) for step in steps])
+            scores = RankSVM().fit(fold.train).predict(fold.valid)
+            linear.append(NDCG_10.mean(fold.valid, scores))
+        if rows:
+            values = "".join(f"{value:8.4f}" for value in np.mean(rows, axis=0))
+            print(f"{name}, monotone".ljust(24) + values + f"{np.mean(linear):9.4f}")
+    print("Mean place, from 0 (last) to 1 (first), of relevant validation documents by L-GMML,")
+    print("in four groups by ascending score of RankSVM within all relevant ones:")
+    for name in COLLECTIONS[:2]:
+        for scale in SCALES:
+            groups = [places(fold, scale) for fold in parts(name)]
+            if groups:
+                values = "".join(f"{value:8.3f}" for value in np.mean(groups, axis=0))
+                print(f"{name}, {scale:10}".ljust(24) + values)
+
+
+def moved_out(fold: Fold, step: float) -> float:
+    """NDCG@10 of the validation part, anchors moved by so many differences of means."""
+    assert fold.valid is not None
+    used = fold.train.select(LGMML().learns_from(fold.train))
+    training = Training.prepare(used, np.full(used.n_queries, 1 / used.n_queries))
+    rng = np.random.default_rng(0)
+    metrics = training.learn_metrics(
+        50,
+        relevance_level=None,
+        sampling_rate=0.8,
+        ridge=0.01,
+        at_query=False,
+        rng=rng,
+        n_jobs=-1,
+    )
+    documents = training.dataset.features / training.scale
+    anchors = metrics.anchors.copy()
+    for anchor in anchors:
+        row = int(np.argmin(np.abs(documents - anchor).max(axis=1)))
+        query = training.dataset.query_index[row]
+        own = slice(training.dataset.offsets[query], training.dataset.offsets[query + 1])
+        relevant = training.dataset.labels[own] > 0
+        apart = documents[own][relevant].mean(axis=0) - documents[own][~relevant].mean(axis=0)
+        anchor += step * apart
+    metrics = LocalMetrics.stack(training.scale, anchors, metrics.factors())
+    metrics = training.scale_distances(metrics, "monotone", n_jobs=-1)
+    weights = training.learn_weights(
+        metrics, margin=5.0, step=0.1, n_iterations=1000, rng=rng, n_jobs=-1
+    )
+    own_weights = np.zeros(fold.valid.n_documents, np.int64)
+    distances = metrics.distances(fold.valid.features)
+    scores = local_scores(distances, weights.mean(axis=0, keepdims=True), own_weights)
+    return NDCG_10.mean(fold.valid, scores)
+
+
+def places(fold: Fold, scale: Scale) -> list[float]:
+    """Mean places of relevant documents, in quarters by their score of a linear model."""
+    assert fold.valid is not None
+    scores = lgmml(scale=scale).fit(fold.train).predict(fold.valid)
+    linear = RankSVM().fit(fold.train).predict(fold.valid)
+    place = np.empty(len(scores))
+    for begin, end in zip(fold.valid.offsets, fold.valid.offsets[1:], strict=False):
+        order = np.argsort(np.argsort(scores[begin:end], kind="stable"), kind="stable")
+        place[begin:end] = order / max(end - begin - 1, 1)
+    relevant = np.flatnonzero(fold.valid.labels > 0)
+    by_linear = relevant[np.argsort(linear[relevant], kind="stable")]
+    return [float(place[group].mean()) for group in np.array_split(by_linear, 4)]
+
+
+PARTS = {
+    "figure2": figure2,
+    "figure3": figure3,
+    "figure4": figure4,
+    "table4": table4,
+    "table5": table5,
+    "unseen": unseen,
+    "fault": fault,
+}
+
+
+def main() -> None:
+    for name in sys.argv[1:] or PARTS:
+        print(f"{name}: {seconds(PARTS[name]):.0f} s")
+
+
+if __name__ == "__main__":
+    main()

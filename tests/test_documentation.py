@@ -1,0 +1,169 @@
+"""What the documentation shows is run: Python blocks page by page, commands up to their options."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.main import get_command
+
+from localrank.cli import app
+from localrank.cli.inputs import parse_measures
+from localrank.data import make_queries, read_letor, write_letor
+from localrank.measures.conventions import CONVENTIONS
+from localrank.methods import METHODS, make_ranker
+from localrank.rankers import RankSVM
+from localrank.recipes import local_rank
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+# Stands before a block that is only to be read, and says why.
+NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
+NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
+
+
+def blocks(page: Path) -> list[tuple[str, str, int]]:
+    """Language, text and first line of each block that is not marked as not to be run."""
+    text = page.read_text()
+    found = list(FENCE.finditer(text))
+    assert 2 * len(found) == len(re.findall(r"^\s*```", text, re.MULTILINE)), "fences are paired"
+    return [
+        (match[1], match[2], text[: match.start(2)].count("\n"))
+        for match in found
+        if not NOT_RUN.search(text[: match.start()])
+    ]
+
+
+def commands() -> list:
+    return [
+        pytest.param(command, id=f"{page.stem}: {command}")
+        for page in PAGES
+        for language, text, _ in blocks(page)
+        if language in ("", "console")
+        for command in text.replace("\\\n", "").splitlines()
+        if command.startswith("localrank ")
+    ]
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory):
+    """Small files by the names that the pages use."""
+    folder = tmp_path_factory.mktemp("collection")
+    made, _ = make_queries(
+        80, n_documents=(6, 12), n_features=8, n_types=3, separation=1, random_state=0
+    )
+    queries = made.with_features(made.features)
+    parts = {
+        name: queries.select(np.arange(*ends))
+        for name, ends in {"train": (0, 50), "vali": (50, 60), "test": (60, 80)}.items()
+    }
+    for name, part in parts.items():
+        write_letor(part, folder / f"{name}.txt")
+    write_letor(parts["train"], folder / "train.txt.gz")
+    for i in (1, 2, 3):
+        write_letor(queries.select(np.arange(i, 80, 3)), folder / f"S{i}.txt")
+        fold = folder / "MQ2008" / f"Fold{i}"
+        fold.mkdir(parents=True)
+        for name, part in parts.items():
+            own = np.arange(i, part.n_queries, 3)
+            write_letor(part.select(own), fold / f"{name}.txt")
+    frame = pd.DataFrame(made.features, columns=list(made.feature_names))
+    frame = frame.assign(query=made.query_index, grade=made.labels, url=frame.index.astype(str))
+    frame.to_parquet(folder / "train.parquet")
+    return folder
+
+
+@pytest.fixture
+def namespace(collection, tmp_path, monkeypatch):
+    """A folder of files to work in, and what pages take for granted."""
+    shutil.copytree(collection, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    train, valid, test = (read_letor(f"{part}.txt") for part in ("train", "vali", "test"))
+    return {
+        "train": train,
+        "valid": valid,
+        "test": test,
+        "dataset": test,
+        "X": train.features,
+        "y": train.labels,
+        "qid": train.query_ids[train.query_index],
+        "scores": RankSVM().fit(train).predict(test),
+        "global_model": RankSVM().fit(train),
+        "local_model": local_rank(3, ranker=RankSVM()).fit(train),
+    }
+
+
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if any(language == "python" for language, *_ in blocks(page))],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_python_blocks_run_and_print_what_is_shown(page, namespace, capsys):
+    printed = None
+    for language, text, line in blocks(page):
+        if language == "python":
+            # Empty lines before it, so that an error shows the line of the page.
+            exec(compile("\n" * line + text, page, "exec"), namespace)
+            printed = capsys.readouterr().out
+        elif language == "text" and printed is not None:
+            # Numbers may differ a little from one machine to another, the rest may not.
+            assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", text).split()
+            printed = None
+
+
+@pytest.mark.parametrize("command", commands())
+def test_commands_have_the_options_they_are_shown_with(command):
+    _, name, *arguments = shlex.split(command, comments=True)
+    group = get_command(app)
+    parent = group.make_context("localrank", [name], resilient_parsing=True)
+    found = group.get_command(parent, name)
+    assert found is not None, f"there is no command {name}"
+    given = found.make_context(name, arguments, parent=parent).params
+    if "measures" in given:
+        parse_measures(given["measures"])
+    if "method" in given:
+        make_ranker(given["method"], given["setting"], None, 0)
+    elif "methods" in given and given["methods"] != "all":
+        for method in given["methods"].split(","):
+            own = [
+                setting.partition(".")[2]
+                for setting in given["setting"]
+                if setting.startswith(f"{method}.")
+            ]
+            make_ranker(method, own, None, 0)
+
+
+def test_every_command_is_on_the_page_of_commands():
+    text = (DOCS / "command-line.md").read_text()
+    for name in get_command(app).commands:
+        assert f"`localrank {name}" in text
+
+
+def test_every_method_has_a_page():
+    text = "".join(page.read_text() for page in (DOCS / "methods").glob("*.md"))
+    for name in METHODS:
+        assert f"`{name}`" in text
+
+
+def test_every_page_is_in_the_navigation():
+    navigation = (ROOT / "mkdocs.yml").read_text()
+    for page in DOCS.rglob("*.md"):
+        assert f": {page.relative_to(DOCS)}\n" in navigation
+
+
+def test_the_table_of_conventions_has_the_measures_of_each():
+    rows = {
+        cells[0]: cells[1:]
+        for line in (DOCS / "measures.md").read_text().splitlines()
+        if len(cells := [cell.strip(" `") for cell in line.strip("|").split("|")]) > 8
+    }
+    assert rows["choice"] == list(CONVENTIONS)
+    for convention, cell in zip(CONVENTIONS, rows["measures"], strict=True):
+        names = {measure.name for measure in CONVENTIONS[convention]}
+        assert names == ({"ndcg", "map", "mrr", "p", "err", "oer"} if cell == "all" else
+                         set(cell.split(", ")))
