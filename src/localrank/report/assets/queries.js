@@ -16,6 +16,8 @@ const severalFolds = new Set(data.queries?.folds ?? []).size > 1;
 const queryName = (index) =>
   `Query ${data.queries.ids[index]}${severalFolds ? ` · ${data.queries.folds[index]}` : ""}`;
 
+const meanOf = (list) => list.reduce((sum, { difference }) => sum + difference, 0) / Math.max(list.length, 1);
+
 function queryDifferences() {
   if (!data.queries?.ids?.length || !others.length) return;
   const summary = el("p", { class: "summary", "aria-live": "polite" });
@@ -48,7 +50,7 @@ function queryDifferences() {
     const sign = direction(chosen.measure);
     const thick = Math.max(0.7, Math.min(step * 0.8, 24));
     cursor = svg("rect", { class: "cursor-bar", y: box.top, height: box.bottom - box.top, width: Math.max(step, 2), visibility: "hidden" });
-    const mean = values.reduce((sum, value) => sum + value, 0) / Math.max(values.length, 1);
+    const mean = meanOf(list);
     return {
       height: 262,
       marks: [
@@ -58,7 +60,6 @@ function queryDifferences() {
         svg("path", { class: "bars loss", "stroke-width": thick, d: bars((difference) => difference * sign < 0) }),
         svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }),
         svg("line", { class: "mean", x1: box.left, x2: box.right, y1: y(mean), y2: y(mean) }),
-        svg("text", { class: "mean-text", x: box.right, y: box.top - 9, "text-anchor": "end" }, `mean ${signed(mean)}`),
       ],
     };
   });
@@ -96,8 +97,8 @@ function queryDifferences() {
     summary.textContent =
       `${chosen.method} is better on ${won.toLocaleString("en")}, equal on ${(list.length - won - lost).toLocaleString("en")} and worse on ` +
       `${lost.toLocaleString("en")} of ${queriesText(list.length)} by ${chosen.measure}` +
-      (skipped ? `, which skips ${skipped.toLocaleString("en")}.` : ".");
-    readout.textContent = "Point at a bar, or move with the arrow keys, to see its query.";
+      (skipped ? `, which skips ${skipped.toLocaleString("en")}` : "") + `. The mean difference is ${signed(meanOf(list))} (dashed).`;
+    readout.textContent = "Point at a bar or tap it, or move with the arrow keys, to see its query.";
     opener.hidden = true;
     at = -1;
     host.setAttribute("aria-valuemax", list.length);

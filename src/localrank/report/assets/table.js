@@ -25,12 +25,12 @@ function differenceCell(test) {
 /** Intervals of all rows share one scale, so that their lengths compare. */
 function intervalPlot(test, reach) {
   if (!test) return [missing];
-  const x = scale([-reach, reach], [6, 114]);
+  const x = scale([-reach, reach], [6, 104]);
   const across = (from, to) => Math.max(2, Math.abs(x(to) - x(from)));
   return [
     svg(
       "svg",
-      { class: `range ${tone(test)}`, viewBox: "0 0 120 22", width: 120, height: 22, role: "img",
+      { class: `range ${tone(test)}`, viewBox: "0 0 110 22", width: 110, height: 22, role: "img",
         "aria-label": `${signed(test.difference)}, 95 % interval ${interval(test)}` },
       svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: 22 }),
       svg("rect", { class: "bar-range", x: x(test.low), y: 9, width: across(test.low, test.high), height: 4, rx: 2 }),
@@ -67,7 +67,7 @@ function columns() {
       key: (method) => against(method)?.low, cell: (method) => intervalPlot(against(method), reach) },
     { title: "p", hint: "corrected by Holm", upwards: true, class: "number",
       key: (method) => against(method)?.p, cell: (method) => [pValue(against(method)?.p)] },
-    { title: "Won / tied / lost", hint: "queries", class: "number",
+    { title: "Won, tied, lost", hint: "queries", class: "number",
       key: (method) => against(method) && against(method).wins - against(method).losses,
       cell: (method) => [record(against(method))] },
     data.ensemble && {
@@ -143,8 +143,8 @@ function comparisonTable() {
       const state = sorted.column !== title ? "none" : sorted.descending ? "descending" : "ascending";
       const arrow = { none: "", descending: " ↓", ascending: " ↑" }[state];
       return el("th", { scope: "col", "aria-sort": state, class: style ?? null },
-        el("button", { type: "button", class: "plain", "data-title": title, onclick: () => sort(title) }, title,
-          el("span", { "aria-hidden": "true" }, arrow)),
+        el("button", { type: "button", class: "plain", "data-title": title, onclick: () => sort(title) },
+          el("span", {}, title, el("span", { "aria-hidden": "true" }, arrow))),
         hint ? el("small", {}, hint) : null);
     };
     for (const { method, row, more, head } of bodies) {

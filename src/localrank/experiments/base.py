@@ -1,0 +1,290 @@
+"""The form of an experiment: tables beside published numbers, figures, and what holds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localrank.data import Fold
+from localrank.data.atomic import atomic_write
+from localrank.evaluation import PairedTest
+from localrank.evaluation.significance import p_text
+from localrank.experiments.published import source, whole
+
+Value = str | int | float | None
+Say = Callable[[str], None]
+
+# A difference is one from here on.
+LEVEL = 0.05
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of measured values.
+
+    Attributes
+    ----------
+    title : str
+    columns : sequence of str
+        A column "difference" is printed with its sign.
+    rows : list of list
+        None where there is nothing to put.
+    note : str
+        What must be known to read it.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Value]]
+    note: str = ""
+
+    @classmethod
+    def compared(
+        cls,
+        title: str,
+        names: Sequence[str],
+        ours: Mapping[tuple[str, ...], float],
+        published: Mapping[tuple[str, ...], float],
+        note: str = "",
+    ) -> Table:
+        """Our values beside published ones, by the same keys.
+
+        Without any published number the columns for them are left out.
+
+        Examples
+        --------
+        >>> table = Table.compared("MAP", ["method"], {("SVMMap",): 0.5}, {("SVMMap",): 0.25})
+        >>> table.columns, table.rows
+        (['method', 'ours', 'published', 'difference'], [['SVMMap', 0.5, 0.25, 0.25]])
+        """
+        if not any(key in published for key in ours):
+            return cls(title, [*names, "ours"], [[*key, value] for key, value in ours.items()], note)
+        rows: list[list[Value]] = []
+        for key, value in ours.items():
+            there = published.get(key)
+            rows.append([*key, value, there, None if there is None else value - there])
+        return cls(title, [*names, "ours", "published", "difference"], rows, note)
+
+    def cells(self) -> list[list[str]]:
+        """The rows as text."""
+        return [
+            [
+                ("+" if name == "difference" and value is not None and value >= 0 else "")
+                + text(value)
+                if not isinstance(value, str)
+                else value
+                for name, value in zip(self.columns, row, strict=True)
+            ]
+            for row in self.rows
+        ]
+
+    def markdown(self) -> str:
+        """The table for a page."""
+        align = ["---", *["---:"] * (len(self.columns) - 1)]
+        lines = [f"### {self.title}", ""]
+        lines += [f"| {' | '.join(row)} |" for row in (self.columns, align, *self.cells())]
+        return "\n".join([*lines, "", self.note] if self.note else lines)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A plot, drawn when it is written.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, without ending.
+    caption : str
+    save : callable
+        Writes it to a path that ends in .svg.
+    """
+
+    name: str
+    caption: str
+    save: Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a paper says, and what was measured.
+
+    Attributes
+    ----------
+    says : str
+        A clause that can stand after "that".
+    holds : bool or None
+        None where the difference is within the noise.
+    measured : str
+        The numbers that decide it.
+    """
+
+    says: str
+    holds: bool | None
+    measured: str
+
+
+@dataclass
+class Reproduction:
+    """What an experiment found; parts of it add their tables, figures and claims.
+
+    Attributes
+    ----------
+    experiment, data : str
+    tables, figures, claims : list
+    """
+
+    experiment: str
+    data: str
+    tables: list[Table] = field(default_factory=list)
+    figures: list[Figure] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+
+    def figure(self, name: str, caption: str, save: Callable[[Path], None]) -> None:
+        """Add a figure, in a file whose name is its own among all experiments."""
+        self.figures.append(Figure(f"{self.experiment}-{self.data}-{name}".lower(), caption, save))
+
+    @property
+    def conclusion(self) -> str:
+        """What agrees with the paper and what does not.
+
+        Examples
+        --------
+        >>> found = Reproduction("lgmml", "OHSUMED", claims=[Claim("trees lose", False, "0.1")])
+        >>> found.conclusion
+        'On OHSUMED the paper is not borne out where it says that trees lose (0.1).'
+        """
+        parts = []
+        for holds, words in (
+            (True, "the paper is borne out where it says that"),
+            (False, "the paper is not borne out where it says that"),
+            (None, "the differences are within the noise where the paper says that"),
+        ):
+            own = [f"{c.says} ({c.measured})" for c in self.claims if c.holds is holds]
+            if own:
+                parts.append(f"{words} {'; that '.join(own)}")
+        if not parts:
+            return f"Nothing the paper says can be tested on {self.data}."
+        return f"On {self.data} " + ". ".join(p[0].upper() + p[1:] if i else p for i, p in
+                                             enumerate(parts)) + "."
+
+    def markdown(self, command: str, figures: bool = True) -> str:
+        """The whole as a page."""
+        about = f"Published numbers: {source(self.experiment)}"
+        if whole(self.data) != self.data:
+            about += f" They are of {whole(self.data)}, of which {self.data} is a part."
+        verdicts = {True: "yes", False: "no", None: "undecided"}
+        claims = Table(
+            "What the paper says, and what holds here",
+            ["the paper says that", "holds", "measured"],
+            [[claim.says, verdicts[claim.holds], claim.measured] for claim in self.claims],
+        )
+        parts = [f"# {self.experiment} on {self.data}", f"```\n{command}\n```", about]
+        parts += [self.conclusion, *([claims.markdown()] if self.claims else [])]
+        parts += [table.markdown() for table in self.tables]
+        if figures:
+            parts += [f"![{f.caption}](figures/{f.name}.svg)\n\n{f.caption}" for f in self.figures]
+        return "\n\n".join(parts) + "\n"
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers, for scripts."""
+        return {
+            "experiment": self.experiment,
+            "data": self.data,
+            "source": source(self.experiment),
+            "conclusion": self.conclusion,
+            "claims": [vars(claim) for claim in self.claims],
+            "tables": [
+                {
+                    "title": table.title,
+                    "note": table.note,
+                    "columns": list(table.columns),
+                    "rows": [[plain(value) for value in row] for row in table.rows],
+                }
+                for table in self.tables
+            ],
+            "figures": {figure.name: figure.caption for figure in self.figures},
+        }
+
+    def write(self, folder: Path, command: str, **facts: Any) -> bool:
+        """Write `results.json`, `index.md` and the figures; whether figures could be drawn.
+
+        They need matplotlib, of the extra `localrank[plots]`; without it they are left out.
+        """
+        drawn = find_spec("matplotlib") is not None
+        folder.mkdir(parents=True, exist_ok=True)
+        if drawn and self.figures:
+            from matplotlib import rc_context
+
+            (folder / "figures").mkdir(exist_ok=True)
+            # Letters as text make small files; a fixed salt the same ones again.
+            with rc_context({"svg.fonttype": "none", "svg.hashsalt": "localrank"}):
+                for figure in self.figures:
+                    figure.save(folder / "figures" / f"{figure.name}.svg")
+        with atomic_write(folder / "index.md") as file:
+            file.write(self.markdown(command, figures=drawn).encode())
+        with atomic_write(folder / "results.json") as file:
+            results = {"command": command, **facts, **self.as_json()}
+            file.write(json.dumps(results, indent=2).encode())
+        return drawn
+
+
+def text(value: Value) -> str:
+    """A value in print.
+
+    Examples
+    --------
+    >>> text(0.12345), text(12.345), text(12345.0), text(12345), text(None)
+    ('0.1235', '12.35', '12,345', '12,345', '')
+    """
+    if value is None or (isinstance(value, float) and np.isnan(value)):
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int | np.integer):
+        return f"{value:,}"
+    digits = 4 if abs(value) < 10 else 2 if abs(value) < 1000 else 0
+    return f"{value:,.{digits}f}"
+
+
+def plain(value: Value) -> Value:
+    """A value that JSON has."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def decided(test: PairedTest) -> bool | None:
+    """Whether the first method is better; None where the difference is within the noise."""
+    p_value = test.p_value if test.corrected_p_value is None else test.corrected_p_value
+    return test.mean_difference > 0 if p_value < LEVEL else None
+
+
+def difference(test: PairedTest) -> str:
+    """A paired test in few words.
+
+    Examples
+    --------
+    >>> from localrank.evaluation import paired_test
+    >>> difference(paired_test([0.5, 0.7, 0.9], [0.4, 0.7, 0.6]))
+    '+0.1333, p = 0.270'
+    """
+    p_value = test.p_value if test.corrected_p_value is None else test.corrected_p_value
+    return f"{test.mean_difference:+.4f}, {p_text(p_value)}"
+
+
+def with_validation(parts: Iterable[Fold]) -> list[Fold]:
+    """The folds, where every third training query validates if nothing else does."""
+    found = []
+    for fold in parts:
+        if fold.valid is None:
+            held_out = np.arange(fold.train.n_queries) % 3 == 2
+            train, valid = fold.train.select(~held_out), fold.train.select(held_out)
+            fold = replace(fold, train=train, valid=valid)
+        found.append(fold)
+    return found

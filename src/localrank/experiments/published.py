@@ -1,0 +1,45 @@
+"""Published numbers, read from `published.toml`, each with its source."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+def published(paper: str, place: str, data: str) -> dict[str, Any]:
+    """The numbers of a paper's table or figure for a collection; empty where it has none.
+
+    A collection that is a part of a published one has the numbers of the whole.
+
+    Examples
+    --------
+    >>> published("adaptive-training", "table-2", "MQ2007")["baseline"]
+    {'ndcg@5': 0.417, 'mrr@100': 0.568}
+    >>> published("adaptive-training", "table-2", "OHSUMED")
+    {}
+    """
+    numbers: dict[str, Any] = _numbers()[paper][place].get(whole(data), {})
+    return numbers
+
+
+def source(paper: str) -> str:
+    """Where the numbers of a paper are from."""
+    return str(_numbers()[paper]["source"])
+
+
+def whole(data: str) -> str:
+    """The published collection that a collection is a part of, or itself.
+
+    Examples
+    --------
+    >>> whole("MQ2007-85"), whole("OHSUMED")
+    ('MQ2007', 'OHSUMED')
+    """
+    return str(_numbers()["parts-of"].get(data, data))
+
+
+@cache
+def _numbers() -> dict[str, Any]:
+    return tomllib.loads((files(__package__) / "published.toml").read_text(encoding="utf-8"))
