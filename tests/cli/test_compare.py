@@ -61,7 +61,7 @@ def test_compare_prints_a_table_and_writes_everything(run, collection, tmp_path)
         "best-feature",
         "lambdamart",
         "local-rank",
-        "lambdamart, other seed",
+        "lambdamart reseeded",
         "global-ensemble",
     ]
     assert results["methods"][-1]["n_models"] == 2

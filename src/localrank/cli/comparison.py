@@ -31,7 +31,7 @@ from localrank.report import write
 from localrank.report.contents import bound_of, contents
 
 # What calibration is by, how a second baseline is called, and the equal-cost opponent.
-BEST_FEATURE, OTHER_SEED, ENSEMBLE = "best-feature", "{}, other seed", "global-ensemble"
+BEST_FEATURE, OTHER_SEED, ENSEMBLE = "best-feature", "{} reseeded", "global-ensemble"
 
 
 def compare_and_report(
@@ -116,7 +116,7 @@ def write_outputs(
     """The page, the results, each query's values, and the runs; returns the results."""
     about = {}
     for name, ranker in rankers.items():
-        method = METHODS.get(name.split(",")[0])
+        method = METHODS.get(name.split(" ")[0])
         about[name] = {
             "kind": method.kind if method else "global",
             "summary": method.summary if method else "",
@@ -155,7 +155,7 @@ def write_outputs(
     runs = folder / "runs"
     runs.mkdir(exist_ok=True)
     for name, result in comparison.finished.items():
-        tag = name.replace(", ", "-").replace(" ", "-")
+        tag = name.replace(" ", "-")
         write_run(comparison.test, result.scores, runs / f"{tag}.trec", tag=tag)
     return results
 
@@ -164,14 +164,14 @@ def print_comparison(comparison: Comparison) -> None:
     """The tables for people."""
     first, finished = comparison.measures[0], comparison.finished
     print_table(
-        f"{comparison.test.n_queries:,} test queries",
-        ["method", *map(str, comparison.measures), "models", "training", "ms/query", "KiB"],
+        f"{comparison.test.n_queries:,} test queries; training of all folds, milliseconds a query",
+        ["method", *map(str, comparison.measures), "models", "train s", "ms", "KiB"],
         [
             [
                 name,
                 *(f"{mean:.4f}" for mean in result.means().values()),
                 str(max(run.facts["n_models"] for run in result.runs)),
-                f"{result.total('train_seconds'):.1f} s",
+                f"{result.total('train_seconds'):.1f}",
                 f"{1000 * result.total('predict_seconds') / comparison.test.n_queries:.2f}",
                 f"{result.total('model_bytes') / len(result.runs) / 1024:,.0f}",
             ]

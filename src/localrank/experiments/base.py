@@ -64,7 +64,9 @@ class Table:
         (['method', 'ours', 'published', 'difference'], [['SVMMap', 0.5, 0.25, 0.25]])
         """
         if not any(key in published for key in ours):
-            return cls(title, [*names, "ours"], [[*key, value] for key, value in ours.items()], note)
+            return cls(
+                title, [*names, "ours"], [[*key, value] for key, value in ours.items()], note
+            )
         rows: list[list[Value]] = []
         for key, value in ours.items():
             there = published.get(key)
@@ -86,7 +88,10 @@ class Table:
 
     def markdown(self) -> str:
         """The table for a page."""
-        align = ["---", *["---:"] * (len(self.columns) - 1)]
+        words = [
+            all(isinstance(v, str | None) for v in own) for own in zip(*self.rows, strict=True)
+        ]
+        align = ["---" if is_text else "---:" for is_text in words]
         lines = [f"### {self.title}", ""]
         lines += [f"| {' | '.join(row)} |" for row in (self.columns, align, *self.cells())]
         return "\n".join([*lines, "", self.note] if self.note else lines)
@@ -170,8 +175,11 @@ class Reproduction:
                 parts.append(f"{words} {'; that '.join(own)}")
         if not parts:
             return f"Nothing the paper says can be tested on {self.data}."
-        return f"On {self.data} " + ". ".join(p[0].upper() + p[1:] if i else p for i, p in
-                                             enumerate(parts)) + "."
+        return (
+            f"On {self.data} "
+            + ". ".join(p[0].upper() + p[1:] if i else p for i, p in enumerate(parts))
+            + "."
+        )
 
     def markdown(self, command: str, figures: bool = True) -> str:
         """The whole as a page."""

@@ -43,13 +43,17 @@ function calibrationPlots() {
   for (const [view, { title, axis, note }] of Object.entries(calibrationViews)) {
     const ours = rows.filter((row) => row.view === view);
     if (!ours.length) continue;
-    const sizes = new Map(ours.map((row) => [row.level, row.n_queries]));
-    const levels = [...sizes.keys()].sort((a, b) => a - b)
-      .map((value) => ({ value, text: decimals(value, 1), n: sizes.get(value) }));
+    // Levels are tenths; one without queries keeps its place.
+    const tenth = ({ level }) => Math.round(10 * level);
+    const sizes = new Map(ours.map((row) => [tenth(row), row.n_queries]));
+    const levels = [];
+    for (let value = Math.min(...sizes.keys()); value <= Math.max(...sizes.keys()); value++) {
+      levels.push({ value, text: decimals(value / 10, 1), n: sizes.get(value) ?? 0 });
+    }
     // An interval from two queries covers everything and tells nothing.
     // The lines' looks and whether they are hidden belong to both views, the points to one.
     const points = new Map(lines.map(({ name }) => [name,
-      new Map(ours.filter(({ method }) => method === name).map((row) => [row.level, row.n_queries < 3 ? { mean: row.mean } : row]))]));
+      new Map(ours.filter(({ method }) => method === name).map((row) => [tenth(row), row.n_queries < 3 ? { mean: row.mean } : row]))]));
     const figure = el("figure", {}, el("figcaption", {}, el("strong", {}, title), ` ${note}`));
     pair.append(figure);
     charts.push(lineChart(figure, `${measure} ${title.toLowerCase()}`, {

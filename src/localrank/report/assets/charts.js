@@ -240,11 +240,11 @@ function lineChart(parent, label, { levels, xTitle, yTitle, series }) {
           "g",
           { class: "counts" },
           levels.map(({ value, n }) => {
-            const tall = Math.max(1, (n / most) * 26);
+            const tall = n ? Math.max(1, (n / most) * 26) : 0;
             const wide = Math.min(step * 0.7, 26);
             return [
               svg("rect", { x: x(value) - wide / 2, y: height - 4 - tall, width: wide, height: tall }),
-              step >= 22 &&
+              n > 0 && step >= 22 &&
                 svg("text", { x: x(value), y: height - 8 - tall, "text-anchor": "middle" }, n.toLocaleString("en")),
             ];
           }),

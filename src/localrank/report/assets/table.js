@@ -25,12 +25,12 @@ function differenceCell(test) {
 /** Intervals of all rows share one scale, so that their lengths compare. */
 function intervalPlot(test, reach) {
   if (!test) return [missing];
-  const x = scale([-reach, reach], [6, 104]);
+  const x = scale([-reach, reach], [6, 90]);
   const across = (from, to) => Math.max(2, Math.abs(x(to) - x(from)));
   return [
     svg(
       "svg",
-      { class: `range ${tone(test)}`, viewBox: "0 0 110 22", width: 110, height: 22, role: "img",
+      { class: `range ${tone(test)}`, viewBox: "0 0 96 22", width: 96, height: 22, role: "img",
         "aria-label": `${signed(test.difference)}, 95 % interval ${interval(test)}` },
       svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: 22 }),
       svg("rect", { class: "bar-range", x: x(test.low), y: 9, width: across(test.low, test.high), height: 4, rx: 2 }),
@@ -65,7 +65,7 @@ function columns() {
       key: (method) => against(method)?.difference, cell: (method) => differenceCell(against(method)) },
     { title: "Interval", hint: `around 0, to ±${decimals(reach, 3)}`,
       key: (method) => against(method)?.low, cell: (method) => intervalPlot(against(method), reach) },
-    { title: "p", hint: "corrected by Holm", upwards: true, class: "number",
+    { title: "p", hint: "Holm", upwards: true, class: "number",
       key: (method) => against(method)?.p, cell: (method) => [pValue(against(method)?.p)] },
     { title: "Won, tied, lost", hint: "queries", class: "number",
       key: (method) => against(method) && against(method).wins - against(method).losses,
@@ -109,7 +109,7 @@ function comparisonTable() {
     "methods", "Methods", "Methods",
     el("p", { class: "note" },
       `Every method was trained and tested on the same queries. Differences are to ${data.baseline}, query by query; ` +
-        "▲ and ▼ mark those with a corrected p below 0.05, where the dot of the interval is filled. " +
+        "▲ and ▼ mark those with p below 0.05, corrected for the number of methods by Holm; there the dot of the interval is filled. " +
         "Click a heading to sort, a name to see its parameters."),
     scroller("Table of methods", table),
   );
