@@ -39,15 +39,16 @@ def blocks(page: Path) -> list[tuple[str, str, int]]:
     ]
 
 
-def commands() -> list:
-    return [
-        pytest.param(command, id=f"{page.stem}: {command}")
-        for page in PAGES
-        for language, text, _ in blocks(page)
-        if language in ("", "console")
-        for command in text.replace("\\\n", "").splitlines()
-        if command.startswith("localrank ")
-    ]
+def commands() -> list[str]:
+    """All commands shown, in blocks and with arguments in sentences; not those with an ellipsis."""
+    found: list[str] = []
+    for page in PAGES:
+        for language, text, _ in blocks(page):
+            if language in ("", "sh"):
+                found += text.replace("\\\n", "").splitlines()
+        found += re.findall(r"`(localrank \w+ [^`\n]+)`", FENCE.sub("", page.read_text()))
+    shown = (command for command in found if command.startswith("localrank "))
+    return sorted({command for command in shown if "…" not in command})
 
 
 @pytest.fixture(scope="module")
@@ -165,5 +166,6 @@ def test_the_table_of_conventions_has_the_measures_of_each():
     assert rows["choice"] == list(CONVENTIONS)
     for convention, cell in zip(CONVENTIONS, rows["measures"], strict=True):
         names = {measure.name for measure in CONVENTIONS[convention]}
-        assert names == ({"ndcg", "map", "mrr", "p", "err", "oer"} if cell == "all" else
-                         set(cell.split(", ")))
+        assert names == (
+            {"ndcg", "map", "mrr", "p", "err", "oer"} if cell == "all" else set(cell.split(", "))
+        )

@@ -39,7 +39,7 @@ def sample(n_queries: int = 120, *, n_methods: int = len(METHODS), seed: int = 3
         name: {measure: parse_measure(measure)(dataset, given) for measure in MEASURES}
         for name, given in scores.items()
     }
-    starts = dataset.offsets
+    starts, n_documents = dataset.offsets, np.diff(dataset.offsets).tolist()
     return {
         "title": "Sample queries",
         "measures": MEASURES,
@@ -97,7 +97,7 @@ def sample(n_queries: int = 120, *, n_methods: int = len(METHODS), seed: int = 3
         "queries": {
             "ids": [str(10_000 + 7 * i) for i in range(n_queries)],
             "folds": [f"Fold{1 + i % 2}" for i in range(n_queries)],
-            "n_documents": np.diff(starts).tolist(),
+            "n_documents": n_documents,
             "n_relevant": np.add.reduceat(dataset.relevance > 0, starts[:-1]).tolist(),
             "values": {
                 name: {measure: _rounded(given) for measure, given in by_measure.items()}
@@ -109,7 +109,7 @@ def sample(n_queries: int = 120, *, n_methods: int = len(METHODS), seed: int = 3
             "queries": [
                 {
                     "index": i,
-                    "documents": [f"GX{i:03}-{j:02}-1483" for j in range(starts[i + 1] - starts[i])],
+                    "documents": [f"GX{i:03}-{j:02}-1483" for j in range(n_documents[i])],
                     "labels": dataset.relevance[starts[i] : starts[i + 1]].astype(int).tolist(),
                     "scores": {
                         name: _rounded(given[starts[i] : starts[i + 1]])

@@ -247,8 +247,8 @@ def text(value: Value) -> str:
 
     Examples
     --------
-    >>> text(0.12345), text(12.345), text(12345.0), text(12345), text(None)
-    ('0.1235', '12.35', '12,345', '12,345', '')
+    >>> text(0.1234), text(2e-9), text(12.345), text(12345.0), text(12345), text(None)
+    ('0.1234', '2e-09', '12.35', '12,345', '12,345', '')
     """
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
@@ -256,6 +256,8 @@ def text(value: Value) -> str:
         return value
     if isinstance(value, int | np.integer):
         return f"{value:,}"
+    if 0 < abs(value) < 5e-5:
+        return f"{value:.0e}"
     digits = 4 if abs(value) < 10 else 2 if abs(value) < 1000 else 0
     return f"{value:,.{digits}f}"
 

@@ -15,6 +15,8 @@ from localrank.linalg import geometric_mean
 from localrank.parameters import refuse
 
 Matrix = NDArray[np.float64]
+# With more documents than this share of the features, working in their span saves no time.
+_WORTHWHILE = 0.75
 
 
 class GMML(BaseEstimator):
@@ -96,7 +98,7 @@ class GMML(BaseEstimator):
         documents = np.vstack([P, N])
         documents -= documents.mean(axis=0)
         n_relevant, n_features = P.shape
-        if self.ridge == 0 or len(documents) > n_features:
+        if self.ridge == 0 or len(documents) > _WORTHWHILE * n_features:
             return self._mean(documents[:n_relevant], documents[n_relevant:])
         # Across the directions that the documents span, S = D = λ I, so M = λ^(2t - 1) I.
         across = self.ridge ** (2 * self.t - 1)

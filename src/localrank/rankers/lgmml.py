@@ -89,16 +89,17 @@ class LGMML(Ranker):
     times one constant. A query's weight is its share in the metrics and in the mean of φ.
 
     A distance has no direction: a document that is better than the anchor is as far from it as
-    one that is as much worse. Relevant documents are found around anchors, and the best ones of
-    all, beyond the anchors, rank low. So this method ranks clearly worse than linear models and
-    boosted trees where features say by themselves what is better, as they do in web search.
-    Anchors moved out from the documents, along the difference of relevant and irrelevant means,
-    make it almost as good as a linear model (`benchmarks/lgmml.py`). `scale="median"` lessens
+    one that is as much worse. Anchors are documents among others, and the best documents, beyond
+    them, rank low. So this method ranks clearly worse than linear models and boosted trees where
+    features say by themselves what is better, as they do in web search. `scale="median"` lessens
     the harm: where x exp(-x) falls, documents far beyond the anchors come up again, and so do
-    documents far behind.
+    those far behind. Anchors moved out from among the documents, along the difference of the
+    relevant and irrelevant means, make it almost as good as a linear model on OHSUMED; on MQ2008,
+    where queries have few documents, that takes metrics of several queries as well
+    (`benchmarks/lgmml.py`).
 
-    "mean" weights did best on the validation parts of OHSUMED and MQ2008, for most margins and
-    steps; weights of one query fit little else.
+    "mean" weights did best on the validation parts of OHSUMED and MQ2008; weights of one query
+    serve other queries less well.
 
     References
     ----------

@@ -5,16 +5,30 @@
 const nColours = 8;
 const colour = (index) => `var(--series-${(index % nColours) + 1})`;
 
-const plus = [[0.85, 0], [0, -0.85], [0.8, 0], [0, 0.85], [0.85, 0], [0, 0.8], [-0.85, 0], [0, 0.85], [-0.8, 0], [0, -0.85], [-0.85, 0]];
+const plus = [
+  [0.85, 0],
+  [0, -0.85],
+  [0.8, 0],
+  [0, 0.85],
+  [0.85, 0],
+  [0, 0.8],
+  [-0.85, 0],
+  [0, 0.85],
+  [-0.8, 0],
+  [0, -0.85],
+  [-0.85, 0],
+];
 
 /** Outline of a mark around (x, y); shapes tell apart what shares a colour. */
 const shapes = [
   (x, y, r) => `M${x - r} ${y}a${r} ${r} 0 1 0 ${2 * r} 0a${r} ${r} 0 1 0 ${-2 * r} 0Z`,
   (x, y, r) => `M${x - 0.9 * r} ${y - 0.9 * r}h${1.8 * r}v${1.8 * r}h${-1.8 * r}Z`,
   (x, y, r) => `M${x} ${y - 1.2 * r}l${1.1 * r} ${2 * r}h${-2.2 * r}Z`,
-  (x, y, r) => `M${x} ${y - 1.3 * r}l${1.3 * r} ${1.3 * r}l${-1.3 * r} ${1.3 * r}l${-1.3 * r} ${-1.3 * r}Z`,
+  (x, y, r) =>
+    `M${x} ${y - 1.3 * r}l${1.3 * r} ${1.3 * r}l${-1.3 * r} ${1.3 * r}l${-1.3 * r} ${-1.3 * r}Z`,
   (x, y, r) => `M${x} ${y + 1.2 * r}l${1.1 * r} ${-2 * r}h${-2.2 * r}Z`,
-  (x, y, r) => `M${x - 1.25 * r} ${y - 0.4 * r}${plus.map(([dx, dy]) => `l${dx * r} ${dy * r}`).join("")}Z`,
+  (x, y, r) =>
+    `M${x - 1.25 * r} ${y - 0.4 * r}${plus.map(([dx, dy]) => `l${dx * r} ${dy * r}`).join("")}Z`,
 ];
 
 /** How the index-th of several things is drawn: first by colour, then by colour and shape. */
@@ -50,7 +64,10 @@ function roundTicks(low, high, n) {
   const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
   const ticks = [];
   for (let i = Math.ceil(low / step - 1e-9); i * step <= high + step * 1e-9; i++) {
-    ticks.push({ value: i * step, text: decimals(i * step, digits).replace(/^−(0(\.0*)?)$/, "$1") });
+    ticks.push({
+      value: i * step,
+      text: decimals(i * step, digits).replace(/^−(0(\.0*)?)$/, "$1"),
+    });
   }
   return ticks;
 }
@@ -114,7 +131,9 @@ function axes(box, x, xTicks, xTitle, y, yTicks, yTitle) {
       svg("line", { class: "tick", x1: x(value), x2: x(value), y1: bottom, y2: bottom + 4 }),
       svg("text", { x: x(value), y: bottom + 17, "text-anchor": "middle" }, text),
     ]),
-    xTicks.length ? svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom }) : null,
+    xTicks.length
+      ? svg("line", { class: "axis", x1: left, x2: right, y1: bottom, y2: bottom })
+      : null,
     yTitle && svg("text", { class: "title", x: left, y: top - 9 }, yTitle),
     xTitle &&
       svg("text", { class: "title", x: right, y: bottom + 34, "text-anchor": "end" }, xTitle),
@@ -177,7 +196,11 @@ function nearest(points, x, y, reach) {
 /** Rows of name and value for a tooltip. */
 const factList = (title, facts) => [
   el("strong", {}, title),
-  el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+  el(
+    "dl",
+    {},
+    facts.map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+  ),
 ];
 
 // ---- Lines over levels, with intervals, and a histogram of the queries below.
@@ -195,7 +218,9 @@ function lineChart(parent, label, { levels, xTitle, yTitle, series }) {
     const points = visible.flatMap((line) => [...line.points.values()]);
     const means = points.map((point) => point.mean);
     const bounds = padded(
-      points.flatMap(({ mean, low, high }) => [mean, low ?? mean, high ?? mean]).concat(means.length ? [] : [0, 1]),
+      points
+        .flatMap(({ mean, low, high }) => [mean, low ?? mean, high ?? mean])
+        .concat(means.length ? [] : [0, 1]),
     );
     // Intervals of a few queries may leave the range of the measure; the plot does not follow.
     const range = [
@@ -210,14 +235,18 @@ function lineChart(parent, label, { levels, xTitle, yTitle, series }) {
     const every = Math.ceil(34 / step);
     const middle = levels.findIndex(({ value }) => value === 0);
     const shown = levels.filter((_, i) => (i - Math.max(middle, 0)) % every === 0);
-    const dodge = Math.min(6, (step * 0.6) / Math.max(visible.length, 1));
+    const dodge = Math.min(4, (step * 0.4) / Math.max(visible.length, 1));
 
     const lines = visible.map((line, index) => {
       const shift = (index - (visible.length - 1) / 2) * dodge;
       const at = [...line.points].map(([level, point]) => ({ px: x(level) + shift, ...point }));
       return svg(
         "g",
-        { class: `line${line.strong ? " strong" : ""}`, "--c": line.colour, "data-name": line.name },
+        {
+          class: `line${line.strong ? " strong" : ""}`,
+          "--c": line.colour,
+          "data-name": line.name,
+        },
         svg("path", {
           class: "interval",
           d: at
@@ -230,7 +259,10 @@ function lineChart(parent, label, { levels, xTitle, yTitle, series }) {
           "stroke-dasharray": line.dash,
           d: `M${at.map(({ px, mean }) => `${px} ${y(mean)}`).join("L")}`,
         }),
-        svg("path", { class: "mark", d: at.map(({ px, mean }) => line.shape(px, y(mean), 3.6)).join("") }),
+        svg("path", {
+          class: "mark",
+          d: at.map(({ px, mean }) => line.shape(px, y(mean), 3.6)).join(""),
+        }),
       );
     });
 
@@ -243,16 +275,31 @@ function lineChart(parent, label, { levels, xTitle, yTitle, series }) {
             const tall = n ? Math.max(1, (n / most) * 26) : 0;
             const wide = Math.min(step * 0.7, 26);
             return [
-              svg("rect", { x: x(value) - wide / 2, y: height - 4 - tall, width: wide, height: tall }),
-              n > 0 && step >= 22 &&
-                svg("text", { x: x(value), y: height - 8 - tall, "text-anchor": "middle" }, n.toLocaleString("en")),
+              svg("rect", {
+                x: x(value) - wide / 2,
+                y: height - 4 - tall,
+                width: wide,
+                height: tall,
+              }),
+              n > 0 &&
+                step >= 22 &&
+                svg(
+                  "text",
+                  { x: x(value), y: height - 8 - tall, "text-anchor": "middle" },
+                  n.toLocaleString("en"),
+                ),
             ];
           }),
           svg("text", { class: "title", x: 0, y: height - 5 }, "queries"),
         )
       : null;
 
-    const cursor = svg("line", { class: "cursor", y1: box.top, y2: box.bottom, visibility: "hidden" });
+    const cursor = svg("line", {
+      class: "cursor",
+      y1: box.top,
+      y2: box.bottom,
+      visibility: "hidden",
+    });
     host.onLevel = (px) => {
       const index = Math.floor((px - box.left) / step);
       if (index < 0 || index >= levels.length) return null;
@@ -266,18 +313,35 @@ function lineChart(parent, label, { levels, xTitle, yTitle, series }) {
         .sort((a, b) => b.point.mean - a.point.mean)
         .map(({ line, point: { mean, low, high } }) => [
           el("span", {}, swatch(line), ` ${line.name}`),
-          known(low) ? `${decimals(mean, 3)} [${decimals(low, 3)}, ${decimals(high, 3)}]` : decimals(mean, 3),
+          known(low)
+            ? `${decimals(mean, 3)} [${decimals(low, 3)}, ${decimals(high, 3)}]`
+            : decimals(mean, 3),
         ]);
       return factList(`${xTitle} ${text}${known(n) ? ` · ${queriesText(n)}` : ""}`, facts);
     };
     host.offLevel = () => cursor.setAttribute("visibility", "hidden");
-    if (!host.tracked) track(host, (px) => host.onLevel(px), () => host.offLevel());
+    if (!host.tracked)
+      track(
+        host,
+        (px) => host.onLevel(px),
+        () => host.offLevel(),
+      );
     host.tracked = true;
     const yTicks = roundTicks(...range, 5);
-    const zero = middle > 0
-      ? svg("line", { class: "zero", x1: x(0), x2: x(0), y1: box.top, y2: box.bottom })
-      : null;
-    return { height, marks: [axes(box, x, shown, xTitle, y, yTicks, yTitle), zero, cursor, histogram, ...lines].filter(Boolean) };
+    const zero =
+      middle > 0
+        ? svg("line", { class: "zero", x1: x(0), x2: x(0), y1: box.top, y2: box.bottom })
+        : null;
+    return {
+      height,
+      marks: [
+        axes(box, x, shown, xTitle, y, yTicks, yTitle),
+        zero,
+        cursor,
+        histogram,
+        ...lines,
+      ].filter(Boolean),
+    };
   });
 }
 
@@ -286,7 +350,14 @@ function legend(parent, series, redraw) {
   const sample = (line) =>
     svg(
       "svg",
-      { class: "sample", viewBox: "0 0 28 12", width: 28, height: 12, "aria-hidden": "true", "--c": line.colour },
+      {
+        class: "sample",
+        viewBox: "0 0 28 12",
+        width: 28,
+        height: 12,
+        "aria-hidden": "true",
+        "--c": line.colour,
+      },
       svg("path", { class: "stroke", "stroke-dasharray": line.dash, d: "M1 6H27" }),
       svg("path", { class: "mark", d: line.shape(14, 6, 3.6) }),
     );
@@ -295,7 +366,12 @@ function legend(parent, series, redraw) {
       "div",
       { class: "legend", role: "group", "aria-label": "Lines shown" },
       series.map((line) => {
-        const button = el("button", { type: "button", "aria-pressed": "true" }, sample(line), line.name);
+        const button = el(
+          "button",
+          { type: "button", "aria-pressed": "true" },
+          sample(line),
+          line.name,
+        );
         button.addEventListener("click", () => {
           line.hidden = !line.hidden;
           button.setAttribute("aria-pressed", String(!line.hidden));

@@ -16,8 +16,14 @@ function placeLabels(points, width, { top, bottom }) {
       { x: px - 8, y: py - 10, anchor: "start", box: [px - 8, py - 21, px - 8 + wide, py - 7] },
       { x: px - 8, y: py + 19, anchor: "start", box: [px - 8, py + 8, px - 8 + wide, py + 22] },
     ];
-    const free = places.find(({ box }) =>
-      box[0] >= 0 && box[2] <= width && box[1] >= top - 6 && box[3] <= bottom && !taken.some((other) => meets(box, other)));
+    const free = places.find(
+      ({ box }) =>
+        box[0] >= 0 &&
+        box[2] <= width &&
+        box[1] >= top - 6 &&
+        box[3] <= bottom &&
+        !taken.some((other) => meets(box, other)),
+    );
     if (free) taken.push(free.box);
     return free; // a point without room is named by its tooltip and the legend
   });
@@ -34,35 +40,75 @@ function costPlot(parent, { title, key, format }) {
     const costs = list.map((method) => method[key]);
     const range = [Math.min(...costs) / 1.6, Math.max(...costs) * 1.6];
     const x = scale(range, [box.left, box.right], Math.log10);
-    const yRange = padded(list.map(({ means }) => means[chosen.measure]), 0.12);
-    const y = scale(yRange, [box.bottom, box.top]);
-    points = list.map((method) => ({ method, name: method.name, px: x(method[key]), py: y(method.means[chosen.measure]) }));
+    const yRange = padded(
+      list.map(({ means }) => means[chosen.measure]),
+      0.12,
+    );
+    const sign = direction(chosen.measure);
+    const y = scale(yRange, sign > 0 ? [box.bottom, box.top] : [box.top, box.bottom]);
+    points = list.map((method) => ({
+      method,
+      name: method.name,
+      px: x(method[key]),
+      py: y(method.means[chosen.measure]),
+    }));
     const labels = placeLabels(points, width, box);
     // Methods that none beats at their cost or less.
-    const sign = direction(chosen.measure);
     let best = -Infinity;
-    const frontier = [...points].sort((a, b) => a.px - b.px || sign * (a.py - b.py)).filter(({ method }) => {
-      const value = sign * method.means[chosen.measure];
-      if (value <= best) return false;
-      best = value;
-      return true;
-    });
-    const path = frontier.map(({ px, py }, i) => (i ? `H${px}V${py}` : `M${px} ${py}`)).join("") + `H${box.right}`;
+    const frontier = [...points]
+      .sort((a, b) => a.px - b.px || a.py - b.py)
+      .filter(({ method }) => {
+        const value = sign * method.means[chosen.measure];
+        if (value <= best) return false;
+        best = value;
+        return true;
+      });
+    const path =
+      frontier.map(({ px, py }, i) => (i ? `H${px}V${py}` : `M${px} ${py}`)).join("") +
+      `H${box.right}`;
     return {
       height: 274,
       marks: [
-        axes(box, x, logTicks(...range, format, Math.floor(width / 75)), null, y, roundTicks(...yRange, 5), chosen.measure),
+        axes(
+          box,
+          x,
+          logTicks(...range, format, Math.floor(width / 75)),
+          null,
+          y,
+          roundTicks(...yRange, 5),
+          chosen.measure,
+        ),
         svg("path", { class: "frontier", d: path }),
         ...points.map(({ name, px, py }) => {
           const { colour, shape } = methodLooks.get(name);
-          return svg("path", { class: "mark ringed", "--c": colour, d: shape(px, py, 5), "data-name": name });
+          return svg("path", {
+            class: "mark ringed",
+            "--c": colour,
+            d: shape(px, py, 5),
+            "data-name": name,
+          });
         }),
-        ...labels.map((label, i) => label && svg("text", { class: "name", x: label.x, y: label.y, "text-anchor": label.anchor }, points[i].name)).filter(Boolean),
+        ...labels
+          .map(
+            (label, i) =>
+              label &&
+              svg(
+                "text",
+                { class: "name", x: label.x, y: label.y, "text-anchor": label.anchor },
+                points[i].name,
+              ),
+          )
+          .filter(Boolean),
       ],
     };
   });
   track(drawing.host, (px, py) => {
-    const index = nearest(points.map((point) => [point.px, point.py]), px, py, 24);
+    const index = nearest(
+      points.map((point) => [point.px, point.py]),
+      px,
+      py,
+      24,
+    );
     if (index < 0) return null;
     const { method } = points[index];
     return factList(method.name, [
@@ -84,10 +130,22 @@ function costPlots() {
   ].filter(({ key }) => working.some((method) => method[key] > 0));
   if (!kinds.length) return;
   const place = section(
-    "costs", "Time and size", "Cost",
-    el("p", { class: "note" }, "Better is higher, cheaper is further left; the scale of the costs is logarithmic. The line joins the methods that nothing cheaper beats."),
+    "costs",
+    "Time and size",
+    "Cost",
+    el(
+      "p",
+      { class: "note" },
+      "Better is higher, cheaper is further left; the scale of the costs is logarithmic. The line joins the methods that nothing cheaper beats.",
+    ),
   );
-  place.append(el("ul", { class: "names" }, working.map(({ name }) => el("li", {}, swatch(methodLooks.get(name)), ` ${name}`))));
+  place.append(
+    el(
+      "ul",
+      { class: "names" },
+      working.map(({ name }) => el("li", {}, swatch(methodLooks.get(name)), ` ${name}`)),
+    ),
+  );
   const grid = el("div", { class: "trio" });
   place.append(grid);
   kinds.forEach((kind) => costPlot(grid, kind));

@@ -11,7 +11,10 @@ const direction = (measure) => ((data.smaller_is_better ?? []).includes(measure)
 
 // ---- What the reader has chosen. A view that depends on it watches it.
 
-const chosen = { measure: measures[0], method: others[0]?.name, query: null };
+const best = [...others].sort(
+  (a, b) => direction(measures[0]) * (b.means[measures[0]] - a.means[measures[0]]),
+)[0];
+const chosen = { measure: measures[0], method: best?.name, query: null };
 const watchers = [];
 
 function watch(keys, update) {
@@ -36,7 +39,7 @@ function build(element, attributes, children) {
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat(Infinity).filter((child) => known(child) && child !== false));
+  element.innerHTML += children.flat(Infinity).filter((c) => typeof c === "string").join(""); element.append(...children.flat(Infinity).filter((child) => known(child) && child !== false));
   return element;
 }
 
@@ -65,9 +68,14 @@ function chooser(label, key, names) {
 
 /** A box that scrolls sideways on its own, by keyboard too. */
 function scroller(label, ...children) {
-  const box = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label }, ...children);
+  const box = el(
+    "div",
+    { class: "scroller", tabindex: 0, role: "region", "aria-label": label },
+    ...children,
+  );
   // The right edge fades where there is more to see.
-  const update = () => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  const update = () =>
+    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
   const observer = new ResizeObserver(update);
   observer.observe(box);
   children.forEach((child) => observer.observe(child));
@@ -81,8 +89,7 @@ const missing = "–";
 const minus = (text) => text.replace("-", "−");
 const known = (number) => number !== null && number !== undefined;
 
-const decimals = (number, digits = 4) =>
-  known(number) ? minus(number.toFixed(digits)) : missing;
+const decimals = (number, digits = 4) => (known(number) ? minus(number.toFixed(digits)) : missing);
 
 function signed(number, digits = 4) {
   if (!known(number)) return missing;

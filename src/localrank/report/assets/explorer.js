@@ -12,7 +12,10 @@ function explore(index) {
 /** Positions of the documents by falling score; equal scores keep their order. */
 const ranking = (scores) => scores.map((_, i) => i).sort((a, b) => scores[b] - scores[a] || a - b);
 
-const topLabel = Math.max(1, ...[...explored.values()].flatMap(({ labels }) => Math.max(...labels)));
+const topLabel = Math.max(
+  1,
+  ...[...explored.values()].flatMap(({ labels }) => Math.max(...labels)),
+);
 
 /** A document's label, darker where it is higher. */
 function labelChip(label) {
@@ -24,13 +27,22 @@ function queryExplorer() {
   if (!explored.size) return;
   const order = [...explored.keys()];
   const everyId = new Map();
-  for (const index of order) everyId.set(data.queries.ids[index], (everyId.get(data.queries.ids[index]) ?? 0) + 1);
+  for (const index of order)
+    everyId.set(data.queries.ids[index], (everyId.get(data.queries.ids[index]) ?? 0) + 1);
   // An id that several folds share is told with its fold.
   const nameOf = (index) =>
-    everyId.get(data.queries.ids[index]) > 1 ? `${data.queries.ids[index]} · ${data.queries.folds[index]}` : String(data.queries.ids[index]);
+    everyId.get(data.queries.ids[index]) > 1
+      ? `${data.queries.ids[index]} · ${data.queries.folds[index]}`
+      : String(data.queries.ids[index]);
   const named = new Map(order.map((index) => [nameOf(index), index]));
 
-  const search = el("input", { type: "search", list: "query-ids", autocomplete: "off", spellcheck: "false", size: 14 });
+  const search = el("input", {
+    type: "search",
+    list: "query-ids",
+    autocomplete: "off",
+    spellcheck: "false",
+    size: 14,
+  });
   const status = el("span", { class: "status", role: "status" });
   const facts = el("p", { class: "summary", "aria-live": "polite" });
   const table = el("table", { class: "documents" });
@@ -40,27 +52,49 @@ function queryExplorer() {
     choose({ query: order[(at + by + order.length) % order.length] });
   };
   const extreme = (most) => () => {
-    const sign = direction(chosen.measure);
-    const list = differences(chosen.method, chosen.measure).filter(({ index }) => explored.has(index));
-    if (sign < 0) list.reverse();
+    const list = differences(chosen.method, chosen.measure).filter(({ index }) =>
+      explored.has(index),
+    );
     if (list.length) choose({ query: list.at(most ? 0 : -1).index });
   };
-  const part = explored.size < data.queries.ids.length
-    ? ` ${explored.size.toLocaleString("en")} of the ${queriesText(data.queries.ids.length)} are kept here.` : "";
+  const part =
+    explored.size < data.queries.ids.length
+      ? ` ${explored.size.toLocaleString("en")} of the ${queriesText(data.queries.ids.length)} are kept here.`
+      : "";
   section(
-    "explorer", "Query explorer", "Explorer",
-    el("p", { class: "note" },
+    "explorer",
+    "Query explorer",
+    "Explorer",
+    el(
+      "p",
+      { class: "note" },
       `The documents of one query in the order of each method, with their labels and how far each moved from its rank by ${data.baseline}. ` +
-        `Point at a document, or move with the arrow keys, to follow it across the methods.${part}`),
-    el("div", { class: "controls" },
-      el("label", {}, "Query ", search), el("datalist", { id: "query-ids" }, order.map((index) => el("option", { value: nameOf(index) }))),
+        `Point at a document, or move with the arrow keys, to follow it across the methods.${part}`,
+    ),
+    el(
+      "div",
+      { class: "controls" },
+      el("label", {}, "Query ", search),
+      el(
+        "datalist",
+        { id: "query-ids" },
+        order.map((index) => el("option", { value: nameOf(index) })),
+      ),
       el("button", { type: "button", onclick: step(-1) }, "‹ Previous"),
       el("button", { type: "button", onclick: step(1) }, "Next ›"),
-      others.length ? [
-        chooser("Method", "method", others.map(({ name }) => name)),
-        el("button", { type: "button", onclick: extreme(true) }, "Largest gain"),
-        el("button", { type: "button", onclick: extreme(false) }, "Largest loss")] : null,
-      status),
+      others.length
+        ? [
+            chooser(
+              "Method",
+              "method",
+              others.map(({ name }) => name),
+            ),
+            el("button", { type: "button", onclick: extreme(true) }, "Largest gain"),
+            el("button", { type: "button", onclick: extreme(false) }, "Largest loss"),
+          ]
+        : null,
+      status,
+    ),
     facts,
     scroller("Documents by method", table),
     el("p", {}, more),
@@ -69,7 +103,9 @@ function queryExplorer() {
   function find() {
     const text = search.value.trim();
     const names = [...named.keys()];
-    const match = named.has(text) ? text : names.find((name) => name.startsWith(text)) ?? names.find((name) => name.includes(text));
+    const match = named.has(text)
+      ? text
+      : (names.find((name) => name.startsWith(text)) ?? names.find((name) => name.includes(text)));
     status.textContent = match === undefined ? `No query here has the id “${text}”.` : "";
     if (match !== undefined && text) choose({ query: named.get(match) });
     if (match !== undefined) search.value = nameOf(chosen.query);
@@ -86,33 +122,78 @@ function queryExplorer() {
     const base = data.queries.values[data.baseline]?.[chosen.measure]?.[query.index];
     const gap = known(value) && known(base) ? (value - base) * direction(chosen.measure) : 0;
     const group = query.groups?.[name];
-    return el("th", { scope: "col", class: name === chosen.method ? "current" : null },
+    return el(
+      "th",
+      { scope: "col", class: name === chosen.method ? "current" : null },
       el("span", { class: "method-name" }, swatch(methodLooks.get(name)), ` ${name}`),
-      el("small", {}, known(value) ? `${chosen.measure} ${decimals(value, 3)}` : `${chosen.measure} skips it`,
+      el(
+        "small",
+        {},
+        known(value) ? `${chosen.measure} ${decimals(value, 3)}` : `${chosen.measure} skips it`,
         name !== data.baseline && known(value) && known(base)
-          ? el("span", { class: gap > 0 ? "gain" : gap < 0 ? "loss" : "" }, ` ${signed(value - base, 3)}`) : null),
-      known(group) ? el("small", {}, `served by group ${group + 1}`) : null);
+          ? el(
+              "span",
+              { class: gap > 0 ? "gain" : gap < 0 ? "loss" : "" },
+              ` ${signed(value - base, 3)}`,
+            )
+          : null,
+      ),
+      known(group) ? el("small", {}, `served by group ${group + 1}`) : null,
+    );
   }
 
   function fill(limit = shownAtFirst) {
     const query = explored.get(chosen.query);
     const names = columnsOf(query);
     const orders = names.map((name) => ranking(query.scores[name]));
-    const before = new Map((orders[names.indexOf(data.baseline)] ?? []).map((document, rank) => [document, rank]));
+    const before = new Map(
+      (orders[names.indexOf(data.baseline)] ?? []).map((document, rank) => [document, rank]),
+    );
     const n = query.documents.length;
     const cell = (name, document, rank) => {
       const moved = name === data.baseline || !before.size ? 0 : before.get(document) - rank;
-      return el("td", { "data-document": document, tabindex: -1, title: `${query.documents[document]}: score ${query.scores[name][document]}` },
-        el("span", { class: "document" }, labelChip(query.labels[document]), el("span", { class: "document-id" }, query.documents[document]),
-          moved ? el("span", { class: "moved" }, `${moved > 0 ? "↑" : "↓"}${Math.abs(moved)}`) : null));
+      return el(
+        "td",
+        {
+          "data-document": document,
+          tabindex: -1,
+          title: `${query.documents[document]}: score ${query.scores[name][document]}`,
+        },
+        el(
+          "span",
+          { class: "document" },
+          labelChip(query.labels[document]),
+          el("span", { class: "document-id" }, query.documents[document]),
+          moved
+            ? el("span", { class: "moved" }, `${moved > 0 ? "↑" : "↓"}${Math.abs(moved)}`)
+            : null,
+        ),
+      );
     };
     const rows = [];
     for (let rank = 0; rank < Math.min(n, limit); rank++) {
-      rows.push(el("tr", {}, el("th", { scope: "row" }, String(rank + 1)), names.map((name, i) => cell(name, orders[i][rank], rank))));
+      rows.push(
+        el(
+          "tr",
+          {},
+          el("th", { scope: "row" }, String(rank + 1)),
+          names.map((name, i) => cell(name, orders[i][rank], rank)),
+        ),
+      );
     }
     table.replaceChildren(
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Rank"), names.map((name) => heading(query, name)))),
-      el("tbody", {}, rows));
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          el("th", { scope: "col" }, "Rank"),
+          names.map((name) => heading(query, name)),
+        ),
+      ),
+      el("tbody", {}, rows),
+    );
     table.querySelector("td")?.setAttribute("tabindex", 0);
     more.hidden = n <= limit;
     more.textContent = `Show all ${n.toLocaleString("en")} documents`;
@@ -128,14 +209,20 @@ function queryExplorer() {
     const document = target?.closest?.("td")?.dataset.document;
     for (const node of table.querySelectorAll("td.same")) node.classList.remove("same");
     if (document === undefined) return;
-    for (const node of table.querySelectorAll(`td[data-document="${document}"]`)) node.classList.add("same");
+    for (const node of table.querySelectorAll(`td[data-document="${document}"]`))
+      node.classList.add("same");
   };
   table.addEventListener("pointerover", (event) => follow(event.target));
   table.addEventListener("pointerleave", () => follow(null));
   table.addEventListener("focusin", (event) => follow(event.target));
   table.addEventListener("keydown", (event) => {
     const cell = event.target.closest("td");
-    const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] ?? [0, 0];
+    const [down, right] = {
+      ArrowDown: [1, 0],
+      ArrowUp: [-1, 0],
+      ArrowRight: [0, 1],
+      ArrowLeft: [0, -1],
+    }[event.key] ?? [0, 0];
     if (!cell || (!down && !right)) return;
     event.preventDefault();
     const next = table.rows[cell.parentNode.rowIndex + down]?.cells[cell.cellIndex + right];

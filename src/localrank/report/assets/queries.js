@@ -1,14 +1,16 @@
 // Per-query differences between a method and the baseline, sorted.
 
-/** Queries that both rankers have a value for, by falling difference. */
+/** Queries that both rankers have a value for, from the largest gain to the largest loss. */
 function differences(method, measure) {
   const ours = data.queries.values[method]?.[measure] ?? [];
   const theirs = data.queries.values[data.baseline]?.[measure] ?? [];
   const list = [];
   ours.forEach((value, index) => {
-    if (known(value) && known(theirs[index])) list.push({ index, value, base: theirs[index], difference: value - theirs[index] });
+    if (known(value) && known(theirs[index]))
+      list.push({ index, value, base: theirs[index], difference: value - theirs[index] });
   });
-  return list.sort((a, b) => b.difference - a.difference || a.index - b.index);
+  const sign = direction(measure);
+  return list.sort((a, b) => sign * (b.difference - a.difference) || a.index - b.index);
 }
 
 /** The fold is told where there are several. */
@@ -16,19 +18,37 @@ const severalFolds = new Set(data.queries?.folds ?? []).size > 1;
 const queryName = (index) =>
   `Query ${data.queries.ids[index]}${severalFolds ? ` · ${data.queries.folds[index]}` : ""}`;
 
-const meanOf = (list) => list.reduce((sum, { difference }) => sum + difference, 0) / Math.max(list.length, 1);
+const meanOf = (list) =>
+  list.reduce((sum, { difference }) => sum + difference, 0) / Math.max(list.length, 1);
 
 function queryDifferences() {
   if (!data.queries?.ids?.length || !others.length) return;
   const summary = el("p", { class: "summary", "aria-live": "polite" });
   const readout = el("span");
-  const opener = el("button", { type: "button", hidden: true, onclick: () => open() }, "See its documents");
+  const opener = el(
+    "button",
+    { type: "button", hidden: true, onclick: () => open() },
+    "See its documents",
+  );
   const place = section(
-    "differences", "Query by query", "Queries",
-    el("p", { class: "note" },
+    "differences",
+    "Query by query",
+    "Queries",
+    el(
+      "p",
+      { class: "note" },
       "One bar for each test query, the largest gain at the left. A mean near zero may be many small differences " +
-        "or a few large ones both ways."),
-    el("div", { class: "controls" }, chooser("Method", "method", others.map(({ name }) => name))),
+        "or a few large ones both ways.",
+    ),
+    el(
+      "div",
+      { class: "controls" },
+      chooser(
+        "Method",
+        "method",
+        others.map(({ name }) => name),
+      ),
+    ),
     summary,
   );
 
@@ -46,18 +66,46 @@ function queryDifferences() {
     step = (box.right - box.left) / Math.max(list.length, 1);
     x = (position) => box.left + (position + 0.5) * step;
     const bars = (keep) =>
-      list.map(({ difference }, i) => (keep(difference) ? `M${x(i).toFixed(2)} ${y(0).toFixed(2)}V${y(difference).toFixed(2)}` : "")).join("");
+      list
+        .map(({ difference }, i) =>
+          keep(difference)
+            ? `M${x(i).toFixed(2)} ${y(0).toFixed(2)}V${y(difference).toFixed(2)}`
+            : "",
+        )
+        .join("");
     const sign = direction(chosen.measure);
     const thick = Math.max(0.7, Math.min(step * 0.8, 24));
-    cursor = svg("rect", { class: "cursor-bar", y: box.top, height: box.bottom - box.top, width: Math.max(step, 2), visibility: "hidden" });
+    cursor = svg("rect", {
+      class: "cursor-bar",
+      y: box.top,
+      height: box.bottom - box.top,
+      width: Math.max(step, 2),
+      visibility: "hidden",
+    });
     const mean = meanOf(list);
     return {
       height: 262,
       marks: [
-        axes(box, () => 0, [], null, y, roundTicks(...range, 5), `${chosen.method} − ${data.baseline}, ${chosen.measure}`),
+        axes(
+          box,
+          () => 0,
+          [],
+          null,
+          y,
+          roundTicks(...range, 5),
+          `${chosen.method} − ${data.baseline}, ${chosen.measure}`,
+        ),
         cursor,
-        svg("path", { class: "bars gain", "stroke-width": thick, d: bars((difference) => difference * sign > 0) }),
-        svg("path", { class: "bars loss", "stroke-width": thick, d: bars((difference) => difference * sign < 0) }),
+        svg("path", {
+          class: "bars gain",
+          "stroke-width": thick,
+          d: bars((difference) => difference * sign > 0),
+        }),
+        svg("path", {
+          class: "bars loss",
+          "stroke-width": thick,
+          d: bars((difference) => difference * sign < 0),
+        }),
         svg("line", { class: "axis", x1: box.left, x2: box.right, y1: y(0), y2: y(0) }),
         svg("line", { class: "mean", x1: box.left, x2: box.right, y1: y(mean), y2: y(mean) }),
       ],
@@ -82,7 +130,8 @@ function queryDifferences() {
     const text = `${queryName(item.index)}: ${signed(item.difference)}`;
     host.setAttribute("aria-valuenow", at + 1);
     host.setAttribute("aria-valuetext", text);
-    readout.textContent = `${text} (${data.baseline} ${decimals(item.base)}, ${chosen.method} ${decimals(item.value)}). ` +
+    readout.textContent =
+      `${text} (${data.baseline} ${decimals(item.base)}, ${chosen.method} ${decimals(item.value)}). ` +
       (explored.has(item.index) ? "" : "It is not among the queries of the explorer.");
     opener.hidden = !explored.has(item.index);
     return item;
@@ -97,8 +146,10 @@ function queryDifferences() {
     summary.textContent =
       `${chosen.method} is better on ${won.toLocaleString("en")}, equal on ${(list.length - won - lost).toLocaleString("en")} and worse on ` +
       `${lost.toLocaleString("en")} of ${queriesText(list.length)} by ${chosen.measure}` +
-      (skipped ? `, which skips ${skipped.toLocaleString("en")}` : "") + `. The mean difference is ${signed(meanOf(list))} (dashed).`;
-    readout.textContent = "Point at a bar or tap it, or move with the arrow keys, to see its query.";
+      (skipped ? `, which skips ${skipped.toLocaleString("en")}` : "") +
+      `. The mean difference is ${signed(meanOf(list))} (dashed).`;
+    readout.textContent =
+      "Point at a bar or tap it, or move with the arrow keys, to see its query.";
     opener.hidden = true;
     at = -1;
     host.setAttribute("aria-valuemax", list.length);
@@ -112,19 +163,36 @@ function queryDifferences() {
   }
 
   for (const [name, value] of Object.entries({
-    tabindex: 0, role: "slider", "aria-label": "Queries by falling difference", "aria-valuemin": 1, "aria-valuenow": 1,
-  })) host.setAttribute(name, value);
+    tabindex: 0,
+    role: "slider",
+    "aria-label": "Queries from the largest gain to the largest loss",
+    "aria-valuemin": 1,
+    "aria-valuenow": 1,
+  }))
+    host.setAttribute(name, value);
   host.classList.add("clickable");
-  track(host, (px) => {
-    if (!list.length) return null;
-    const item = move(Math.floor((px - (x(0) - step / 2)) / step));
-    return factList(queryName(item.index), describe(item));
-  }, () => cursor.setAttribute("visibility", "hidden"));
+  track(
+    host,
+    (px) => {
+      if (!list.length) return null;
+      const item = move(Math.floor((px - (x(0) - step / 2)) / step));
+      return factList(queryName(item.index), describe(item));
+    },
+    () => cursor.setAttribute("visibility", "hidden"),
+  );
   host.addEventListener("click", (event) => event.pointerType !== "touch" && open());
   host.addEventListener("keydown", (event) => {
     const page = Math.max(1, Math.round(list.length / 10));
-    const target = { ArrowRight: at + 1, ArrowUp: at + 1, ArrowLeft: at - 1, ArrowDown: at - 1, Home: 0,
-      End: list.length - 1, PageUp: at + page, PageDown: at - page }[event.key];
+    const target = {
+      ArrowRight: at + 1,
+      ArrowUp: at + 1,
+      ArrowLeft: at - 1,
+      ArrowDown: at - 1,
+      Home: 0,
+      End: list.length - 1,
+      PageUp: at + page,
+      PageDown: at - page,
+    }[event.key];
     if (event.key === "Enter") open();
     if (target === undefined || !list.length) return;
     event.preventDefault();

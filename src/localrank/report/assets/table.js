@@ -11,7 +11,9 @@ function tone(test) {
   return test.difference * direction(chosen.measure) > 0 ? "gain" : "loss";
 }
 
-const interval = (test) => `[${signed(test.low)}, ${signed(test.high)}]`;
+const hasInterval = (test) => known(test.low) && known(test.high);
+const interval = (test) =>
+  hasInterval(test) ? `[${signed(test.low)}, ${signed(test.high)}]` : "no interval";
 
 function differenceCell(test) {
   if (!test) return [missing];
@@ -30,11 +32,30 @@ function intervalPlot(test, reach) {
   return [
     svg(
       "svg",
-      { class: `range ${tone(test)}`, viewBox: "0 0 96 22", width: 96, height: 22, role: "img",
-        "aria-label": `${signed(test.difference)}, 95 % interval ${interval(test)}` },
+      {
+        class: `range ${tone(test)}`,
+        viewBox: "0 0 96 22",
+        width: 96,
+        height: 22,
+        role: "img",
+        "aria-label": `${signed(test.difference)}, 95 % interval ${interval(test)}`,
+      },
       svg("line", { class: "zero", x1: x(0), x2: x(0), y1: 0, y2: 22 }),
-      svg("rect", { class: "bar-range", x: x(test.low), y: 9, width: across(test.low, test.high), height: 4, rx: 2 }),
-      svg("circle", { class: isSignificant(test) ? "dot" : "dot open", cx: x(test.difference), cy: 11, r: 4.5 }),
+      hasInterval(test) &&
+        svg("rect", {
+          class: "bar-range",
+          x: x(test.low),
+          y: 9,
+          width: across(test.low, test.high),
+          height: 4,
+          rx: 2,
+        }),
+      svg("circle", {
+        class: isSignificant(test) ? "dot" : "dot open",
+        cx: x(test.difference),
+        cy: 11,
+        r: 4.5,
+      }),
     ),
   ];
 }
@@ -45,7 +66,12 @@ function columns() {
   const against = (method) => method.against_baseline?.[measure];
   const ensemble = (method) => method.against_ensemble?.[measure];
   const tests = working.map(against).filter(Boolean);
-  const reach = Math.max(1e-9, ...tests.flatMap(({ low, high }) => [Math.abs(low), Math.abs(high)]));
+  const reach = Math.max(
+    1e-9,
+    ...tests.flatMap(({ difference, low, high }) =>
+      [difference, low ?? 0, high ?? 0].map(Math.abs),
+    ),
+  );
   const best = (name) => {
     const sign = direction(name);
     return sign * Math.max(...working.map(({ means }) => sign * (means[name] ?? -Infinity * sign)));
@@ -53,6 +79,7 @@ function columns() {
   return [
     ...measures.map((name) => ({
       title: name,
+      upwards: direction(name) < 0,
       key: (method) => method.means[name],
       class: name === measure ? "number current" : "number",
       cell: (method) => [
@@ -61,30 +88,73 @@ function columns() {
           : decimals(method.means[name]),
       ],
     })),
-    { title: `Difference in ${measure}`, hint: `to ${data.baseline}, with its 95 % interval`,
-      key: (method) => against(method)?.difference, cell: (method) => differenceCell(against(method)) },
-    { title: "Interval", hint: `around 0, to ±${decimals(reach, 3)}`,
-      key: (method) => against(method)?.low, cell: (method) => intervalPlot(against(method), reach) },
-    { title: "p", hint: "Holm", upwards: true, class: "number",
-      key: (method) => against(method)?.p, cell: (method) => [pValue(against(method)?.p)] },
-    { title: "Won, tied, lost", hint: "queries", class: "number",
+    {
+      title: `Difference in ${measure}`,
+      hint: `to ${data.baseline}, with its 95 % interval`,
+      upwards: direction(measure) < 0,
+      key: (method) => against(method)?.difference,
+      cell: (method) => differenceCell(against(method)),
+    },
+    {
+      title: "Interval",
+      hint: `around 0, to ±${decimals(reach, 3)}`,
+      upwards: direction(measure) < 0,
+      key: (method) => against(method)?.low,
+      cell: (method) => intervalPlot(against(method), reach),
+    },
+    {
+      title: "p",
+      hint: "Holm",
+      upwards: true,
+      class: "number",
+      key: (method) => against(method)?.p,
+      cell: (method) => [pValue(against(method)?.p)],
+    },
+    {
+      title: "Won, tied, lost",
+      hint: "queries",
+      class: "number",
       key: (method) => against(method) && against(method).wins - against(method).losses,
-      cell: (method) => [record(against(method))] },
+      cell: (method) => [record(against(method))],
+    },
     data.ensemble && {
-      title: "To the ensemble", hint: `${data.ensemble}: equal cost`,
-      key: (method) => ensemble(method)?.difference, cell: (method) => {
+      title: "To the ensemble",
+      hint: `${data.ensemble}: equal cost`,
+      upwards: direction(measure) < 0,
+      key: (method) => ensemble(method)?.difference,
+      cell: (method) => {
         const test = ensemble(method);
         return test ? [...differenceCell(test), el("small", {}, `p ${pValue(test.p)}`)] : [missing];
-      } },
-    { title: "Models", class: "number", upwards: true,
-      key: (method) => method.n_models, cell: (method) => [short(method.n_models)] },
-    { title: "Training", class: "number", upwards: true,
-      key: (method) => method.train_seconds, cell: (method) => [duration(method.train_seconds)] },
-    { title: "ms per query", class: "number", upwards: true,
+      },
+    },
+    {
+      title: "Models",
+      class: "number",
+      upwards: true,
+      key: (method) => method.n_models,
+      cell: (method) => [short(method.n_models)],
+    },
+    {
+      title: "Training",
+      class: "number",
+      upwards: true,
+      key: (method) => method.train_seconds,
+      cell: (method) => [duration(method.train_seconds)],
+    },
+    {
+      title: "ms per query",
+      class: "number",
+      upwards: true,
       key: (method) => method.milliseconds_per_query,
-      cell: (method) => [short(method.milliseconds_per_query)] },
-    { title: "Size", class: "number", upwards: true,
-      key: (method) => method.model_bytes, cell: (method) => [bytes(method.model_bytes)] },
+      cell: (method) => [short(method.milliseconds_per_query)],
+    },
+    {
+      title: "Size",
+      class: "number",
+      upwards: true,
+      key: (method) => method.model_bytes,
+      cell: (method) => [bytes(method.model_bytes)],
+    },
   ].filter(Boolean);
 }
 
@@ -96,9 +166,13 @@ function details(method) {
   );
   return [
     el("p", {}, method.summary || "No description."),
-    el("dl", { class: "facts-list" },
-      Object.entries(method.parameters ?? {}).concat(choices.map(([fold, choice]) => [`chosen in ${fold}`, choice]))
-        .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
+    el(
+      "dl",
+      { class: "facts-list" },
+      Object.entries(method.parameters ?? {})
+        .concat(choices.map(([fold, choice]) => [`chosen in ${fold}`, choice]))
+        .map(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]),
+    ),
   ];
 }
 
@@ -106,11 +180,16 @@ function comparisonTable() {
   const sorted = { column: null, descending: true };
   const table = el("table", { class: "methods" });
   const place = section(
-    "methods", "Methods", "Methods",
-    el("p", { class: "note" },
+    "methods",
+    "Methods",
+    "Methods",
+    el(
+      "p",
+      { class: "note" },
       `Every method was trained and tested on the same queries. Differences are to ${data.baseline}, query by query; ` +
         "▲ and ▼ mark those with p below 0.05, corrected for the number of methods by Holm; there the dot of the interval is filled. " +
-        "Click a heading to sort, a name to see its parameters."),
+        "Click a heading to sort, a name to see its parameters.",
+    ),
     scroller("Table of methods", table),
   );
 
@@ -118,15 +197,30 @@ function comparisonTable() {
   const bodies = working.map((method) => {
     const row = el("tr");
     const more = el("tr", { class: "details", hidden: true });
-    const button = el("button", { type: "button", class: "plain", "aria-expanded": "false" },
-      swatch(methodLooks.get(method.name)), el("span", { class: "method" }, method.name));
+    const button = el(
+      "button",
+      { type: "button", class: "plain", "aria-expanded": "false" },
+      swatch(methodLooks.get(method.name)),
+      el("span", { class: "method" }, method.name),
+    );
     button.addEventListener("click", () => {
       more.hidden = !more.hidden;
       button.setAttribute("aria-expanded", String(!more.hidden));
     });
-    const tag = method.name === data.baseline ? "baseline" : method.name === data.ensemble ? "equal cost" : method.kind;
+    const tag =
+      method.name === data.baseline
+        ? "baseline"
+        : method.name === data.ensemble
+          ? "equal cost"
+          : method.kind;
     const head = el("th", { scope: "row" }, button, el("span", { class: "tag" }, tag));
-    return { method, row, more, head, body: el("tbody", { "data-method": method.name }, row, more) };
+    return {
+      method,
+      row,
+      more,
+      head,
+      body: el("tbody", { "data-method": method.name }, row, more),
+    };
   });
 
   function fill() {
@@ -137,23 +231,38 @@ function comparisonTable() {
       const descending = sorted.column === title ? !sorted.descending : first;
       Object.assign(sorted, { column: title, descending });
       fill();
-      [...table.querySelectorAll("thead button")].find((button) => button.dataset.title === title)?.focus();
+      [...table.querySelectorAll("thead button")]
+        .find((button) => button.dataset.title === title)
+        ?.focus();
     };
     const header = ({ title, hint, class: style }) => {
-      const state = sorted.column !== title ? "none" : sorted.descending ? "descending" : "ascending";
-      const arrow = { none: "", descending: " ↓", ascending: " ↑" }[state];
-      return el("th", { scope: "col", "aria-sort": state, class: style ?? null },
-        el("button", { type: "button", class: "plain", "data-title": title, onclick: () => sort(title) },
-          el("span", {}, title, el("span", { "aria-hidden": "true" }, arrow))),
-        hint ? el("small", {}, hint) : null);
+      const state =
+        sorted.column !== title ? "none" : sorted.descending ? "descending" : "ascending";
+      const arrow = { none: "", descending: "\u00a0↓", ascending: "\u00a0↑" }[state];
+      return el(
+        "th",
+        { scope: "col", "aria-sort": state, class: style ?? null },
+        el(
+          "button",
+          { type: "button", class: "plain", "data-title": title, onclick: () => sort(title) },
+          el("span", {}, title, el("span", { "aria-hidden": "true" }, arrow)),
+        ),
+        hint ? el("small", {}, hint) : null,
+      );
     };
     for (const { method, row, more, head } of bodies) {
-      row.replaceChildren(head, ...list.map((column) => el("td", { class: column.class }, ...column.cell(method))));
-      more.replaceChildren(el("td", { colspan: list.length + 1 }, el("div", {}, ...details(method))));
+      row.replaceChildren(
+        head,
+        ...list.map((column) => el("td", { class: column.class }, ...column.cell(method))),
+      );
+      more.replaceChildren(
+        el("td", { colspan: list.length + 1 }, el("div", {}, ...details(method))),
+      );
     }
-    const key = sorted.column === "Method"
-      ? (method) => method.name
-      : list.find(({ title }) => title === sorted.column)?.key;
+    const key =
+      sorted.column === "Method"
+        ? (method) => method.name
+        : list.find(({ title }) => title === sorted.column)?.key;
     if (sorted.column && !key) sorted.column = null; // its measure is no longer the chosen one
     const order = [...bodies];
     if (key) {
@@ -176,9 +285,16 @@ function comparisonTable() {
   const failed = methods.filter((method) => method.failed);
   if (failed.length) {
     place.append(
-      el("div", { class: "failed", role: "note" },
+      el(
+        "div",
+        { class: "failed", role: "note" },
         el("h3", {}, `${count(failed.length, "method")} failed`),
-        el("ul", {}, failed.map((method) => el("li", {}, el("strong", {}, method.name), `: ${method.failed}`)))),
+        el(
+          "ul",
+          {},
+          failed.map((method) => el("li", {}, el("strong", {}, method.name), `: ${method.failed}`)),
+        ),
+      ),
     );
   }
 }
