@@ -44,6 +44,7 @@ def contents(
     return {
         "title": title,
         "measures": [str(measure) for measure in measures],
+        "smaller_is_better": [str(m) for m in measures if not m.higher_is_better],
         "baseline": comparison.baseline,
         "ensemble": comparison.ensemble,
         "methods": [
@@ -182,7 +183,7 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
                 "documents": documents,
                 "labels": test.labels[rows].tolist(),
                 "scores": {
-                    name: [float(f"{score:.4g}") for score in values[rows]]
+                    name: [float(f"{score:.7g}") for score in values[rows]]
                     for name, values in scores.items()
                 },
                 "groups": {name: int(own[query]) for name, own in groups.items()},

@@ -39,7 +39,7 @@ function build(element, attributes, children) {
     else if (name === "value") element.value = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.innerHTML += children.flat(Infinity).filter((c) => typeof c === "string").join(""); element.append(...children.flat(Infinity).filter((child) => known(child) && child !== false));
+  element.append(...children.flat(Infinity).filter((child) => known(child) && child !== false));
   return element;
 }
 
