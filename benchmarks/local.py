@@ -11,18 +11,16 @@ local one, costs both the same.
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from measuring import collections
-from numpy.typing import NDArray
 
-from localrank.data import Fold, RankingDataset, folds
-from localrank.evaluation import clairvoyant_bound, correct, paired_test, tune
-from localrank.measures import NDCG, AveragePrecision, Measure, evaluate
+from localrank.data import Fold, folds
+from localrank.evaluation import clairvoyant_bound, correct, paired_test
+from localrank.experiments.tuned import Tuned
+from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import DuhKirchhoff, RankBoost, Ranker, RankSVM, SVMMap
 from localrank.recipes import local_rank, pca_queries, query_neighbours
 
@@ -56,49 +54,19 @@ METHODS: dict[str, tuple[Ranker, dict[str, list[Any]], str | None]] = {
 }
 
 
-@dataclass
-class Result:
-    """What a method reached on the test queries seen so far."""
-
-    values: dict[Measure, list[NDArray[np.float64]]] = field(
-        default_factory=lambda: {measure: [] for measure in MEASURES}
-    )
-    chosen: list[str] = field(default_factory=list)
-    training: float = 0.0
-    scoring: float = 0.0
-
-    def column(self, measure: Measure) -> NDArray[np.float64]:
-        return np.concatenate(self.values[measure])
-
-    def score(self, ranker: Ranker, test: RankingDataset) -> None:
-        start = time.perf_counter()
-        scores = ranker.predict(test)
-        self.scoring += time.perf_counter() - start
-        for measure, values in evaluate(test, scores, MEASURES).items():
-            self.values[measure].append(values)
-
-
 def run(folder: Path) -> None:
     name = folder.name
-    results = {method: Result() for method in [*METHODS, "DuhKirchhoff", "RankBoost there"]}
+    results = {method: Tuned(MEASURES) for method in [*METHODS, "DuhKirchhoff", "RankBoost there"]}
     bounds = []
     for fold in folds(folder, validation=name != "ClueWeb09"):
+        fitted: dict[str, Ranker] = {}
         for method, (estimator, grid, _) in METHODS.items():
-            result = results[method]
-            tuning = tune(
-                estimator, grid, fold.train, folds=3, measure="map", valid=fold.valid, n_jobs=-1
-            )
-            best = tuning.best_parameters
-            result.chosen.append("/".join(f"{value:g}" for value in best.values()))
-            ranker = estimator.set_params(**best)
-            start = time.perf_counter()
-            ranker.fit(fold.train)
-            result.training += time.perf_counter() - start
-            result.score(ranker, fold.test)
-        lazily(results, fold, fold.test.n_queries if name == "OHSUMED" else LAZY_QUERIES)
+            fitted[method] = results[method].fit(estimator, grid, fold, n_jobs=-1)
+        n_lazy = fold.test.n_queries if name == "OHSUMED" else LAZY_QUERIES
+        lazily(results, fold, fitted["RankBoost"], n_lazy)
         bounds.append(
             clairvoyant_bound(
-                local_rank(4, ranker=METHODS["SVMMap"][0], n_jobs=-1), fold.train, fold.test
+                local_rank(4, ranker=fitted["SVMMap"], n_jobs=-1), fold.train, fold.test
             )
         )
     report(name, results)
@@ -114,15 +82,14 @@ def run(folder: Path) -> None:
     )
 
 
-def lazily(results: dict[str, Result], fold: Fold, n_queries: int) -> None:
+def lazily(results: dict[str, Tuned], fold: Fold, boost: Ranker, n_queries: int) -> None:
     """D&K on some test queries, and the global RankBoost on the same ones."""
     few = fold.test.select(np.arange(min(n_queries, fold.test.n_queries)))
-    boost = METHODS["RankBoost"][0]
     results["DuhKirchhoff"].score(DuhKirchhoff(boost, n_jobs=-1).fit(fold.train), few)
     results["RankBoost there"].score(boost, few)
 
 
-def report(name: str, results: dict[str, Result]) -> None:
+def report(name: str, results: dict[str, Tuned]) -> None:
     pairs = {method: against for method, (_, _, against) in METHODS.items() if against}
     pairs["DuhKirchhoff"] = "RankBoost there"
     first = MEASURES[0]

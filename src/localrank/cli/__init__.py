@@ -15,6 +15,7 @@ from localrank.cli.explain import explain
 from localrank.cli.info import info
 from localrank.cli.methods import methods
 from localrank.cli.rank import rank
+from localrank.cli.reproduce import reproduce
 from localrank.cli.train import train
 
 app = typer.Typer(
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, rank, evaluate, explain, info, methods):
+for command in (demo, compare, train, rank, evaluate, explain, reproduce, info, methods):
     app.command()(command)
 
 

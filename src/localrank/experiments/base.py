@@ -49,11 +49,11 @@ class Table:
         cls,
         title: str,
         names: Sequence[str],
-        ours: Mapping[tuple[str, ...], float],
-        published: Mapping[tuple[str, ...], float],
+        ours: Mapping[Any, float],
+        published: Mapping[Any, float],
         note: str = "",
     ) -> Table:
-        """Our values beside published ones, by the same keys.
+        """Our values beside published ones, by the same keys: tuples of text, one per name.
 
         Without any published number the columns for them are left out.
 

@@ -26,6 +26,7 @@ from localrank.recipes import local_rank, query_neighbours
 
 MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [NDCG(1), NDCG(5), NDCG(10), MAP]
+COLLECTIONS = ("TD2003", "TD2004", "HP2003", "HP2004", "NP2003", "NP2004", "OHSUMED", "YANDEX")
 CLUSTERS = [1, 2, 4, 8]
 NEIGHBOURS = [25, 100, 400]
 ROUNDS = [30, 100, 300]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localrank.data import Fold
 from localrank.experiments.base import Claim, Reproduction, Table, Value
@@ -18,7 +19,7 @@ from localrank.recipes import local_rank, query_neighbours
 from localrank.selection import LSH
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
-N_NEIGHBOURS, N_CLUSTERS, N_LAZY = 100, 4, 2
+N_NEIGHBOURS, N_CLUSTERS, N_LAZY = 25, 4, 2
 COLUMNS = (
     "LocalRank, training",
     "KNN, training",
@@ -46,34 +47,23 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
             milliseconds(partial(ranker.fit, train), 1) for ranker in (local, neighbours, SVMMap(C))
         ]
         ranking = [
-            milliseconds(lambda r=ranker: [r.predict(query) for query in one_by_one], 3)
-            / len(one_by_one)
-            for ranker in (local, neighbours)
+            _each(ranker.predict, queries, n_runs)
+            for ranker, queries, n_runs in (
+                (local, one_by_one, 3),
+                (neighbours, one_by_one, 3),
+                (lazy, one_by_one[:N_LAZY], 1),
+            )
         ]
-        ranking.append(
-            milliseconds(lambda: [lazy.predict(query) for query in one_by_one[:N_LAZY]], 1)  # noqa: B023
-            / len(one_by_one[:N_LAZY])
-        )
         components = PrincipalComponents().fit(train)
         known, asked = components.transform(train), components.transform(test)
         index = LSH().fit(known)
-
-        def exact(
-            i: int, components: Any = components, known: Any = known, asked: Any = asked
-        ) -> int:
-            return int(np.argmin(components.distances(asked[i : i + 1], known)[0]))
-
-        n_asked = len(asked)
-        selecting = [
-            milliseconds(lambda f=exact: [f(i) for i in range(n_asked)], 3) / n_asked,
-            milliseconds(lambda: [index.nearest(asked[i : i + 1]) for i in range(n_asked)], 3)  # noqa: B023
-            / n_asked,
-        ]
-        recall = np.mean(index.nearest(asked) == [exact(i) for i in range(n_asked)])
+        exact = partial(_nearest, components, known)
+        described = [asked[i : i + 1] for i in range(len(asked))]
+        selecting = [_each(search, described, 3) for search in (exact, index.nearest)]
+        recall = np.mean(index.nearest(asked) == exact(asked))
         rows.append([f"{share:.0%}", n_queries, *training, *ranking, *selecting, float(recall)])
-    columns = dict(
-        zip(("share", "training queries", *COLUMNS, "recall"), zip(*rows, strict=True), strict=True)
-    )
+    names = ("share", "training queries", *COLUMNS, "recall")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     found.tables.append(
         Table(
             "Figures 12 to 14: milliseconds against the share of the training data",
@@ -124,6 +114,18 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
             f"search {last['exact, selecting']:.3f} ms; recall {last['recall']:.0%}",
         )
     )
+
+
+def _nearest(
+    components: PrincipalComponents, known: NDArray[Any], asked: NDArray[Any]
+) -> NDArray[np.int64]:
+    nearest: NDArray[np.int64] = np.argmin(components.distances(asked, known), axis=1)
+    return nearest
+
+
+def _each(run: Callable[[Any], Any], items: Sequence[Any], n_runs: int) -> float:
+    """Milliseconds for one of several items, taken one by one."""
+    return milliseconds(lambda: [run(item) for item in items], n_runs) / len(items)
 
 
 def milliseconds(run: Callable[[], Any], n_runs: int) -> float:

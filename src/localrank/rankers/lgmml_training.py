@@ -24,6 +24,8 @@ _GRID = 2.0**-20
 _SAMPLE = 10_000
 # Documents whose distances to all anchors are held at a time, by each job.
 _BLOCK = 4096
+# Places in the lists sorted from several anchors that are held at a time.
+_LISTS = 1 << 20
 # A ridge below this share of the matrix it is added to would be lost in rounding.
 _ROUNDING = 1e-14
 
@@ -93,7 +95,7 @@ class Training:
             gmml = GMML(ridge=max(ridge, _ROUNDING * len(documents) ** 2 * size)).fit(P, N)
             if at_query:
                 return np.zeros(len(self.scale)), gmml.factor_
-            return P[np.argmax(_ndcg(labels, gmml.distances(P, documents)))], gmml.factor_
+            return _best_anchor(gmml, P, documents, labels), gmml.factor_
 
         queries = self._draw_queries(n_metrics, rng)
         items = list(zip(queries.tolist(), rng.spawn(n_metrics), strict=True))
@@ -182,6 +184,22 @@ def _sample(
 ) -> NDArray[np.float64]:
     n = int(np.ceil(rate * len(documents)))
     return documents[np.sort(rng.permutation(len(documents))[:n])]
+
+
+def _best_anchor(
+    gmml: GMML,
+    candidates: NDArray[np.float64],
+    documents: NDArray[np.float64],
+    labels: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The candidate from which sorting the documents by distance gives the best NDCG."""
+    n_rows = max(_LISTS // len(documents), 1)
+    values = [
+        _ndcg(labels, gmml.distances(candidates[first : first + n_rows], documents))
+        for first in range(0, len(candidates), n_rows)
+    ]
+    best: NDArray[np.float64] = candidates[np.argmax(np.concatenate(values))]
+    return best
 
 
 def _ndcg(labels: NDArray[np.float64], distances: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -58,7 +58,7 @@ class LocalMetrics:
 
     @classmethod
     def stack(
-        cls, scale: NDArray[np.float64], anchors: Matrix, factors: Sequence[Matrix] | Matrix
+        cls, scale: NDArray[np.float64], anchors: Matrix, factors: Sequence[NDArray[Any]] | Matrix
     ) -> Self:
         """Metrics from the triangular factor of each."""
         n_features = len(scale)

@@ -1,0 +1,322 @@
+"""Localized geometric mean metrics: Figures 2 to 4, Tables 4 and 5.
+
+Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017. The paper has
+500 metrics and 5000 trees on collections of millions of documents; here are 50 metrics and 500
+trees. Its figures stand as plots only, without numbers.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from localrank.data import Fold, RankingDataset, make_queries
+from localrank.evaluation import paired_test
+from localrank.experiments.base import (
+    Claim,
+    Reproduction,
+    Say,
+    Table,
+    Value,
+    decided,
+    difference,
+)
+from localrank.experiments.charts import save_curves
+from localrank.experiments.published import published
+from localrank.experiments.tuned import Tuned
+from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.rankers import GBRT, LGMML, LambdaMART, Ranker
+
+PAPER = "lgmml"
+MEASURES: list[Measure] = [NDCG(5), NDCG(10), NDCG(20)]
+NDCG_10 = MEASURES[1]
+N_TREES, N_METRICS = 500, 50
+OURS = "L-GMML"
+METRICS = [1, 2, 5, 10, 20, 50, 100]
+DIMENSIONS = [10, 50, 100, 200, 500, 1000]
+# Numbers of classes in Figure 2, and of metrics for each.
+CLASSES = {
+    2: [1, 2, 3, 4],
+    10: [1, 2, 5, 10, 15],
+    50: [1, 10, 25, 50, 60],
+    100: [1, 25, 50, 100, 120],
+}
+SCALES: tuple[Literal["median", "monotone"], ...] = ("median", "monotone")
+UNSEEN: tuple[Literal["mean", "uniform", "nearest"], ...] = ("mean", "uniform", "nearest")
+
+
+def reproduce(
+    parts: Sequence[Fold],
+    data: str,
+    *,
+    quick: bool = False,
+    random_state: int | None = 0,
+    n_jobs: int | None = -1,
+    say: Say = print,
+) -> Reproduction:
+    """Compare local metrics with boosted trees, on all folds, and with one metric.
+
+    No parameter is tuned.
+
+    Parameters
+    ----------
+    parts : sequence of Fold
+        Their training and test parts are used.
+    data : str
+        Name of the collection, for the published numbers.
+    quick : bool, default=False
+        Two folds, few trees, metrics and classes.
+    random_state : int or None, default=0
+    n_jobs : int or None, default=-1
+    say : callable
+        Takes a line about the progress.
+    """
+    found = Reproduction(PAPER, data)
+    folds = parts[: 2 if quick else None]
+    local = partial(
+        LGMML, n_jobs=n_jobs, random_state=random_state, n_iterations=50 if quick else 1000
+    )
+    # Jobs have the cores; threads of matrix products would wait for each other.
+    with threadpool_limits(1, user_api="blas"):
+        figure_2(found, local, quick)
+        say("Figure 2: done")
+        figure_3(found, folds, local, METRICS[:2] if quick else METRICS)
+        say("Figure 3: done")
+        figure_4(found, local, DIMENSIONS[:2] if quick else DIMENSIONS)
+        say("Figure 4: done")
+        table_4(found, folds, local, quick, n_jobs, random_state, say)
+    return found
+
+
+def classes(n_classes: int, n_features: int = 10) -> tuple[RankingDataset, RankingDataset]:
+    """Training and test queries, with documents around normally distributed centres.
+
+    The label of a document is the number of its class.
+
+    Examples
+    --------
+    >>> train, test = classes(2)
+    >>> train.n_queries, test.n_queries, train.labels.max()
+    (120, 60, np.float64(1.0))
+    """
+    rng = np.random.default_rng(n_classes)
+    centres = rng.normal(size=(n_classes, n_features))
+
+    def queries(n_queries: int) -> RankingDataset:
+        labels = rng.integers(n_classes, size=(n_queries, 100))
+        features = centres[labels] + 0.5 * rng.normal(size=(n_queries, 100, n_features))
+        index = np.repeat(np.arange(n_queries), 100)
+        return RankingDataset.from_arrays(features.reshape(-1, n_features), labels.ravel(), index)
+
+    return queries(120), queries(60)
+
+
+def figure_2(found: Reproduction, local: Callable[..., LGMML], quick: bool) -> None:
+    """MAP against the number of metrics, where documents come in classes."""
+    rows: list[list[Value]] = []
+    panels: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
+    gains = []
+    for n_classes, numbers in list(CLASSES.items())[: 1 if quick else None]:
+        level = n_classes / 2
+        train, test = classes(n_classes)
+        measure = AveragePrecision(relevance_level=level)
+        # The global metric learns from documents of all queries together.
+        pooled = RankingDataset(
+            train.features[:1000], train.labels[:1000], np.array([0, 1000]), np.array([0])
+        )
+        for scale in SCALES:
+            make = partial(local, scale=scale, relevance_level=level)
+            one = measure.mean(test, make(1, sampling_rate=1.0).fit(pooled).predict(test))
+            values = [measure.mean(test, make(m).fit(train).predict(test)) for m in numbers]
+            rows += [[n_classes, scale, m, v, one] for m, v in zip(numbers, values, strict=True)]
+            panels.setdefault(f"{n_classes} classes", {}).update(
+                {
+                    f"L-GMML, {scale}": (numbers, values),
+                    f"GMML, {scale}": (numbers, [one] * len(numbers)),
+                }
+            )
+            if scale == "median":
+                gains.append((max(values) - one, numbers[int(np.argmax(values))], n_classes))
+    found.tables.append(
+        Table(
+            "Figure 2: MAP on documents in classes",
+            ["classes", "scale", "metrics", "L-GMML", "GMML"],
+            rows,
+            "Classes of the upper half of the labels are relevant. GMML is one metric of 1,000 "
+            "documents of all queries together.",
+        )
+    )
+    found.figure(
+        "figure-2",
+        "Figure 2: MAP against the number of metrics, documents in classes.",
+        partial(save_curves, panels=panels, x_label="metrics", y_label="MAP"),
+    )
+    found.claims += [
+        Claim(
+            "local metrics beat one global metric on documents in classes",
+            all(gain > 0 for gain, _, _ in gains),
+            "MAP with the best number of metrics in hindsight "
+            + ", ".join(f"{gain:+.4f} with {n} classes" for gain, _, n in gains),
+        ),
+        Claim(
+            "local metrics gain most when they are as many as the classes",
+            all(0.5 * n <= best <= 1.5 * n for _, best, n in gains),
+            ", ".join(f"{best} metrics are best for {n} classes" for _, best, n in gains),
+        ),
+    ]
+
+
+def figure_3(
+    found: Reproduction, folds: Sequence[Fold], local: Callable[..., LGMML], numbers: Sequence[int]
+) -> None:
+    """NDCG@10 against the number of metrics."""
+    values = {
+        scale: [
+            np.concatenate(
+                [NDCG_10(f.test, local(m, scale=scale).fit(f.train).predict(f.test)) for f in folds]
+            )
+            for m in numbers
+        ]
+        for scale in SCALES
+    }
+    means = {scale: [float(v.mean()) for v in own] for scale, own in values.items()}
+    found.tables.append(
+        Table(
+            "Figure 3: NDCG@10 against the number of metrics",
+            ["metrics", *SCALES],
+            [[m, *(means[scale][i] for scale in SCALES)] for i, m in enumerate(numbers)],
+            "Distances scaled so that their median is 1, or the largest is.",
+        )
+    )
+    found.figure(
+        "figure-3",
+        "Figure 3: NDCG@10 against the number of metrics.",
+        partial(
+            save_curves,
+            panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
+            x_label="metrics",
+            y_label="NDCG@10",
+            log_x=True,
+        ),
+    )
+    one = paired_test(values["median"][-1], values["median"][0])
+    found.claims.append(
+        Claim(
+            "many metrics rank better than a single one",
+            decided(one),
+            f"NDCG@10 {difference(one)} with {numbers[-1]} against 1",
+        )
+    )
+
+
+def figure_4(found: Reproduction, local: Callable[..., LGMML], dimensions: Sequence[int]) -> None:
+    """Seconds of training 10 metrics against the number of features."""
+    seconds = []
+    for n_features in dimensions:
+        dataset, _ = make_queries(50, n_documents=(100, 100), n_features=n_features)
+        start = time.perf_counter()
+        local(10).fit(dataset)
+        seconds.append(time.perf_counter() - start)
+    found.tables.append(
+        Table(
+            "Figure 4: seconds of training against the number of features",
+            ["features", "seconds"],
+            [list(row) for row in zip(dimensions, seconds, strict=True)],
+            "10 metrics, 50 made-up queries of 100 documents.",
+        )
+    )
+    found.figure(
+        "figure-4",
+        "Figure 4: seconds of training against the number of features.",
+        partial(
+            save_curves,
+            panels={"made-up queries": {OURS: (list(dimensions), seconds)}},
+            x_label="features",
+            y_label="seconds",
+            log_y=True,
+        ),
+    )
+
+
+def table_4(
+    found: Reproduction,
+    folds: Sequence[Fold],
+    local: Callable[..., LGMML],
+    quick: bool,
+    n_jobs: int | None,
+    random_state: int | None,
+    say: Say,
+) -> None:
+    """Tables 4 and 5: boosted trees and local metrics, and what weights unseen queries have."""
+    n_trees, n_metrics = (20, 5) if quick else (N_TREES, N_METRICS)
+    methods: dict[str, Ranker] = {
+        "GBRT": GBRT(n_trees, n_jobs=n_jobs, random_state=random_state),
+        "LambdaMART": LambdaMART(n_trees, n_jobs=n_jobs, random_state=random_state),
+        OURS: local(n_metrics),
+        f"{OURS}, monotone": local(n_metrics, scale="monotone"),
+    }
+    methods |= {f"{OURS}, unseen {way}": local(n_metrics, unseen=way) for way in UNSEEN[1:]}
+    results = {name: Tuned(MEASURES) for name in methods}
+    for fold in folds:
+        for name, ranker in methods.items():
+            results[name].fit(ranker, {}, fold, n_jobs)
+        say(f"{fold.name}: trees and metrics")
+    there = {
+        (method, name): value
+        for method, own in published(PAPER, "table-4", found.data).items()
+        for name, value in own.items()
+    }
+    n_documents = sum(fold.test.n_documents for fold in folds)
+    per_document = 1e6 * results["LambdaMART"].scoring / n_documents
+    found.tables += [
+        Table.compared(
+            "Table 4: boosted trees and local metrics",
+            ["method", "measure"],
+            {(name, m): v for name, own in results.items() for m, v in own.means().items()},
+            there,
+            f"{len(results[OURS].column(NDCG_10)):,} test queries, {n_trees} trees, {n_metrics} "
+            f"metrics, nothing tuned. Weights of unseen queries are the mean of the training "
+            f"queries' unless named.",
+        ),
+        Table.compared(
+            "Table 4: seconds of training a fold, over LambdaMART's",
+            ["method"],
+            {(name,): r.training / results["LambdaMART"].training for name, r in results.items()},
+            _relative(published(PAPER, "minutes", found.data)),
+        ),
+        Table.compared(
+            "Table 5: time to score a document, over LambdaMART's",
+            ["method"],
+            {(name,): r.scoring / results["LambdaMART"].scoring for name, r in results.items()},
+            _relative(published(PAPER, "table-5", found.data)),
+            f"Ten trees for each metric, as in the paper. LambdaMART takes {per_document:.1f} µs.",
+        ),
+    ]
+    ours = results[OURS]
+    for other in ("GBRT", "LambdaMART"):
+        one = paired_test(ours.column(NDCG_10), results[other].column(NDCG_10))
+        found.claims.append(
+            Claim(f"L-GMML ranks better than {other}", decided(one), f"NDCG@10 {difference(one)}")
+        )
+    trees = results["LambdaMART"]
+    found.claims += [
+        Claim(
+            "L-GMML trains faster than LambdaMART",
+            ours.training < trees.training,
+            f"{ours.training / trees.training:.2f} of its time",
+        ),
+        Claim(
+            "L-GMML takes longer to score a document than LambdaMART",
+            ours.scoring > trees.scoring,
+            f"{ours.scoring / trees.scoring:.2f} of its time",
+        ),
+    ]
+
+
+def _relative(times: dict[str, float]) -> dict[tuple[str, ...], float]:
+    return {(method,): value / times["LambdaMART"] for method, value in times.items()}

@@ -1,0 +1,144 @@
+import json
+import math
+
+import numpy as np
+import pytest
+
+from localrank.data import Fold, make_queries
+from localrank.evaluation import paired_test
+from localrank.experiments import base
+from localrank.experiments.base import (
+    Claim,
+    Reproduction,
+    Table,
+    decided,
+    difference,
+    text,
+    with_validation,
+)
+
+
+@pytest.fixture
+def found():
+    found = Reproduction("local-rank", "OHSUMED")
+    found.tables.append(
+        Table.compared(
+            "Figure 11",
+            ["method", "measure"],
+            {("KNN", "map"): 0.5, ("KNN", "p@5"): math.nan},
+            {("KNN", "map"): 0.75, ("D&K", "map"): 1.0},
+            "A note.",
+        )
+    )
+    found.claims += [
+        Claim("a is better", True, "+0.1"),
+        Claim("b is worse", False, "-0.1"),
+        Claim("c is better", None, "p = 0.5"),
+        Claim("d is better", True, "+0.2"),
+    ]
+    found.figure("figure-4", "Bars.", lambda path: path.write_text("<svg/>"))
+    return found
+
+
+def test_our_values_stand_beside_the_published_ones_of_the_same_key(found):
+    (table,) = found.tables
+    assert table.columns == ["method", "measure", "ours", "published", "difference"]
+    assert table.rows[0] == ["KNN", "map", 0.5, 0.75, -0.25]
+    assert table.rows[1][3:] == [None, None]
+    assert table.cells() == [
+        ["KNN", "map", "0.5000", "0.7500", "-0.2500"],
+        ["KNN", "p@5", "", "", ""],
+    ]
+
+
+def test_without_published_numbers_there_are_no_columns_for_them():
+    table = Table.compared("t", ["method"], {("KNN",): 0.5}, {("D&K",): 0.5})
+    assert table.columns == ["method", "ours"]
+    assert table.rows == [["KNN", 0.5]]
+
+
+def test_only_differences_have_a_sign():
+    table = Table("t", ["ours", "difference"], [[0.5, 0.5], [-0.5, -0.5], [0.5, None]])
+    assert table.cells() == [["0.5000", "+0.5000"], ["-0.5000", "-0.5000"], ["0.5000", ""]]
+
+
+def test_tables_in_markdown_align_numbers_to_the_right(found):
+    lines = found.tables[0].markdown().splitlines()
+    assert lines[0] == "### Figure 11"
+    assert lines[3] == "| --- | --- | ---: | ---: | ---: |"
+    assert lines[-1] == "A note."
+
+
+@pytest.mark.parametrize("value", [np.float64(0.25), 0.25])
+def test_numbers_of_numpy_print_like_pythons(value):
+    assert text(value) == "0.2500"
+    assert text(np.int64(1234)) == "1,234"
+
+
+def test_the_conclusion_sorts_what_holds_from_what_does_not(found):
+    assert found.conclusion == (
+        "On OHSUMED the paper is borne out where it says that a is better (+0.1); that d is better "
+        "(+0.2). The paper is not borne out where it says that b is worse (-0.1). The differences "
+        "are within the noise where the paper says that c is better (p = 0.5)."
+    )
+    assert "can be tested" in Reproduction("lgmml", "OHSUMED").conclusion
+
+
+def test_the_page_has_the_command_the_source_and_everything_found(found):
+    page = found.markdown("localrank reproduce local-rank")
+    for part in (
+        "```\nlocalrank reproduce local-rank\n```",
+        "Banerjee",
+        found.conclusion,
+        "| b is worse | no | -0.1 |",
+        "| c is better | undecided | p = 0.5 |",
+        "![Bars.](figures/local-rank-ohsumed-figure-4.svg)",
+    ):
+        assert part in page
+
+
+def test_a_part_of_a_published_collection_says_so():
+    page = Reproduction("adaptive-training", "MQ2007-85").markdown("c")
+    assert "of MQ2007, of which MQ2007-85 is a part" in page
+    assert "is a part" not in Reproduction("adaptive-training", "MQ2007").markdown("c")
+
+
+def test_what_is_written_can_be_read_again(found, tmp_path):
+    folder = tmp_path / "new" / "folder"
+    assert found.write(folder, "the command", seconds=1.5)
+    assert (folder / "figures" / "local-rank-ohsumed-figure-4.svg").read_text() == "<svg/>"
+    assert (folder / "index.md").read_text() == found.markdown("the command")
+    results = json.loads((folder / "results.json").read_text())
+    assert results["command"] == "the command"
+    assert results["seconds"] == 1.5
+    assert results["tables"][0]["rows"] == [
+        ["KNN", "map", 0.5, 0.75, -0.25],
+        ["KNN", "p@5", None, None, None],
+    ]
+    assert [claim["holds"] for claim in results["claims"]] == [True, False, None, True]
+
+
+def test_without_matplotlib_figures_are_left_out(found, tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "find_spec", lambda name: None)
+    assert not found.write(tmp_path, "c")
+    assert not (tmp_path / "figures").exists()
+    assert "figures/" not in (tmp_path / "index.md").read_text()
+
+
+def test_a_difference_is_decided_by_its_p_value():
+    noise = [0.1, -0.1, 0.1, -0.1]
+    assert decided(paired_test(noise, np.zeros(4))) is None
+    ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
+    assert decided(ahead) is True
+    assert decided(paired_test(np.zeros(4), [0.1, 0.11, 0.12, 0.13])) is False
+    assert difference(ahead).startswith("+0.1150, p")
+
+
+def test_folds_without_validation_hold_out_every_third_training_query():
+    dataset, _ = make_queries(13, n_documents=(3, 5))
+    train, test = dataset.select(range(10)), dataset.select(range(10, 13))
+    (fold,) = with_validation([Fold("split", train, None, test)])
+    assert fold.valid.query_ids.tolist() == train.query_ids[2::3].tolist()
+    assert set(fold.train.query_ids) | set(fold.valid.query_ids) == set(train.query_ids)
+    given = Fold("split", train, test, test)
+    assert with_validation([given]) == [given]
