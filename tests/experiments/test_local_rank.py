@@ -127,8 +127,10 @@ def test_parameters_are_chosen_on_the_validation_queries(fold):
 
 
 def test_the_trade_off_is_the_best_on_validation_queries(fold):
-    # Far apart, so that the tolerance of the fits does not decide.
-    cs = [1e-6, 1.0]
+    # Far apart on noisy queries, so that the tolerance of the fits does not decide.
+    dataset, _ = clean(make_queries(70, n_documents=(6, 12), n_features=6, n_types=2, noise=1.5)[0])
+    fold = Fold("Fold1", dataset.select(range(30)), dataset.select(range(30, 45)), fold.test)
+    cs = [1e-6, 100.0]
     means = [MAP.mean(fold.valid, SVMMap(C).fit(fold.train).predict(fold.valid)) for C in cs]
     assert abs(means[0] - means[1]) > 0.01
     assert local_rank.best_c(fold, cs) == cs[int(np.argmax(means))]
