@@ -7,6 +7,7 @@ from localrank.experiments import local_rank
 from localrank.experiments.base import Reproduction
 from localrank.experiments.local_rank_methods import shares_won
 from localrank.experiments.point_clouds import figure_1, point_clouds
+from localrank.experiments.query_clusters import clusters
 from localrank.experiments.tuned import Tuned
 from localrank.measures import NDCG, AveragePrecision
 from localrank.queries import PrincipalComponents
@@ -60,7 +61,7 @@ def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):
 @pytest.fixture(scope="module")
 def clustered(fold):
     found = Reproduction("local-rank", "made-up")
-    local_rank.clusters(found, [fold], [1.0], True, 0, 1, lambda line: None)
+    clusters(found, [fold], [1.0], True, 0, 1, lambda line: None)
     return found
 
 
