@@ -24,6 +24,8 @@ from scipy.linalg import sqrtm
 from threadpoolctl import threadpool_limits
 
 from localrank.data import Fold, RankingDataset, folds, make_queries, read_letor
+from localrank.experiments.lgmml import classes
+from localrank.experiments.published import published
 from localrank.kernels.anchors import local_scores
 from localrank.linalg import geometric_mean
 from localrank.measures import NDCG, AveragePrecision, Measure
@@ -32,36 +34,8 @@ from localrank.rankers.gmml import GMML, pair_scatters
 from localrank.rankers.lgmml_training import Training
 from localrank.rankers.local_metrics import LocalMetrics
 
-# Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017.
-# Table 4: NDCG@5, @10, @20 and minutes of training (those of the NDCG@10 row).
-TABLE_4 = {
-    "Yahoo! Set I": {
-        "GBRT": (0.6529, 0.6824, 0.6912, 43.3),
-        "LambdaMART": (0.6567, 0.7060, 0.7091, 48.0),
-        "L-GMML": (0.6698, 0.6715, 0.6934, 28.9),
-    },
-    "Yahoo! Set II": {
-        "GBRT": (0.6731, 0.6817, 0.6954, 36.8),
-        "LambdaMART": (0.6791, 0.7062, 0.7087, 43.3),
-        "L-GMML": (0.7096, 0.7264, 0.7219, 26.6),
-    },
-    "MSLR-WEB10K": {
-        "GBRT": (0.4019, 0.4342, 0.4512, 48.3),
-        "LambdaMART": (0.4417, 0.4513, 0.4634, 57.6),
-        "L-GMML": (0.4771, 0.5390, 0.5510, 19.0),
-    },
-    "MSLR-WEB30K": {
-        "GBRT": (0.4090, 0.4146, 0.4210, 177.0),
-        "LambdaMART": (0.3812, 0.4090, 0.4112, 183.0),
-        "L-GMML": (0.4837, 0.4976, 0.5038, 71.9),
-    },
-}
-# Table 5: scoring time per document, "in ms", with 5000 trees and 500 metrics.
-TABLE_5 = {
-    "Yahoo! Set I": {"GBRT": 276, "LambdaMART": 302, "L-GMML": 421},
-    "Yahoo! Set II": {"GBRT": 218, "LambdaMART": 286, "L-GMML": 421},
-    "MSLR-WEB10K": {"GBRT": 73, "LambdaMART": 92, "L-GMML": 158},
-}
+# Collections with published numbers.
+PUBLISHED = ("Yahoo! Set I", "Yahoo! Set II", "MSLR-WEB10K", "MSLR-WEB30K")
 # How much longer than a LambdaMART of 500 trees scoring may take, and milliseconds for a metric.
 SCORING_MARK, METRIC_MARK = 3.0, 2.0
 
@@ -118,20 +92,6 @@ def figure2() -> None:
             print(f"  {scale:10}{line}")
 
 
-def classes(n_classes: int, n_features: int = 10) -> tuple[RankingDataset, RankingDataset]:
-    """Training and test queries, with documents around normally distributed centres."""
-    rng = np.random.default_rng(n_classes)
-    centres = rng.normal(size=(n_classes, n_features))
-
-    def queries(n_queries: int) -> RankingDataset:
-        labels = rng.integers(n_classes, size=(n_queries, 100))
-        features = centres[labels] + 0.5 * rng.normal(size=(n_queries, 100, n_features))
-        index = np.repeat(np.arange(n_queries), 100)
-        return RankingDataset.from_arrays(features.reshape(-1, n_features), labels.ravel(), index)
-
-    return queries(120), queries(60)
-
-
 def figure3() -> None:
     heading("Figure 3: NDCG@10 of test parts against the number of metrics")
     numbers = (1, 2, 5, 10, 20, 50, 100, 200)
@@ -181,10 +141,12 @@ def table4() -> None:
             if rows:
                 *values, taken = np.mean(rows, axis=0)
                 print(f"  {method:18}" + "".join(f"{v:9.4f}" for v in values) + f"{taken:9.2f}")
-    for name, published in TABLE_4.items():
+    for name in PUBLISHED:
         print(f"published, {name:20}{'minutes':>18}")
-        for method, (*values, minutes) in published.items():
-            print(f"  {method:18}" + "".join(f"{v:9.4f}" for v in values) + f"{minutes:9.1f}")
+        minutes = published("lgmml", "minutes", name)
+        for method, values in published("lgmml", "table-4", name).items():
+            columns = "".join(f"{value:9.4f}" for value in values.values())
+            print(f"  {method:18}{columns}{minutes[method]:9.1f}")
 
 
 def table5() -> None:
@@ -214,8 +176,9 @@ def table5() -> None:
         mark = "within" if metrics <= SCORING_MARK * trees else "OUTSIDE"
         print(f"  50 metrics take {metrics / trees:.2f} of 7-leaf trees' time: {mark} 3 times it")
         metric_time(train)
-    for name, published in TABLE_5.items():
-        listed = ", ".join(f"{method} {value}" for method, value in published.items())
+    for name in PUBLISHED[:3]:
+        numbers = published("lgmml", "table-5", name)
+        listed = ", ".join(f"{method} {value}" for method, value in numbers.items())
         print(f"published, {name}: {listed} ms")
 
 

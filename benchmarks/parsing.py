@@ -120,7 +120,7 @@ def write_mslr_like(path: Path, n_bytes: int) -> None:
     columns = []
     for feature in range(136):
         values = rng.lognormal(rng.normal(1.5, 2.0), 1.0, size=5000)
-        if 110 <= feature < 125:  # log-probabilities of language models
+        if 110 <= feature < 125:  # logarithms of probabilities
             texts = [f"{-(value % 40):.6f}" for value in values]
         elif feature >= 125 or feature // 5 in (0, 2, 4, 5, 6, 19):
             texts = [str(int(value)) for value in values]

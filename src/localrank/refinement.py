@@ -88,53 +88,65 @@ class Refinement(BaseEstimator):
                 refuse(self, "n_folds", f"at most the number of queries ({dataset.n_queries})")
         n_changed = []
         for _ in range(self.rounds - 1):
-            profiles = self._profiles(dataset, groups, train, n_jobs)
-            refined = regroup(_Profiles(), profiles)
+            representation, profiles = self._profiles(dataset, groups, train, n_jobs)
+            refined = regroup(representation, profiles)
             n_changed.append(count_changed(groups.home, refined.home))
             groups = refined
         return groups, n_changed
 
     def _profiles(
         self, dataset: RankingDataset, groups: Groups, train: Train, n_jobs: int | None = None
-    ) -> NDArray[np.float64]:
+    ) -> tuple[PerformanceProfile, NDArray[np.float64]]:
         everyone = np.ones(dataset.n_queries, dtype=bool)
         if self.n_folds is None:
-            return performance_profiles(dataset, train(groups, everyone), n_jobs)
+            profile = PerformanceProfile(train(groups, everyone), n_jobs).fit(dataset)
+            return profile, profile.transform(dataset)
         profiles = np.empty((dataset.n_queries, len(groups) * len(MEASURES)))
         order = np.random.default_rng(self.random_state).permutation(dataset.n_queries)
         for fold in np.array_split(order, self.n_folds):
             kept = everyone.copy()
             kept[fold] = False
-            models = train(groups, kept)
-            profiles[fold] = performance_profiles(dataset.select(fold), models, n_jobs)
-        return profiles
+            profile = PerformanceProfile(train(groups, kept), n_jobs).fit(dataset)
+            profiles[fold] = profile.transform(dataset.select(fold))
+        return profile, profiles
 
 
-class _Profiles(Points):
-    """The distance between performance profiles."""
+class PerformanceProfile(Points):
+    """Describes a query by how well each of some models ranks it.
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        raise NotImplementedError("Profiles need models: performance_profiles.")
-
-
-def performance_profiles(
-    dataset: RankingDataset, models: Sequence[Ranker], n_jobs: int | None = None
-) -> NDArray[np.float64]:
-    """How well each model ranks each query, of shape (n_queries, n_models * n_measures).
+    Parameters
+    ----------
+    models : sequence of Ranker
+        Fitted.
+    n_jobs : int or None, default=None
+        Models asked at the same time.
 
     Examples
     --------
     >>> from localrank.data import make_queries
     >>> from localrank.rankers import BestFeature
     >>> dataset, _ = make_queries(20)
-    >>> performance_profiles(dataset, [BestFeature().fit(dataset)] * 2).shape
+    >>> models = [BestFeature().fit(dataset)] * 2
+    >>> PerformanceProfile(models).fit(dataset).transform(dataset).shape
     (20, 16)
     """
 
-    def profile(model: Ranker) -> NDArray[np.float64]:
-        return np.column_stack(list(evaluate(dataset, model.predict(dataset), MEASURES).values()))
+    def __init__(self, models: Sequence[Ranker], n_jobs: int | None = None) -> None:
+        self.models = models
+        self.n_jobs = n_jobs
 
-    return np.hstack(in_parallel(profile, models, n_jobs=n_jobs, description="Profiles"))
+    @property
+    def needs_labels(self) -> bool:
+        return True
+
+    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        def values(model: Ranker) -> NDArray[np.float64]:
+            found = evaluate(dataset, model.predict(dataset), MEASURES)
+            return np.column_stack(list(found.values()))
+
+        return np.hstack(
+            in_parallel(values, self.models, n_jobs=self.n_jobs, description="Profiles")
+        )
 
 
 def count_changed(before: NDArray[np.int64], after: NDArray[np.int64]) -> int:

@@ -18,21 +18,6 @@ from localrank.rankers import LambdaMART, RankSVM
 from localrank.recipes import local_rank
 
 
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: exit code, output, error output."""
-
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["localrank", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as stop:
-            main()
-        output = capsys.readouterr()
-        return stop.value.code, output.out, output.err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
@@ -336,7 +321,7 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
         (["rank", "{folder}/train.txt", "{folder}/test.txt"], "not a localrank model file"),
         (
             ["explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "55"],
-            "holds LambdaMART, one model for all queries",
+            "holds LambdaMART, which has no groups of queries",
         ),
         (["train", "{folder}/train.txt", "-o", "{folder}"], "is a folder"),
         (["train", "{folder}/train.txt", "-o", "-"], "not for standard output"),

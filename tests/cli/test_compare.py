@@ -5,25 +5,9 @@ import sys
 import numpy as np
 import pytest
 
-from localrank.cli import main
 from localrank.data import make_queries, read_run, write_letor
 
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: exit code, output, error output."""
-
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["localrank", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "120")
-        with pytest.raises(SystemExit) as stop:
-            main()
-        output = capsys.readouterr()
-        return stop.value.code, output.out, output.err
-
-    return call
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +121,31 @@ def test_one_file_is_cut_into_folds_and_two_are_a_split(run, collection, tmp_pat
     code, out, _ = run("compare", one, two, *options, "-o", tmp_path / "b")
     assert code == 0
     assert json.loads(out)["made"]["data"]["folds"] == 1
+
+
+def test_training_data_cannot_be_the_test(run, collection, tmp_path):
+    one = collection / "S1.txt"
+    code, _, err = run("compare", one, one, "-o", tmp_path / "report")
+    assert code == 1
+    assert "training data cannot test what was learned" in err
+
+
+def test_query_ids_in_both_parts_are_told(run, collection, tmp_path):
+    twin = tmp_path / "twin.txt"
+    twin.write_bytes((collection / "S1.txt").read_bytes())
+    options = ["--methods", "rank-svm", "--baseline", "rank-svm", "-o", tmp_path / "report"]
+    code, _, err = run("compare", collection / "S1.txt", twin, *options)
+    assert code == 0
+    assert "warning: split: 15 query ids, such as 1, are in both" in err
+    assert "warning" not in run("compare", collection, *options)[2]
+
+
+def test_a_file_in_the_place_of_the_report_is_refused(run, collection, tmp_path):
+    (tmp_path / "report").write_text("mine")
+    code, _, err = run("compare", collection, "-o", tmp_path / "report")
+    assert code == 1
+    assert "is a file. Name a folder for the report" in err
+    assert (tmp_path / "report").read_text() == "mine"
 
 
 @pytest.mark.parametrize(

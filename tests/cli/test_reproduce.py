@@ -1,27 +1,10 @@
 import json
-import sys
 
 import numpy as np
 import pytest
 
-from localrank.cli import main
 from localrank.data import RankingDataset, make_queries, write_letor
 from localrank.experiments import EXPERIMENTS, base
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    """Run the command in this process: exit code, output, error output."""
-
-    def call(*arguments) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["localrank", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
-        with pytest.raises(SystemExit) as stop:
-            main()
-        output = capsys.readouterr()
-        return stop.value.code, output.out, output.err
-
-    return call
 
 
 @pytest.fixture(scope="module")

@@ -107,8 +107,12 @@ def test_a_method_that_fails_is_named_and_the_rest_goes_on(parts):
 
 
 def test_a_baseline_that_fails_is_an_error(parts):
+    lines = []
+    methods = {"broken": RankSVM(-1.0), "rank-svm": RankSVM()}
     with pytest.raises(ValueError, match="The baseline broken failed: ValueError: The 'C'"):
-        compare({"broken": RankSVM(-1.0)}, parts, MEASURES, baseline="broken")
+        compare(methods, parts, MEASURES, baseline="broken", say=lines.append)
+    # At once, before others are trained for nothing.
+    assert len(lines) == 1
 
 
 def test_opponents_must_be_among_the_methods(parts):

@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,7 @@ from localrank.rankers.base import Ranker
 class Recorder(Ranker):
     """Ranks by one feature; keeps the queries it saw, and fails where it is told to."""
 
-    seen: list = []  # noqa: RUF012
+    seen: ClassVar[list] = []
 
     def __init__(self, feature=0, sign=1, fail=None):
         self.feature = feature

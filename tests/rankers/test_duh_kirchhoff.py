@@ -3,27 +3,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from recorder import Recorder
 from sklearn.decomposition import PCA, KernelPCA
 
 from localrank.data import RankingDataset, concatenate, make_queries
-from localrank.rankers import DuhKirchhoff, LambdaMART, RankBoost, Ranker, RankSVM, duh_kirchhoff
+from localrank.rankers import DuhKirchhoff, LambdaMART, RankBoost, RankSVM, duh_kirchhoff
 
 KERNELS = ["linear", "poly", "rbf"]
-
-
-class Recorder(Ranker):
-    """Keeps what it is given."""
-
-    seen: list = []  # noqa: RUF012
-
-    def __init__(self, n_jobs=None):
-        self.n_jobs = n_jobs
-
-    def _fit(self, dataset, query_weights, valid):
-        Recorder.seen.append((dataset, query_weights, valid, self.n_jobs))
-
-    def _predict(self, dataset):
-        return dataset.features[:, 0]
 
 
 @pytest.fixture

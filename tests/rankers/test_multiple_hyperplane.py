@@ -3,6 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from recorder import Recorder
 from sklearn.base import clone
 
 import localrank
@@ -14,28 +15,12 @@ from localrank.rankers import (
     MultipleHyperplaneRanker,
     Quadratic,
     RankBoost,
-    Ranker,
     RankSVM,
     SVMMap,
 )
 from localrank.recipes import local_rank
 
 AGGREGATORS = [Borda(), WeightedBorda("map"), MedianRank(), MarkovChain()]
-
-
-class Recorder(Ranker):
-    """Keeps what it is given."""
-
-    seen: list = []  # noqa: RUF012
-
-    def __init__(self, n_jobs=None):
-        self.n_jobs = n_jobs
-
-    def _fit(self, dataset, query_weights, valid):
-        Recorder.seen.append((dataset, query_weights, valid, self.n_jobs))
-
-    def _predict(self, dataset):
-        return dataset.features[:, 0]
 
 
 @pytest.fixture

@@ -115,6 +115,8 @@ def read_folds(paths: Sequence[Path], n_folds: int, seed: int) -> list[Fold]:
         return list(find_folds(dataset, n_folds, validation=n_folds > 2, random_state=seed))
     if len(paths) > 3:
         raise ValueError("Name a folder, one file, or train, (validation and) test files.")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise ValueError("A file may be named once: training data cannot test what was learned.")
     train = read_data(paths[:1])
     *valid, test = (read_data([path], n_features=train.n_features) for path in paths[1:])
     return [Fold("split", train, valid[0] if valid else None, test)]

@@ -50,7 +50,17 @@ def compare_and_report(
 ) -> None:
     """Compare, print what was found, write the report; exit code 1 where a method failed."""
     start = time.perf_counter()
+    if output.exists() and not output.is_dir():
+        raise ValueError(f"{output}: is a file. Name a folder for the report.")
     output.mkdir(parents=True, exist_ok=True)
+    for fold in parts:
+        shared = np.intersect1d(fold.train.query_ids, fold.test.query_ids)
+        if shared.size:
+            say(
+                f"warning: {fold.name}: {shared.size:,} query ids, such as {shared[0]}, are in "
+                f"both the training and the test part. If these are the same queries, the results "
+                f"are too good."
+            )
     n_queries = sum(fold.test.n_queries for fold in parts)
     folds = "1 fold" if len(parts) == 1 else f"{len(parts)} folds"
     say(f"Comparing {len(rankers)} methods on {n_queries:,} test queries, {folds}.")

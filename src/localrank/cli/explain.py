@@ -30,8 +30,8 @@ def explain(
     ranker = load(model)
     if not isinstance(ranker, LocalRanker):
         raise ValueError(
-            f"{model}: holds {type(ranker).__name__}, one model for all queries. Local methods, "
-            f"such as local-rank, can be explained."
+            f"{model}: holds {type(ranker).__name__}, which has no groups of queries. Methods that "
+            f"have, such as local-rank, can be explained."
         )
     dataset = read_data(data, labels="optional", n_features=ranker.n_features_in_)
     known = {str(known): known for known in dataset.query_ids}

@@ -9,7 +9,7 @@ def methods(
     as_json: bool = typer.Option(False, "--json", help="Print the methods as JSON."),
 ) -> None:
     """List the methods, with their parameters."""
-    from localrank.cli.tables import print_json, print_table
+    from localrank.cli.tables import print_facts, print_json
     from localrank.methods import METHODS
 
     if as_json:
@@ -25,11 +25,12 @@ def methods(
             }
         )
         return
-    print_table(
-        "Methods, and the parameters that --set takes",
-        ["method", "kind", "what it is", "parameters"],
-        [
-            [name, method.kind, method.summary, ", ".join(method.parameters())]
-            for name, method in METHODS.items()
-        ],
-    )
+    for kind in ("global", "local"):
+        print_facts(
+            f"{kind.capitalize()} methods, with the parameters that --set takes",
+            [
+                [name, f"{method.summary}\n[dim]{', '.join(method.parameters())}[/dim]"]
+                for name, method in METHODS.items()
+                if method.kind == kind
+            ],
+        )

@@ -41,8 +41,7 @@ def train(
     if valid:
         parts["validation"] = read_data(valid, n_features=train_data.n_features)
     say(
-        f"Training {method} on {train_data.n_queries:,} queries, "
-        f"{train_data.n_documents:,} documents"
+        f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
     )
     start = time.perf_counter()
     ranker.fit(train_data, valid=parts.get("validation"))

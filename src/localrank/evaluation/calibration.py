@@ -15,6 +15,7 @@ from scipy import stats
 from localrank.data import RankingDataset
 from localrank.evaluation import calibration_plot
 from localrank.evaluation.calibration_verdict import verdict
+from localrank.evaluation.plot_files import save_plot
 from localrank.measures import Measure, parse_measure
 
 FAILURE, SCORE = "failure_level", "best_feature_score"
@@ -142,7 +143,7 @@ class Calibration:
         `.html` is interactive and works without network; `.svg`, `.png` and `.pdf` are static.
         Needs the extra `localrank[plots]`.
         """
-        calibration_plot.save(self, path)
+        save_plot(self, calibration_plot.interactive, calibration_plot.static, path)
 
 
 def best_feature_calibration(

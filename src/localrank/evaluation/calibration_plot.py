@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.data.atomic import atomic_write
+from localrank.evaluation.plot_files import missing
 from localrank.measures import Measure
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def interactive(calibration: Calibration) -> Any:
     try:
         from plotly.subplots import make_subplots
     except ImportError:
-        raise _missing("plotly") from None
+        raise missing("plotly") from None
     figure = make_subplots(
         2,
         2,
@@ -145,7 +143,7 @@ def static(calibration: Calibration) -> Any:
         from matplotlib.figure import Figure
         from matplotlib.ticker import MultipleLocator
     except ImportError:
-        raise _missing("matplotlib") from None
+        raise missing("matplotlib") from None
     words = _wrapped(calibration.verdict, 180)
     legend_height = 0.25 * -(-len(calibration.per_query) // _LEGEND_COLUMNS)
     height = 6 + legend_height + 0.17 * len(words)
@@ -208,21 +206,6 @@ def static(calibration: Calibration) -> Any:
     return figure
 
 
-def save(calibration: Calibration, path: str | PathLike[str]) -> None:
-    """Write the plot in the format its name asks for."""
-    suffix = Path(path).suffix.lower()
-    if suffix == ".html":
-        page = interactive(calibration).to_html(include_plotlyjs=True, full_html=True)
-        with atomic_write(path) as file:
-            file.write(page.encode())
-    elif suffix in (".svg", ".png", ".pdf"):
-        figure = static(calibration)
-        with atomic_write(path) as file:
-            figure.savefig(file, format=suffix[1:], dpi=160)
-    else:
-        raise ValueError(f"{path}: a plot must end in .html, .svg, .png or .pdf.")
-
-
 def _lines(calibration: Calibration, view: str) -> list[_Line]:
     rows = [row for row in calibration.rows if row["view"] == view]
     lines = []
@@ -272,9 +255,3 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _transparent(colour: str, alpha: float) -> str:
     red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red},{green},{blue},{alpha})"
-
-
-def _missing(library: str) -> ImportError:
-    return ImportError(
-        f"This plot needs {library}. Install it with pip install 'localrank[plots]'."
-    )

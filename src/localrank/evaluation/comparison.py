@@ -168,6 +168,8 @@ def compare(
                 run = _run(ranker, fold, grid, parsed[0], n_controls, n_jobs)
                 kept.put(fold.name, name, key, run)
                 say(_told(name, fold.name, run))
+            if name == baseline and run.facts["failed"]:
+                raise ValueError(f"The baseline {name} failed: {run.facts['failed']}")
             runs[name].append(run)
     return _compared(test, folds, parsed, baseline, ensemble, runs)
 
@@ -249,8 +251,6 @@ def _compared(
         name: next((run.facts["failed"] for run in own if run.facts["failed"]), None)
         for name, own in runs.items()
     }
-    if failures[baseline]:
-        raise ValueError(f"The baseline {baseline} failed: {failures[baseline]}")
     values = {
         name: evaluate(test, np.concatenate([run.scores for run in own]), measures)
         for name, own in runs.items()

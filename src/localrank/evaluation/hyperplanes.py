@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.data import RankingDataset
 from localrank.evaluation import hyperplanes_plot
+from localrank.evaluation.plot_files import save_plot
 from localrank.measures import OrderErrorRate, evaluate
 from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers.linear import LinearRanker
@@ -63,7 +64,7 @@ class HyperplaneCosines:
         Needs the extra `localrank[plots]`.
         """
         static = hyperplanes_plot.static_cosines
-        hyperplanes_plot.save(self, hyperplanes_plot.interactive_cosines, static, path)
+        save_plot(self, hyperplanes_plot.interactive_cosines, static, path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +110,7 @@ class OrderErrorRates:
         Needs the extra `localrank[plots]`.
         """
         static = hyperplanes_plot.static_rates
-        hyperplanes_plot.save(self, hyperplanes_plot.interactive_rates, static, path)
+        save_plot(self, hyperplanes_plot.interactive_rates, static, path)
 
 
 def hyperplane_cosines(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.data.atomic import atomic_write
+from localrank.evaluation.plot_files import missing
 
 if TYPE_CHECKING:
     from localrank.evaluation.hyperplanes import HyperplaneCosines, OrderErrorRates
@@ -33,7 +30,7 @@ def interactive_cosines(cosines: HyperplaneCosines) -> Any:
     try:
         from plotly.graph_objects import Figure, Heatmap
     except ImportError:
-        raise _missing("plotly") from None
+        raise missing("plotly") from None
     names = list(cosines.names)
     heat = Heatmap(
         x=names,
@@ -61,7 +58,7 @@ def static_cosines(cosines: HyperplaneCosines) -> Any:
         from matplotlib.colors import LinearSegmentedColormap
         from matplotlib.figure import Figure
     except ImportError:
-        raise _missing("matplotlib") from None
+        raise missing("matplotlib") from None
     n = len(cosines.names)
     figure = Figure(figsize=(2.2 + 0.7 * n, 1.6 + 0.7 * n), facecolor="white", layout="constrained")
     axes = figure.add_subplot()
@@ -83,7 +80,7 @@ def interactive_rates(rates: OrderErrorRates) -> Any:
     try:
         from plotly.graph_objects import Figure
     except ImportError:
-        raise _missing("plotly") from None
+        raise missing("plotly") from None
     figure = Figure()
     for place, (name, values) in enumerate(rates.rates.items()):
         figure.add_bar(
@@ -112,7 +109,7 @@ def static_rates(rates: OrderErrorRates) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise _missing("matplotlib") from None
+        raise missing("matplotlib") from None
     n_bars = len(rates.n_pairs) * len(rates.rates)
     figure = Figure(
         figsize=(max(6.0, 2 + 0.45 * n_bars), 4.5), facecolor="white", layout="constrained"
@@ -138,26 +135,6 @@ def static_rates(rates: OrderErrorRates) -> Any:
     return figure
 
 
-def save(
-    content: Any,
-    interactive: Callable[[Any], Any],
-    static: Callable[[Any], Any],
-    path: str | PathLike[str],
-) -> None:
-    """Write a plot in the format its name asks for."""
-    suffix = Path(path).suffix.lower()
-    if suffix == ".html":
-        page = interactive(content).to_html(include_plotlyjs=True, full_html=True)
-        with atomic_write(path) as file:
-            file.write(page.encode())
-    elif suffix in (".svg", ".png", ".pdf"):
-        figure = static(content)
-        with atomic_write(path) as file:
-            figure.savefig(file, format=suffix[1:], dpi=160)
-    else:
-        raise ValueError(f"{path}: a plot must end in .html, .svg, .png or .pdf.")
-
-
 def _ticks(rates: OrderErrorRates, break_: str) -> list[str]:
     names = pair_names(rates.label_pairs)
     return [f"{name}{break_}{n:,} pairs" for name, n in zip(names, rates.n_pairs, strict=True)]
@@ -170,9 +147,3 @@ def _layout(title: str) -> dict[str, Any]:
         "font": {"family": "system-ui, -apple-system, 'Segoe UI', sans-serif", "size": 13},
         "margin": {"l": 90, "r": 24, "t": 110, "b": 70},
     }
-
-
-def _missing(library: str) -> ImportError:
-    return ImportError(
-        f"This plot needs {library}. Install it with pip install 'localrank[plots]'."
-    )

@@ -171,7 +171,7 @@ def tune(
         try:
             fitted = _fitted([one_thread(models[index]) for index in together], train)
             return [measure(test, model.predict(test)) for model in fitted]
-        except Exception as error:
+        except Exception as error:  # whatever it is, it is raised again, with what was tried
             tried = " or ".join(_text(combinations[index]) for index in together)
             where = "" if valid is not None else f", fold {fold + 1} held out"
             kind = ValueError if isinstance(error, ValueError) else RuntimeError

@@ -76,18 +76,7 @@ def reproduce(
 ) -> Reproduction:
     """Compare selection, fusion and oracle with one model for all queries, on all folds.
 
-    Parameters
-    ----------
-    parts : sequence of Fold
-        Their training and test parts are used.
-    data : str
-        Name of the collection, for the published numbers.
-    quick : bool, default=False
-        Two folds and few trees.
-    random_state : int or None, default=0
-    n_jobs : int or None, default=-1
-    say : callable
-        Takes a line about the progress.
+    Parameters are those of every `Experiment`.
     """
     found = Reproduction(PAPER, data)
     n_trees, n_controls = (20, 1) if quick else (N_TREES, N_CONTROLS)

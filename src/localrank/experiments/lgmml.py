@@ -63,18 +63,7 @@ def reproduce(
 
     No parameter is tuned.
 
-    Parameters
-    ----------
-    parts : sequence of Fold
-        Their training and test parts are used.
-    data : str
-        Name of the collection, for the published numbers.
-    quick : bool, default=False
-        Two folds, few trees, metrics and classes.
-    random_state : int or None, default=0
-    n_jobs : int or None, default=-1
-    say : callable
-        Takes a line about the progress.
+    Parameters are those of every `Experiment`.
     """
     found = Reproduction(PAPER, data)
     folds = parts[: 2 if quick else None]

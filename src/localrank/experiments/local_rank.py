@@ -54,17 +54,7 @@ def reproduce(
 ) -> Reproduction:
     """Compare local models with one for all queries, and similarities of queries, on all folds.
 
-    Parameters
-    ----------
-    parts : sequence of Fold
-    data : str
-        Name of the collection, for the published numbers.
-    quick : bool, default=False
-        Two folds, few clusters and values of C.
-    random_state : int or None, default=0
-    n_jobs : int or None, default=-1
-    say : callable
-        Takes a line about the progress.
+    Parameters are those of every `Experiment`.
     """
     found = Reproduction(PAPER, data)
     folds = _cleaned(found, with_validation(parts)[: 2 if quick else None])

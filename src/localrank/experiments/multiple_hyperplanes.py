@@ -101,17 +101,7 @@ def reproduce(
     C is chosen on the validation part by NDCG@10, the same for all hyperplanes of a model; test
     parts are only scored. Nothing here is random.
 
-    Parameters
-    ----------
-    parts : sequence of Fold
-    data : str
-        Name of the collection, for the published numbers.
-    quick : bool, default=False
-        Two folds and few values of C.
-    random_state : int or None, default=0
-    n_jobs : int or None, default=-1
-    say : callable
-        Takes a line about the progress.
+    Parameters are those of every `Experiment`.
     """
     found = Reproduction(PAPER, data)
     folds = with_validation(parts)[: 2 if quick else None]

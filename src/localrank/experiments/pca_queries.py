@@ -56,17 +56,7 @@ def reproduce(
 
     C and the number of clusters are chosen by MAP on the validation part.
 
-    Parameters
-    ----------
-    parts : sequence of Fold
-    data : str
-        Name of the collection, for the published numbers.
-    quick : bool, default=False
-        Two folds, few clusters and values of C.
-    random_state : int or None, default=0
-    n_jobs : int or None, default=-1
-    say : callable
-        Takes a line about the progress.
+    Parameters are those of every `Experiment`.
     """
     found = Reproduction(PAPER, data)
     folds = with_validation(parts)[: 2 if quick else None]

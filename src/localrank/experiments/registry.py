@@ -31,7 +31,20 @@ class Experiment(Protocol):
         n_jobs: int | None = -1,
         say: Say = print,
     ) -> Reproduction:
-        """Run it on folds of a collection with a name."""
+        """Run it on folds of a collection with a name.
+
+        Parameters
+        ----------
+        parts : sequence of Fold
+        data : str
+            Name of the collection, for the published numbers.
+        quick : bool, default=False
+            Two folds and small models, to see that it works.
+        random_state : int or None, default=0
+        n_jobs : int or None, default=-1
+        say : callable, default=print
+            Takes a line about the progress.
+        """
 
 
 EXPERIMENTS: dict[str, Experiment] = {

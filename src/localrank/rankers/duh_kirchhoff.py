@@ -18,7 +18,7 @@ from localrank.kernels.products import kernel_values, row_products
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import numbers, refuse, whole_numbers
 from localrank.rankers.base import Ranker
-from localrank.rankers.linear import Scaling, scaled_by_query
+from localrank.rankers.linear import Scaling, scaled_features
 from localrank.rankers.rank_boost import RankBoost
 
 Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -223,12 +223,7 @@ class DuhKirchhoff(Ranker):
         }
 
     def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        features = dataset.features.astype(np.float64, copy=False)
-        if self.scaling == "standard":
-            return features / self.scale_
-        if self.scaling == "query":
-            return scaled_by_query(features, dataset.offsets)
-        return features
+        return scaled_features(dataset, self.scaling, getattr(self, "scale_", None))
 
     def _check_parameters(self) -> None:
         if self.ranker is not None and not isinstance(self.ranker, Ranker):

@@ -44,12 +44,7 @@ class LinearRanker(Ranker):
         return self._scaled(dataset)
 
     def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        features = dataset.features.astype(np.float64, copy=False)
-        if self.scaling == "standard":
-            return features / self.scale_
-        if self.scaling == "query":
-            return scaled_by_query(features, dataset.offsets)
-        return features
+        return scaled_features(dataset, self.scaling, getattr(self, "scale_", None))
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         if self.scaling == "query":
@@ -59,6 +54,18 @@ class LinearRanker(Ranker):
             weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
         # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
         return projections(read_only(features, np.float64), np.ascontiguousarray(weights))
+
+
+def scaled_features(
+    dataset: RankingDataset, scaling: Scaling, scale: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Features in double precision, scaled; `scale` is what "standard" divides by."""
+    features = dataset.features.astype(np.float64, copy=False)
+    if scaling == "standard":
+        return np.divide(features, scale, dtype=np.float64)
+    if scaling == "query":
+        return scaled_by_query(features, dataset.offsets)
+    return features
 
 
 def scaled_by_query(

@@ -19,8 +19,8 @@ from localrank.rankers import Ranker
 class Selector(BaseEstimator):
     """Weighs the groups of training queries for a new query.
 
-    A selector has the parameter `representation`, and implements `_fit` and `_weights` on
-    descriptions. By None it sees queries as the grouping did.
+    A selector has the parameter `representation`, by None that of the grouping, and implements
+    `_fit` on the descriptions of the training queries and `weights`.
 
     Attributes
     ----------
@@ -68,17 +68,13 @@ class Selector(BaseEstimator):
         self._fit(groups)
         return self
 
+    @abstractmethod
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
         """The weight of each group's model for each query, of shape (n_queries, n_groups)."""
-        return self._weights(self.representation_.transform(dataset))
 
     @abstractmethod
     def _fit(self, groups: Groups) -> None:
         """Check the parameters, then learn from `descriptions_` and the groups."""
-
-    @abstractmethod
-    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
-        """Weights for queries with these descriptions."""
 
     def _check_points(self) -> None:
         """Refuse a representation that only gives distances."""

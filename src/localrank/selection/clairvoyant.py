@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,9 +68,6 @@ class Clairvoyant(Selector):
 
     def _fit(self, groups: Groups) -> None:
         parse_measure(self.measure)
-
-    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
-        raise NotImplementedError("Clairvoyant weighs groups by their models, in `weights`.")
 
 
 def best_models(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.parameters import refuse
 from localrank.queries.base import Representation
+from localrank.rankers import Ranker
 from localrank.selection.base import Selector
 
 # Parts for measuring the classifier on queries it has not seen, and bins of its confidence.
@@ -84,7 +87,8 @@ class Classifier(Selector):
         self.classifier_ = self._trained(np.arange(len(groups.home)), groups.home)
         self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home)
 
-    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+        descriptions = self.representation_.transform(dataset)
         probabilities = self._probabilities(self.classifier_, descriptions)
         return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
 

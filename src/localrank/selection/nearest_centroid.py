@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.queries.base import Representation
+from localrank.rankers import Ranker
 from localrank.selection.base import Selector
 
 
@@ -47,6 +49,7 @@ class NearestCentroid(Selector):
         self._check_points()
         self.centroids_ = np.array([self.descriptions_[own].mean(axis=0) for own in groups])
 
-    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+        descriptions = self.representation_.transform(dataset)
         distances = self.representation_.distances(descriptions, self.centroids_)
         return self._all_on(np.argmin(distances, axis=1))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.parameters import refuse
 from localrank.queries.base import Representation
+from localrank.rankers import Ranker
 from localrank.selection.base import Selector
 from localrank.selection.lsh import LSH
 
@@ -99,5 +102,5 @@ class NearestQuery(Selector):
         if self.index_ is not None:
             self.index_.fit(self.descriptions_)
 
-    def _weights(self, descriptions: NDArray[Any]) -> NDArray[np.float64]:
-        return self._all_on(self.home_[self.nearest(descriptions)])
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+        return self._all_on(self.home_[self.nearest(self.representation_.transform(dataset))])
