@@ -62,7 +62,8 @@ def scaled_features(
     """Features in double precision, scaled; `scale` is what "standard" divides by."""
     features = dataset.features.astype(np.float64, copy=False)
     if scaling == "standard":
-        return np.divide(features, scale, dtype=np.float64)
+        scaled: NDArray[np.float64] = features / np.asarray(scale)
+        return scaled
     if scaling == "query":
         return scaled_by_query(features, dataset.offsets)
     return features
