@@ -1,4 +1,5 @@
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -29,3 +30,19 @@ def benchmark_data() -> Path:
     if not folder.is_dir():
         pytest.skip("no benchmark data: set LOCALRANK_DATA to a folder with MQ2008 and others")
     return folder
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run the command line in this process: exit code, output, error output."""
+    from localrank.cli import main
+
+    def call(*arguments) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["localrank", *map(str, arguments)])
+        monkeypatch.setenv("COLUMNS", "200")
+        with pytest.raises(SystemExit) as stop:
+            main()
+        output = capsys.readouterr()
+        return stop.value.code, output.out, output.err
+
+    return call

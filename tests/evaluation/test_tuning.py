@@ -281,7 +281,7 @@ def test_a_number_of_folds_that_cannot_be_is_refused(queries, n_folds):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_combination_that_fails_is_named_with_the_reason(queries, n_jobs):
     with pytest.raises(
-        ValueError, match="RankBoost with n_rounds=0, fold 1 held out: The 'n_rounds' parameter of"
+        ValueError, match=r"RankBoost with n_rounds=0, fold [12] held out: The 'n_rounds' parameter"
     ) as caught:
         tune(RankBoost(), {"n_rounds": [3, 0]}, queries, folds=2, n_jobs=n_jobs)
     assert "must be a whole number, 1 or larger. Got 0 instead" in str(caught.value.__cause__)
