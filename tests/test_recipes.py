@@ -1,14 +1,14 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ttest_rel
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
 from localrank.measures import NDCG
 from localrank.queries import Scaled
-from localrank.rankers import RankSVM, SVMMap
-from localrank.recipes import local_rank, pca_queries, query_neighbours
+from localrank.rankers import Ensemble, LambdaMART, QueryCoordinates, RankSVM, SVMMap
+from localrank.recipes import best, fast, local_rank, pca_queries, query_neighbours
 from localrank.selection import LSH
 
 
@@ -83,3 +83,52 @@ def test_hashing_may_have_parameters_of_its_own(typed):
     exact = local_rank(4, ranker=RankSVM()).fit(train).predict(test)
     hashed = local_rank(4, ranker=RankSVM(), index=LSH(2, 40)).fit(train).predict(test)
     assert np.mean(exact == hashed) > 0.95
+
+
+def views(n_trees: int, seed: int) -> tuple[list, list]:
+    """The models of `best`, on the features and in coordinates, one by one."""
+
+    def kinds(fraction: float) -> list:
+        shared = {"n_leaves": 5, "feature_fraction": fraction, "random_state": seed}
+        cross_entropy = LambdaMART(n_trees // 2, objective="rank_xendcg", **shared)
+        return [LambdaMART(n_trees, **shared), cross_entropy, RankSVM()]
+
+    return kinds(0.5), [QueryCoordinates(ranker) for ranker in kinds(0.18)]
+
+
+def test_best_averages_six_models_of_two_views(typed):
+    train, test, _ = typed
+    plain, coordinates = views(20, seed=3)
+    six = Ensemble([*plain, *coordinates]).fit(train)
+    recipe = best(20, n_leaves=5, random_state=3).fit(train)
+    assert_allclose(recipe.predict(test), six.predict(test), rtol=0, atol=1e-12)
+
+
+def test_fast_averages_one_model_of_each_view(typed):
+    train, test, _ = typed
+    plain, coordinates = views(20, seed=3)
+    two = Ensemble([plain[0], coordinates[1]]).fit(train)
+    recipe = fast(20, n_leaves=5, random_state=3).fit(train)
+    assert_array_equal(recipe.predict(test), two.predict(test))
+
+
+@pytest.mark.parametrize("recipe", [best, fast])
+def test_views_do_not_depend_on_jobs_and_do_on_the_seed(typed, recipe):
+    train, test, _ = typed
+    scores = recipe(20).fit(train).predict(test)
+    assert_array_equal(recipe(20, n_jobs=2).fit(train).predict(test), scores)
+    assert not np.array_equal(recipe(20, random_state=1).fit(train).predict(test), scores)
+
+
+@pytest.mark.parametrize("recipe", [best, fast])
+def test_a_single_tree_is_enough_to_train(typed, recipe):
+    train, test, _ = typed
+    assert np.isfinite(recipe(1).fit(train).predict(test)).all()
+
+
+def test_validation_queries_reach_every_model(typed):
+    train, test, _ = typed
+    plain, coordinates = best(600).fit(train, valid=test).rankers_
+    for members in (plain.rankers_, coordinates.ranker_.rankers_):
+        assert members[0].n_trees_ < 600
+        assert members[1].n_trees_ < 300

@@ -77,6 +77,101 @@ def global_ensemble(
     return rankers.Ensemble(models, n_jobs=n_jobs)
 
 
+def global_mixed(
+    n_models: int = 6,
+    *,
+    n_trees: int = 300,
+    n_leaves: int = 7,
+    min_leaf_documents: int = 50,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> rankers.Ensemble:
+    """Models of different kinds on the features as they are: the opponent of mixed local models.
+
+    In turn LambdaMART, the same with the cross-entropy objective and half the trees, GBRT and
+    ListwiseLinear, with other seeds in each turn.
+
+    Parameters
+    ----------
+    n_models : int, default=6
+    n_trees : int, default=300
+    n_leaves : int, default=7
+    min_leaf_documents : int, default=50
+    n_jobs : int or None, default=None
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> [type(model).__name__ for model in global_mixed(5).rankers]
+    ['LambdaMART', 'LambdaMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
+    """
+
+    def model(i: int) -> Ranker:
+        turn, kind = divmod(i, 4)
+        seed = None if random_state is None else random_state + turn
+        if kind == 3:
+            return rankers.ListwiseLinear(random_state=seed)
+        shared: dict[str, Any] = {
+            "n_leaves": n_leaves,
+            "min_leaf_documents": min_leaf_documents,
+            "random_state": seed,
+        }
+        if kind == 2:
+            return rankers.GBRT(n_trees, **shared)
+        if kind == 1:
+            return rankers.LambdaMART(max(n_trees // 2, 1), objective="rank_xendcg", **shared)
+        return rankers.LambdaMART(n_trees, **shared)
+
+    return rankers.Ensemble([model(i) for i in range(n_models)], n_jobs=n_jobs)
+
+
+def in_coordinates(
+    ranker: Ranker | None = None,
+    *,
+    parts: str = "zpab",
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> rankers.QueryCoordinates:
+    """A ranker on documents in the coordinates of their query.
+
+    Parameters
+    ----------
+    ranker : Ranker, optional
+        By default LambdaMART, with as many columns for each tree as it has of plain features.
+    parts : str, default="zpab"
+    n_jobs : int or None, default=None
+        Threads of the default ranker, and its seed:
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> in_coordinates().ranker.feature_fraction
+    0.18
+    """
+    if ranker is None:
+        ranker = rankers.LambdaMART(
+            feature_fraction=recipes.COORDINATES_FRACTION,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+    return rankers.QueryCoordinates(ranker, parts=parts)
+
+
+def n_models(ranker: Ranker) -> int:
+    """How many models a ranker will consist of, as far as it is known before training.
+
+    Examples
+    --------
+    >>> n_models(recipes.best()), n_models(recipes.local_rank(4)), n_models(rankers.RankSVM())
+    (6, 4, 1)
+    """
+    if isinstance(ranker, rankers.Ensemble):
+        return sum(map(n_models, ranker.rankers))
+    if isinstance(ranker, rankers.QueryCoordinates | rankers.Quadratic):
+        return n_models(ranker.ranker)
+    return int(getattr(getattr(ranker, "grouping", None), "n_clusters", 1))
+
+
 METHODS: dict[str, Method] = {
     "best-feature": Method(rankers.BestFeature, "the single best feature as a score"),
     "gbrt": Method(rankers.GBRT, "boosted regression trees", grid={"n_leaves": [5, 7, 15]}),
@@ -84,6 +179,8 @@ METHODS: dict[str, Method] = {
         rankers.LambdaMART, "boosted trees for NDCG", grid={"n_leaves": [5, 7, 15]}
     ),
     "global-ensemble": Method(global_ensemble, "several LambdaMARTs of different seeds, averaged"),
+    "global-mixed": Method(global_mixed, "models of different kinds, averaged"),
+    "listwise-linear": Method(rankers.ListwiseLinear, "linear, from whole lists"),
     "multiple-hyperplanes": Method(
         rankers.MultipleHyperplaneRanker,
         "one hyperplane per pair of relevance levels, rankings aggregated",
@@ -101,8 +198,16 @@ METHODS: dict[str, Method] = {
         "local",
         {"grouping__n_clusters": [1, 2, 5]},
     ),
+    "best": Method(
+        recipes.best,
+        "models of three kinds, on the features and in the query's coordinates",
+        "local",
+    ),
     "duh-kirchhoff": Method(
         rankers.DuhKirchhoff, "a model for each query, in its documents' own directions", "local"
+    ),
+    "fast": Method(
+        recipes.fast, "two models, one on the features, one in the query's coordinates", "local"
     ),
     "lgmml": Method(
         rankers.LGMML, "distances to anchors by local metrics", "local", {"n_metrics": [10, 50]}
@@ -118,6 +223,9 @@ METHODS: dict[str, Method] = {
         "clusters of queries by their highest feature values",
         "local",
         {"grouping__n_clusters": CLUSTERS, "ranker__C": CS},
+    ),
+    "query-coordinates": Method(
+        in_coordinates, "LambdaMART on features relative to the query's documents", "local"
     ),
     "query-neighbours": Method(
         recipes.query_neighbours,

@@ -15,21 +15,34 @@ def split():
     return dataset.select(np.arange(100)), dataset.select(np.arange(100, 160))
 
 
-def test_lambdamart_is_what_lightgbm_trains_on_the_same_rows(split):
+def xendcg(n_trees=300, **parameters):
+    return LambdaMART(n_trees, objective="rank_xendcg", **parameters)
+
+
+KINDS = [LambdaMART, xendcg, GBRT]
+
+
+@pytest.mark.parametrize(
+    ("objective", "own"),
+    [
+        ("lambdarank", {"lambdarank_truncation_level": 30, "min_sum_hessian_in_leaf": 0.0}),
+        ("rank_xendcg", {"min_sum_hessian_in_leaf": 1e-3}),
+    ],
+)
+def test_lambdamart_is_what_lightgbm_trains_on_the_same_rows(split, objective, own):
     train, test = split
-    ranker = LambdaMART(n_trees=10, random_state=5).fit(train)
+    ranker = LambdaMART(10, objective=objective, random_state=5).fit(train)
     seed = np.random.RandomState(5).randint(2**31 - 1)
     rows, order = content_order(train, seed)
     booster = lightgbm.train(
         {
-            "objective": "lambdarank",
+            "objective": objective,
+            **own,
             "learning_rate": ranker.learning_rate,
             "num_leaves": ranker.n_leaves,
             "min_data_in_leaf": ranker.min_leaf_documents,
-            "min_sum_hessian_in_leaf": 0.0,
             "feature_fraction": ranker.feature_fraction,
             "lambda_l2": ranker.l2,
-            "lambdarank_truncation_level": ranker.truncation_level,
             "seed": seed,
             "num_threads": 1,
             "verbosity": -1,
@@ -50,7 +63,7 @@ def test_gbrt_approaches_the_labels_it_can_memorise(rng):
     assert_allclose(ranker.fit(dataset).predict(dataset), labels, atol=1e-3)
 
 
-@pytest.mark.parametrize("kind", [LambdaMART, GBRT])
+@pytest.mark.parametrize("kind", KINDS)
 def test_early_stopping_keeps_the_trees_that_do_best_on_validation_queries(kind, split):
     train, valid = split
     ranker = kind(120, learning_rate=0.3, patience=200, measure="ndcg@5").fit(train, valid=valid)
@@ -111,10 +124,11 @@ def test_a_list_longer_than_lightgbm_takes_is_refused_by_name(rng):
     )
     with pytest.raises(ValueError, match="at most 10,000 documents per query. Query 'long' has"):
         LambdaMART().fit(dataset)
-    assert GBRT(2).fit(dataset).predict(dataset).shape == (10_011,)
+    for unlimited in (GBRT(2), xendcg(2)):
+        assert np.ptp(unlimited.fit(dataset).predict(dataset)) > 0
 
 
-@pytest.mark.parametrize("kind", [LambdaMART, GBRT])
+@pytest.mark.parametrize("kind", KINDS)
 def test_one_thread_and_two_give_the_same_trees(kind, split):
     train, _ = split
     one, two = (kind(30, n_jobs=jobs).fit(train).model_text_ for jobs in (1, 2))
@@ -127,7 +141,7 @@ def test_another_seed_gives_another_model(split):
     assert not np.array_equal(one, two)
 
 
-@pytest.mark.parametrize("kind", [LambdaMART, GBRT])
+@pytest.mark.parametrize("kind", KINDS)
 def test_query_weights_move_the_model_towards_heavy_queries(kind):
     dataset, types = make_queries(200, n_types=2, random_state=0)
     weights = np.where(types == 0, 20.0, 1.0)
@@ -140,6 +154,7 @@ def test_query_weights_move_the_model_towards_heavy_queries(kind):
     ("parameter", "value"),
     [
         ("n_trees", 0),
+        ("objective", "regression"),
         ("learning_rate", 0),
         ("n_leaves", 1),
         ("min_leaf_documents", 0),
@@ -150,8 +165,59 @@ def test_query_weights_move_the_model_towards_heavy_queries(kind):
     ],
 )
 def test_impossible_parameters_are_refused_by_name(parameter, value, queries):
-    with pytest.raises(ValueError, match=f"'{parameter}' parameter of LambdaMART.* Got {value}"):
+    with pytest.raises(ValueError, match=f"'{parameter}' parameter of LambdaMART.* Got '?{value}"):
         LambdaMART(**{parameter: value}).fit(queries)
+
+
+def test_rank_xendcg_does_not_see_the_order_of_rows(split, rng):
+    train, test = split
+    order = rng.permutation(train.n_documents)
+    mixed = RankingDataset.from_arrays(
+        train.features[order], train.labels[order], train.query_index[order]
+    )
+    one, two = (xendcg(30).fit(dataset) for dataset in (train, mixed))
+    assert_array_equal(one.predict(test), two.predict(test))
+
+
+def test_the_random_numbers_of_rank_xendcg_follow_the_seed(split):
+    train, _ = split
+    one, again, other = (
+        xendcg(5, feature_fraction=1, random_state=seed).fit(train).predict(train)
+        for seed in (0, 0, 1)
+    )
+    assert_array_equal(one, again)
+    assert not np.allclose(one, other)
+
+
+def test_rank_xendcg_ranks_as_well_as_lambdarank(split):
+    train, test = split
+    assert xendcg(100).fit(train).score(test) > LambdaMART(100).fit(train).score(test) - 0.02
+
+
+def test_the_truncation_level_is_of_no_effect_on_rank_xendcg(split):
+    train, _ = split
+    one, two = (xendcg(5, truncation_level=n).fit(train).predict(train) for n in (1, 30))
+    assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("label", [0.5, 31])
+def test_labels_that_rank_xendcg_cannot_take_are_refused(split, label):
+    train, _ = split
+    labels = train.labels.copy()
+    labels[7] = label
+    dataset = RankingDataset.from_arrays(train.features, labels, train.query_index)
+    with pytest.raises(ValueError, match=f"whole numbers up to 30 as labels. Got {label} instead"):
+        xendcg().fit(dataset)
+
+
+@pytest.mark.parametrize("label", [8, 30])
+def test_rank_xendcg_can_learn_lists_perfectly(rng, label):
+    """LightGBM fails in leaves whose documents have next to no curvature left."""
+    relevant = np.tile([1, 0], 200)
+    features = relevant[:, None] + 0.01 * rng.normal(size=(400, 1))
+    dataset = RankingDataset.from_arrays(features, label * relevant, np.repeat(np.arange(200), 2))
+    ranker = xendcg(300, min_leaf_documents=5).fit(dataset)
+    assert ranker.score(dataset) == 1.0
 
 
 def test_content_order_keeps_queries_together(queries):

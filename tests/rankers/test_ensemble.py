@@ -79,3 +79,10 @@ def test_wrong_parameters_are_refused(queries, parameters, message):
 def test_missing_values_are_taken_where_every_part_takes_them():
     assert Ensemble([LambdaMART(), LambdaMART()]).accepts_missing
     assert not Ensemble([LambdaMART(), RankSVM()]).accepts_missing
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(None, 2), (1, 2), (2, 1)])
+def test_members_keep_their_threads_where_one_is_trained_at_a_time(queries, n_jobs, expected):
+    ensemble = Ensemble([RankSVM(), LambdaMART(5, n_jobs=2)], n_jobs=n_jobs).fit(queries)
+    assert ensemble.rankers_[1].n_jobs == expected
+    assert ensemble.rankers[1].n_jobs == 2

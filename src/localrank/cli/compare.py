@@ -65,7 +65,14 @@ def make_methods(
 ) -> dict[str, Ranker]:
     """The rankers to compare by name: those asked for, and what they are compared with."""
     from localrank.cli.comparison import BEST_FEATURE, OTHER_SEED
-    from localrank.methods import METHODS, check_method, global_ensemble, make_ranker
+    from localrank.methods import (
+        METHODS,
+        check_method,
+        global_ensemble,
+        global_mixed,
+        make_ranker,
+        n_models,
+    )
 
     asked = [name.strip() for name in names.split(",") if name.strip()]
     if asked == ["all"]:
@@ -84,18 +91,19 @@ def make_methods(
     if "random_state" in single.get_params(deep=False):
         other = OTHER_SEED.format(baseline)
         rankers[other] = make_ranker(baseline, own[baseline], n_jobs, seed + 1)
-        sizes = [
-            getattr(getattr(ranker, "grouping", None), "n_clusters", 0)
-            for ranker in rankers.values()
-        ]
-        if max(sizes) > 1 and not own.get("global-ensemble"):
-            # As many models as the local methods have, so that costs are equal.
+        # As many models as the local methods have, so that costs are equal.
+        local = [name for name in rankers if name in METHODS and METHODS[name].kind == "local"]
+        largest = max((n_models(rankers[name]) for name in local), default=1)
+        if largest > 1 and not own.get("global-ensemble"):
             rankers["global-ensemble"] = global_ensemble(
-                max(sizes),
+                largest,
                 ranker=make_ranker(baseline, own[baseline], None, seed),
                 n_jobs=n_jobs,
                 random_state=seed,
             )
+        mixed = [n_models(rankers[name]) for name in ("best", "fast") if name in rankers]
+        if mixed and not own.get("global-mixed"):
+            rankers["global-mixed"] = global_mixed(max(mixed), n_jobs=n_jobs, random_state=seed)
     return rankers
 
 

@@ -327,13 +327,16 @@ def verdict(comparison: Comparison) -> str:
     return text
 
 
-def _described(ranker: Ranker) -> dict[str, str]:
-    """Parameters that decide the result, by name; threads do not."""
-    return {
-        name: repr(value)
-        for name, value in ranker.get_params().items()
-        if name.split("__")[-1] != "n_jobs" and not hasattr(value, "get_params")
-    } | {"class": type(ranker).__name__}
+def _described(value: Any) -> Any:
+    """A ranker's class and the parameters that decide its result, parts too; threads do not."""
+    if isinstance(value, list | tuple):
+        return [_described(item) for item in value]
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return repr(value)
+    parameters = value.get_params(deep=False)
+    return type(value).__name__, {
+        name: _described(part) for name, part in parameters.items() if name != "n_jobs"
+    }
 
 
 def _size(model: Ranker) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -29,8 +30,9 @@ class Ensemble(Ranker):
         counts alike, taken as they are, or replaced by their ranks within the query, equal
         scores sharing theirs.
     n_jobs : int or None, default=None
-        Rankers trained at the same time, with one thread each; -1 for all cores. The result does
-        not depend on it.
+        Rankers trained at the same time, with one thread each; -1 for all cores. With None or 1
+        they are trained one after the other, each with its own `n_jobs`. The result does not
+        depend on it.
 
     Attributes
     ----------
@@ -79,8 +81,10 @@ class Ensemble(Ranker):
         if self.combine not in ("zscore", "mean", "borda"):
             refuse(self, "combine", "'zscore', 'mean' or 'borda'")
 
+        alone = joblib.effective_n_jobs(self.n_jobs) == 1
+
         def train(ranker: Ranker) -> Ranker:
-            model: Ranker = clone(one_thread(ranker))
+            model: Ranker = clone(ranker) if alone else one_thread(ranker)
             return model.fit(dataset, query_weight=query_weights, valid=valid)
 
         self.rankers_ = in_parallel(train, self.rankers, n_jobs=self.n_jobs, description="Ensemble")

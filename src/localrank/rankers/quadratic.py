@@ -12,6 +12,7 @@ from sklearn.base import clone
 from localrank.data import RankingDataset
 from localrank.parameters import refuse
 from localrank.rankers.base import Ranker
+from localrank.rankers.blocks import predict_in_blocks
 
 # Expansions for training that would take more bytes in double precision are made in single.
 DOUBLE_PRECISION_BYTES = 2**30
@@ -95,17 +96,13 @@ class Quadratic(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         row_bytes = n_quadratic(dataset.n_features) * np.dtype(self.dtype_).itemsize
-        # A block is the queries that begin within one stretch of so many rows.
-        block = dataset.offsets[:-1] // max(BLOCK_BYTES // row_bytes, 1)
-        cuts = np.flatnonzero(np.diff(block)) + 1
-        scores = np.empty(dataset.n_documents)
-        for queries in np.split(np.arange(dataset.n_queries), cuts):
-            rows = slice(dataset.offsets[queries[0]], dataset.offsets[queries[-1] + 1])
-            # Not named, so that one block is gone before the next is made.
-            scores[rows] = self.ranker_.predict(
-                quadratic_features(dataset.select(queries), self.dtype_)
-            )
-        return scores
+        return predict_in_blocks(
+            self.ranker_,
+            dataset,
+            lambda part: quadratic_features(part, self.dtype_),
+            row_bytes,
+            BLOCK_BYTES,
+        )
 
 
 def quadratic_features(dataset: RankingDataset, dtype: str) -> RankingDataset:

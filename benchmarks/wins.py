@@ -1,0 +1,341 @@
+"""Query coordinates and the recipes beside global models of equal cost, on real queries.
+
+Run with `python benchmarks/wins.py [COLLECTION ...] [--seed S] [--keep FOLDER]`, and with
+`--tables FOLDER FOLDER` for the tables of two finished runs, in Markdown. Collections from the
+folder in LOCALRANK_DATA or from `../shared/data` beside the project.
+
+Five folds each, no validation queries: every model has the parameters it has by default, so that
+test queries are only scored. Documents are shuffled within their queries, and equal scores share
+their ranks. A run takes one seed (ensembles count up from it); two runs with seeds far apart show
+what a seed decides. Differences are tested over the queries of each collection, and over those of
+all collections together, by paired t-tests, corrected by Holm's rule for the number of
+comparisons in a table.
+
+The recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3 alone. "Held
+out" are the test queries of S4 and S5, which had no part in any choice.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measuring import DATA, seconds
+from numpy.typing import NDArray
+
+from localrank.data import Fold, RankingDataset, folds
+from localrank.evaluation import compare, correct, paired_test
+from localrank.measures import Measure, parse_measure
+from localrank.methods import global_ensemble, global_mixed
+from localrank.rankers import (
+    GBRT,
+    LGMML,
+    BestFeature,
+    Ensemble,
+    LambdaMART,
+    ListwiseLinear,
+    MultipleHyperplaneRanker,
+    QueryCoordinates,
+    Ranker,
+    RankSVM,
+    SVMMap,
+)
+from localrank.recipes import (
+    COORDINATES_FRACTION,
+    adaptive_training,
+    best,
+    fast,
+    local_rank,
+    pca_queries,
+    query_neighbours,
+)
+
+POOLED = ["MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09"]
+FOR_INFORMATION = "MSLR-sample"
+MEASURES = [parse_measure(name) for name in ("ndcg@5", "ndcg@10", "map")]
+JUDGED = MEASURES[1:]
+EQUAL_COST = {
+    "best": ["6 LambdaMARTs", "6 mixed", "the kinds of best"],
+    "fast": ["2 LambdaMARTs", "2 mixed"],
+}
+# What the papers' methods are made of, beside which they stand.
+MADE_OF = {
+    "local_rank": "SVMMap",
+    "pca_queries": "RankSVM",
+    "query_neighbours": "RankSVM",
+    "adaptive_training": "LambdaMART",
+    "multiple hyperplanes": "RankSVM",
+}
+
+
+def methods(seed: int) -> dict[str, Ranker]:
+    """Everything in the tables."""
+
+    def trees(**parameters: Any) -> LambdaMART:
+        return LambdaMART(random_state=seed, **parameters)
+
+    def cross_entropy(turn: int = 0, **parameters: Any) -> LambdaMART:
+        return LambdaMART(150, objective="rank_xendcg", random_state=seed + turn, **parameters)
+
+    few: dict[str, Any] = {"feature_fraction": COORDINATES_FRACTION}
+    mixed = [
+        trees(**few),
+        cross_entropy(**few),
+        GBRT(random_state=seed, **few),
+        ListwiseLinear(random_state=seed),
+        LambdaMART(random_state=seed + 1, **few),
+        cross_entropy(1, **few),
+    ]
+    kinds = [
+        trees(),
+        cross_entropy(),
+        RankSVM(),
+        LambdaMART(random_state=seed + 1),
+        cross_entropy(1),
+        ListwiseLinear(random_state=seed),
+    ]
+    local: dict[str, Ranker] = {
+        "local_rank": local_rank(),
+        "pca_queries": pca_queries(),
+        "adaptive_training": adaptive_training(ranker=trees(), random_state=seed),
+    }
+    local_few = local | {
+        "adaptive_training": adaptive_training(ranker=trees(**few), random_state=seed)
+    }
+    single: dict[str, Ranker] = {
+        "RankSVM": RankSVM(),
+        "SVMMap": SVMMap(),
+        "ListwiseLinear": ListwiseLinear(random_state=seed),
+        "GBRT": GBRT(random_state=seed),
+        "LambdaMART": trees(),
+        "LambdaMART, cross-entropy": cross_entropy(),
+    }
+    single_few = single | {
+        "GBRT": GBRT(random_state=seed, **few),
+        "LambdaMART": trees(**few),
+        "LambdaMART, cross-entropy": cross_entropy(**few),
+    }
+    return {
+        "best feature": BestFeature(),
+        **single,
+        "2 LambdaMARTs": global_ensemble(2, random_state=seed),
+        "2 mixed": global_mixed(2, random_state=seed),
+        "6 LambdaMARTs": global_ensemble(6, random_state=seed),
+        "6 mixed": global_mixed(6, random_state=seed),
+        "the kinds of best": Ensemble(kinds),
+        **local,
+        "query_neighbours": query_neighbours(),
+        "multiple hyperplanes": MultipleHyperplaneRanker(),
+        "L-GMML": LGMML(random_state=seed),
+        **{f"{name}, in coordinates": QueryCoordinates(r) for name, r in single_few.items()},
+        "6 LambdaMARTs, in coordinates": QueryCoordinates(
+            global_ensemble(6, ranker=trees(**few), random_state=seed)
+        ),
+        "6 mixed, in coordinates": QueryCoordinates(Ensemble(mixed)),
+        **{f"{name}, in coordinates": QueryCoordinates(r) for name, r in local_few.items()},
+        "local_rank of models in coordinates": local_rank(ranker=QueryCoordinates(SVMMap())),
+        "fast": fast(random_state=seed),
+        "best": best(random_state=seed),
+    }
+
+
+def parts_of(name: str, seed: int) -> Iterator[Fold]:
+    """The folds of a collection without validation queries, documents shuffled."""
+    rng = np.random.default_rng(seed)
+
+    def shuffled(part: RankingDataset) -> RankingDataset:
+        order = np.lexsort((rng.random(part.n_documents), part.query_index))
+        queries = part.query_ids[part.query_index[order]]
+        return RankingDataset.from_arrays(part.features[order], part.labels[order], queries)
+
+    for fold in folds(DATA / name, validation=name != "ClueWeb09"):
+        yield Fold(fold.name, shuffled(fold.train), None, shuffled(fold.test))
+
+
+def run(name: str, seed: int, keep: Path) -> None:
+    """Train and score everything on a collection; values and costs go to a file."""
+    start = time.perf_counter()
+    parts = list(parts_of(name, seed))
+    table = methods(seed)
+    result = compare(
+        table,
+        parts,
+        MEASURES,
+        baseline="LambdaMART",
+        n_controls=0,
+        store=keep / "parts" / name,
+        say=lambda text: print(f"{name}, {text}", flush=True),
+    )
+    for method, found in result.methods.items():
+        if found.failed:
+            raise RuntimeError(f"{name}: {method} failed: {found.failed}")
+    columns: dict[str, Any] = {
+        "values": np.array([list(r.values.values()) for r in result.methods.values()]),
+        "methods": np.array(list(result.methods)),
+        "fold": np.array(result.fold_names),
+    }
+    for fact in ("n_models", "train_seconds", "predict_seconds"):
+        columns[fact] = np.array([r.total(fact) / len(parts) for r in result.methods.values()])
+    np.savez_compressed(keep / f"{name}.npz", **columns)
+    print(f"{name}: {time.perf_counter() - start:.0f} s in all")
+
+
+class Found:
+    """What runs with one seed found: values of methods by collection, and costs."""
+
+    def __init__(self, keep: Path) -> None:
+        paths = {name: keep / f"{name}.npz" for name in [*POOLED, FOR_INFORMATION]}
+        self.files = {name: dict(np.load(path)) for name, path in paths.items() if path.is_file()}
+        self.methods = self.files[POOLED[0]]["methods"].tolist()
+        self.seconds = sum(self.files[name]["train_seconds"] for name in POOLED)
+        self.n_models = self.files[POOLED[0]]["n_models"]
+
+    def values(self, name: str, method: str, measure: Measure) -> NDArray[np.float64]:
+        """Of a collection, of all together ("all"), or of the held-out parts of all."""
+        row, column = self.methods.index(method), MEASURES.index(measure)
+        names = POOLED if name in ("all", "held out") else [name]
+        parts = []
+        for each in names:
+            file = self.files[each]
+            values = np.nan_to_num(file["values"][row, column])
+            if name == "held out":
+                # Fold k tests on S(k + 4), that of ClueWeb09 on S(k).
+                late = ("Fold4", "Fold5") if each == "ClueWeb09" else ("Fold1", "Fold5")
+                values = values[np.isin(file["fold"], late)]
+            parts.append(values)
+        return np.concatenate(parts)
+
+
+def means_table(found: Found) -> None:
+    """Every method on every collection, and how it differs from six LambdaMARTs on all."""
+    opponent = "6 LambdaMARTs"
+    others = [method for method in found.methods if method != opponent]
+    tests = {
+        (method, measure): paired_test(
+            found.values("all", method, measure), found.values("all", opponent, measure)
+        )
+        for method in others
+        for measure in JUDGED
+    }
+    p_values = dict(zip(tests, correct([t.p_value for t in tests.values()]), strict=True))
+    names = [*POOLED, "all", *(name for name in found.files if name not in POOLED)]
+    print("| | " + " | ".join(names) + " | all, to six LambdaMARTs | models | training |")
+    print("|---|" + "---|" * (len(names) + 3))
+    for row, method in enumerate(found.methods):
+        cells = [
+            " / ".join(f"{found.values(name, method, m).mean():.4f}"[1:] for m in MEASURES)
+            for name in names
+        ]
+        against = ""
+        if method != opponent:
+            against = ", ".join(
+                f"{tests[method, m].mean_difference:+.4f} ({p_text(p_values[method, m])})"
+                for m in JUDGED
+            )
+        costs = f"{found.n_models[row]:.0f} | {found.seconds[row]:.1f} s"
+        print(f"| {method} | " + " | ".join(cells) + f" | {against} | {costs} |")
+
+
+def duels_table(found: Found) -> None:
+    """The recipes against global models of equal cost, on each collection and on all."""
+    names = [*POOLED, "all", "held out"]
+    tests = {
+        (ours, other, name, measure): paired_test(
+            found.values(name, ours, measure), found.values(name, other, measure)
+        )
+        for ours, others in EQUAL_COST.items()
+        for other in others
+        for name in names
+        for measure in JUDGED
+    }
+    p_values = dict(zip(tests, correct([t.p_value for t in tests.values()]), strict=True))
+    print("| | measure | " + " | ".join(names) + " |\n|---|---|" + "---|" * len(names))
+    for ours, others in EQUAL_COST.items():
+        for other in others:
+            for measure in JUDGED:
+                cells = []
+                for name in names:
+                    key = (ours, other, name, measure)
+                    test = tests[key]
+                    text = f"{test.mean_difference:+.4f} ({p_text(test.p_value)}"
+                    cells.append(f"{text}; {p_text(p_values[key])})")
+                print(f"| {ours} − {other} | {measure} | " + " | ".join(cells) + " |")
+
+
+def papers_table(found: Found) -> None:
+    """The papers' local methods against the model they are made of, and in coordinates."""
+    pairs = list(MADE_OF.items())
+    for method, other in MADE_OF.items():
+        if f"{method}, in coordinates" in found.methods:
+            pairs.append((f"{method}, in coordinates", method))
+            pairs.append((f"{method}, in coordinates", f"{other}, in coordinates"))
+    pairs.append(("local_rank of models in coordinates", "SVMMap, in coordinates"))
+    tests = {
+        (pair, measure): paired_test(*(found.values("all", method, measure) for method in pair))
+        for pair in pairs
+        for measure in JUDGED
+    }
+    p_values = dict(zip(tests, correct([t.p_value for t in tests.values()]), strict=True))
+    print("| | against | " + " | ".join(map(str, JUDGED)) + " |\n|---|---|---|---|")
+    for pair in pairs:
+        cells = [
+            f"{tests[pair, m].mean_difference:+.4f} ({p_text(p_values[pair, m])})" for m in JUDGED
+        ]
+        print(f"| {pair[0]} | {pair[1]} | " + " | ".join(cells) + " |")
+
+
+def p_text(p_value: float) -> str:
+    """Three decimals without the zero, which no p-value here needs."""
+    return "< .001" if p_value < 0.001 else f"{p_value:.3f}".removeprefix("0")
+
+
+def costs() -> None:
+    """Training on a fold of MQ2007 and ranking one list, side by side, with one thread."""
+    part = next(parts_of("MQ2007-85", 0))
+    sizes = part.test.query_sizes
+    one = part.test.select([int(np.argmin(np.abs(sizes - 100)))])
+    table = methods(0)
+    chosen = ["LambdaMART", "2 LambdaMARTs", "fast", "6 LambdaMARTs", "6 mixed", "best"]
+    training = {name: seconds(partial(table[name].fit, part.train)) for name in chosen}
+    times: dict[str, list[float]] = {name: [] for name in chosen}
+    for _ in range(200):
+        for name in chosen:
+            times[name].append(seconds(partial(table[name].predict, one)))
+    print(f"\n| MQ2007 (85 %), fold 1 | training | a list of {one.n_documents} documents |")
+    print("|---|---|---|")
+    for name in chosen:
+        print(f"| {name} | {training[name]:.1f} s | {1000 * np.median(times[name]):.2f} ms |")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("collections", nargs="*", default=[*POOLED, FOR_INFORMATION])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--keep", type=Path, default=Path("wins"), help="where results go")
+    parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of finished runs")
+    parser.add_argument("--costs", action="store_true", help="time training and one list")
+    asked = parser.parse_args()
+    if asked.costs:
+        costs()
+        return
+    if asked.tables is None:
+        for name in asked.collections:
+            if not (DATA / name).is_dir():
+                raise SystemExit(f"There is no {DATA / name}: set LOCALRANK_DATA.")
+            run(name, asked.seed, asked.keep)
+    for keep in asked.tables or [asked.keep]:
+        if all((keep / f"{name}.npz").is_file() for name in POOLED):
+            found = Found(keep)
+            print(f"\n## {keep.name}\n")
+            for table in (duels_table, papers_table, means_table):
+                table(found)
+                print()
+
+
+if __name__ == "__main__":
+    main()
