@@ -65,6 +65,20 @@ def test_compare_prints_a_table_and_writes_everything(run, collection, tmp_path)
     assert results["verdict"].replace("'", "&#x27;") in page
 
 
+def test_the_recipes_stand_beside_global_models_of_equal_cost(run, collection, tmp_path):
+    options = ["--methods", "lambdamart,fast,best,local-rank", *QUICK, "--no-bounds", "--json"]
+    for name in ("fast", "best"):
+        options += ["--set", f"{name}.n_trees=15", "--set", f"{name}.min_leaf_documents=5"]
+    code, out, err = run("compare", collection, *options, "-o", tmp_path / "report")
+    assert code == 0, err
+    found = {method["name"]: method for method in json.loads(out)["methods"]}
+    sizes = {name: method["n_models"] for name, method in found.items()}
+    assert sizes["best"] == sizes["global-ensemble"] == sizes["global-mixed"] == 6
+    assert sizes["fast"] == 2
+    assert found["best"]["kind"] == found["fast"]["kind"] == "local"
+    assert found["global-mixed"]["kind"] == "global"
+
+
 def test_two_runs_and_any_number_of_jobs_agree_but_for_times(run, collection, tmp_path):
     options = ["--methods", "lambdamart,pca-queries", *QUICK, "--json"]
     found = []

@@ -173,6 +173,19 @@ def test_what_changed_is_done_again(parts, tmp_path, change):
     assert_array_equal(found.methods["rank-svm"].scores, expected)
 
 
+def test_members_of_an_ensemble_decide_whether_work_is_done_again(parts, tmp_path):
+    lines = []
+    options = {"baseline": "ensemble", "store": tmp_path, "say": lines.append}
+
+    def trained(seed: int, n_jobs: int = 1) -> int:
+        members = [LambdaMART(3, random_state=i, n_jobs=n_jobs) for i in range(30)]
+        members[15].set_params(random_state=seed)
+        compare({"ensemble": Ensemble([Ensemble(members)])}, parts[:1], MEASURES, **options)
+        return len(lines)
+
+    assert [trained(15), trained(15), trained(99), trained(99, n_jobs=2)] == [1, 1, 2, 2]
+
+
 def test_a_failure_is_tried_again(parts, tmp_path):
     lines = []
     methods = {"rank-svm": RankSVM(), "broken": RankSVM(-1.0)}
