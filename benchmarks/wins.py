@@ -94,10 +94,10 @@ def methods(seed: int) -> dict[str, Ranker]:
     kinds = [
         trees(),
         cross_entropy(),
+        GBRT(random_state=seed),
         RankSVM(),
         LambdaMART(random_state=seed + 1),
         cross_entropy(1),
-        ListwiseLinear(random_state=seed),
     ]
     local: dict[str, Ranker] = {
         "local_rank": local_rank(),

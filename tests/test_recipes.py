@@ -7,7 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from localrank.data import make_queries
 from localrank.measures import NDCG
 from localrank.queries import Scaled
-from localrank.rankers import Ensemble, LambdaMART, QueryCoordinates, RankSVM, SVMMap
+from localrank.rankers import GBRT, Ensemble, LambdaMART, QueryCoordinates, RankSVM, SVMMap
 from localrank.recipes import best, fast, local_rank, pca_queries, query_neighbours
 from localrank.selection import LSH
 
@@ -88,12 +88,13 @@ def test_hashing_may_have_parameters_of_its_own(typed):
 def views(n_trees: int, seed: int) -> tuple[list, list]:
     """The models of `best`, on the features and in coordinates, one by one."""
 
-    def kinds(fraction: float) -> list:
+    def trees(fraction: float) -> list:
         shared = {"n_leaves": 5, "feature_fraction": fraction, "random_state": seed}
         cross_entropy = LambdaMART(n_trees // 2, objective="rank_xendcg", **shared)
-        return [LambdaMART(n_trees, **shared), cross_entropy, RankSVM()]
+        return [LambdaMART(n_trees, **shared), cross_entropy]
 
-    return kinds(0.5), [QueryCoordinates(ranker) for ranker in kinds(0.18)]
+    plain = [*trees(0.5), GBRT(n_trees, n_leaves=5, random_state=seed)]
+    return plain, [QueryCoordinates(ranker) for ranker in [*trees(0.18), RankSVM()]]
 
 
 def test_best_averages_six_models_of_two_views(typed):

@@ -200,7 +200,7 @@ METHODS: dict[str, Method] = {
     ),
     "best": Method(
         recipes.best,
-        "models of three kinds, on the features and in the query's coordinates",
+        "models of four kinds, on the features and in the query's coordinates",
         "local",
     ),
     "duh-kirchhoff": Method(

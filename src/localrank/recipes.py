@@ -18,6 +18,7 @@ from localrank.queries import (
     TopScores,
 )
 from localrank.rankers import (
+    GBRT,
     Ensemble,
     LambdaMART,
     QueryCoordinates,
@@ -302,18 +303,19 @@ def best(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """Three kinds of model, each on the features and on the coordinates within the query.
+    """Models of four kinds, half of them in the coordinates within the query.
 
-    LambdaMART, the same with the cross-entropy objective, and RankSVM, once on the features and
-    once on what `QueryCoordinates` makes of them; the scores of the six, standardised within the
-    query, are averaged. What a value means among all documents and what it means among those of
-    its query are two views of a document, and models of different views err on different
-    queries.
+    On the features LambdaMART, the same with the cross-entropy objective, and GBRT; on what
+    `QueryCoordinates` makes of them LambdaMART with both objectives, and RankSVM. The scores of
+    the six, standardised within the query, are averaged. What a value means among all documents
+    and what it means among those of its query are two views of a document, and models of
+    different views err on different queries. Regression needs values that compare across queries,
+    a linear model gains from those that compare within one, so each stands in one view only.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Of LambdaMART; half of them under the cross-entropy objective, which needs fewer.
+        Of LambdaMART and GBRT; half under the cross-entropy objective, which needs fewer.
     n_leaves : int, default=7
         Small trees suit collections of a thousand queries; raise it for larger ones.
     min_leaf_documents : int, default=50
@@ -330,17 +332,16 @@ def best(
     >>> len(plain.rankers_), len(coordinates.ranker_.rankers_)
     (3, 3)
     """
-    shared = {
+    shared: dict[str, Any] = {
         "n_leaves": n_leaves,
         "min_leaf_documents": min_leaf_documents,
         "random_state": random_state,
     }
-    plain, local = (
-        Ensemble([*_trees(n_trees, **shared, **more), RankSVM()], n_jobs=n_jobs)
-        for more in ({}, {"feature_fraction": COORDINATES_FRACTION})
-    )
-    # Members are comparable already, and each counts alike.
-    return Ensemble([plain, QueryCoordinates(local)], combine="mean")
+    plain = [*_trees(n_trees, **shared), GBRT(n_trees, **shared)]
+    local = [*_trees(n_trees, **shared, feature_fraction=COORDINATES_FRACTION), RankSVM()]
+    views = [Ensemble(plain, n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
+    # Their scores are means of three standardised ones already.
+    return Ensemble(views, combine="mean")
 
 
 def fast(
@@ -371,7 +372,7 @@ def fast(
     >>> fast().rankers[1].ranker.objective
     'rank_xendcg'
     """
-    shared = {
+    shared: dict[str, Any] = {
         "n_leaves": n_leaves,
         "min_leaf_documents": min_leaf_documents,
         "random_state": random_state,
