@@ -30,6 +30,13 @@ def test_a_mixed_ensemble_passes_its_parameters_on():
     assert {(model.n_leaves, model.min_leaf_documents) for model in trees} == {(4, 9)}
 
 
+@pytest.mark.parametrize("make", [global_ensemble, global_mixed])
+@pytest.mark.parametrize("n_models", [0, -1, 2.5, "many"])
+def test_an_ensemble_has_a_whole_number_of_models(make, n_models):
+    with pytest.raises(ValueError, match=f"whole number, 1 or larger. Got '?{n_models}'? instead"):
+        make(n_models)
+
+
 def test_coordinates_take_any_ranker_and_lambdamart_by_default():
     default = in_coordinates(n_jobs=2, random_state=5).ranker
     assert isinstance(default, LambdaMART)
@@ -47,6 +54,7 @@ def test_coordinates_take_any_ranker_and_lambdamart_by_default():
         (global_ensemble(3), 3),
         (global_mixed(7), 7),
         (local_rank(4), 4),
+        (local_rank(None), 1),
         (QueryCoordinates(local_rank(4)), 4),
         (Ensemble([Quadratic(local_rank(4)), RankSVM()]), 5),
     ],

@@ -122,6 +122,13 @@ def test_views_do_not_depend_on_jobs_and_do_on_the_seed(typed, recipe):
 
 
 @pytest.mark.parametrize("recipe", [best, fast])
+@pytest.mark.parametrize("n_trees", [0, 2.5, "many"])
+def test_a_number_of_trees_that_cannot_be_is_refused(typed, recipe, n_trees):
+    with pytest.raises(ValueError, match=f"'n_trees' .* whole number.* Got '?{n_trees}'? instead"):
+        recipe(n_trees).fit(typed[0])
+
+
+@pytest.mark.parametrize("recipe", [best, fast])
 def test_a_single_tree_is_enough_to_train(typed, recipe):
     train, test, _ = typed
     assert np.isfinite(recipe(1).fit(train).predict(test)).all()

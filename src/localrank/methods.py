@@ -7,6 +7,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, Literal
 
 from localrank import aggregation, rankers, recipes
@@ -65,6 +66,7 @@ def global_ensemble(
     >>> [model.random_state for model in global_ensemble(3).rankers]
     [0, 1, 2]
     """
+    _check_n_models(n_models)
     single = rankers.LambdaMART() if ranker is None else ranker
     seeds = [None if random_state is None else random_state + i for i in range(n_models)]
     seeded = "random_state" in single.get_params(deep=False)
@@ -106,23 +108,22 @@ def global_mixed(
     ['LambdaMART', 'LambdaMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
     """
 
-    def model(i: int) -> Ranker:
-        turn, kind = divmod(i, 4)
+    def kinds(turn: int) -> list[Ranker]:
         seed = None if random_state is None else random_state + turn
-        if kind == 3:
-            return rankers.ListwiseLinear(random_state=seed)
         shared: dict[str, Any] = {
             "n_leaves": n_leaves,
             "min_leaf_documents": min_leaf_documents,
             "random_state": seed,
         }
-        if kind == 2:
-            return rankers.GBRT(n_trees, **shared)
-        if kind == 1:
-            return rankers.LambdaMART(max(n_trees // 2, 1), objective="rank_xendcg", **shared)
-        return rankers.LambdaMART(n_trees, **shared)
+        return [
+            *recipes.both_objectives(n_trees, **shared),
+            rankers.GBRT(n_trees, **shared),
+            rankers.ListwiseLinear(random_state=seed),
+        ]
 
-    return rankers.Ensemble([model(i) for i in range(n_models)], n_jobs=n_jobs)
+    _check_n_models(n_models)
+    models = [kinds(i // 4)[i % 4] for i in range(n_models)]
+    return rankers.Ensemble(models, n_jobs=n_jobs)
 
 
 def in_coordinates(
@@ -137,7 +138,8 @@ def in_coordinates(
     Parameters
     ----------
     ranker : Ranker, optional
-        By default LambdaMART, with as many columns for each tree as it has of plain features.
+        By default LambdaMART, with a smaller share of the columns for each tree, because there
+        are four times as many.
     parts : str, default="zpab"
     n_jobs : int or None, default=None
         Threads of the default ranker, and its seed:
@@ -169,7 +171,8 @@ def n_models(ranker: Ranker) -> int:
         return sum(map(n_models, ranker.rankers))
     if isinstance(ranker, rankers.QueryCoordinates | rankers.Quadratic):
         return n_models(ranker.ranker)
-    return int(getattr(getattr(ranker, "grouping", None), "n_clusters", 1))
+    n_clusters = getattr(getattr(ranker, "grouping", None), "n_clusters", None)
+    return int(n_clusters) if isinstance(n_clusters, Integral) else 1
 
 
 METHODS: dict[str, Method] = {
@@ -291,6 +294,14 @@ def suggestion(wrong: str, known: Iterable[str], listed: Iterable[str] | None = 
     near = difflib.get_close_matches(wrong, list(known), n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     return f"{hint} There are: {', '.join(sorted(known if listed is None else listed))}."
+
+
+def _check_n_models(n_models: int) -> None:
+    if not isinstance(n_models, Integral) or n_models < 1:
+        raise ValueError(
+            f"The 'n_models' parameter of a global ensemble must be a whole number, 1 or larger. "
+            f"Got {n_models!r} instead."
+        )
 
 
 def _aggregator(name: str) -> aggregation.Aggregator:

@@ -61,6 +61,24 @@ def one_thread(estimator: Estimator) -> Estimator:
     >>> one_thread(Quadratic(LambdaMART(n_jobs=-1))).ranker.n_jobs
     1
     """
-    names = [name for name in estimator.get_params() if name.split("__")[-1] == "n_jobs"]
-    single: Estimator = clone(estimator).set_params(**dict.fromkeys(names, 1))
-    return single
+    return with_jobs(estimator, 1)
+
+
+def with_jobs(estimator: Estimator, n_jobs: int | None) -> Estimator:
+    """A clone in which every part that has `n_jobs` has this one, members of lists too.
+
+    Examples
+    --------
+    >>> from localrank.rankers import Ensemble, LambdaMART
+    >>> with_jobs(Ensemble([LambdaMART()]), 3)
+    Ensemble(n_jobs=3, rankers=[LambdaMART(n_jobs=3)])
+    """
+    copy: Estimator = clone(estimator)
+    parameters = copy.get_params()
+    names = [name for name in parameters if name.split("__")[-1] == "n_jobs"]
+    copy.set_params(**dict.fromkeys(names, n_jobs))
+    for name, value in parameters.items():
+        if isinstance(value, list | tuple):
+            parts = [with_jobs(v, n_jobs) if isinstance(v, BaseEstimator) else v for v in value]
+            copy.set_params(**{name: type(value)(parts)})
+    return copy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Literal
 
 from sklearn.cluster import BisectingKMeans, KMeans
@@ -311,6 +312,7 @@ def best(
     and what it means among those of its query are two views of a document, and models of
     different views err on different queries. Regression needs values that compare across queries,
     a linear model gains from those that compare within one, so each stands in one view only.
+    Labels must be whole numbers up to 30, and no value may be missing.
 
     Parameters
     ----------
@@ -337,8 +339,8 @@ def best(
         "min_leaf_documents": min_leaf_documents,
         "random_state": random_state,
     }
-    plain = [*_trees(n_trees, **shared), GBRT(n_trees, **shared)]
-    local = [*_trees(n_trees, **shared, feature_fraction=COORDINATES_FRACTION), RankSVM()]
+    plain = [*both_objectives(n_trees, **shared), GBRT(n_trees, **shared)]
+    local = [*both_objectives(n_trees, **shared, feature_fraction=COORDINATES_FRACTION), RankSVM()]
     views = [Ensemble(plain, n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
     # Their scores are means of three standardised ones already.
     return Ensemble(views, combine="mean")
@@ -355,7 +357,8 @@ def fast(
     """A third of `best`: two models, one for each view of the documents.
 
     LambdaMART on the features, and boosted trees with the cross-entropy objective on the
-    coordinates within the query.
+    coordinates within the query. Labels must be whole numbers up to 30, and no value may be
+    missing.
 
     Parameters
     ----------
@@ -377,13 +380,15 @@ def fast(
         "min_leaf_documents": min_leaf_documents,
         "random_state": random_state,
     }
-    plain, _ = _trees(n_trees, **shared)
-    _, local = _trees(n_trees, **shared, feature_fraction=COORDINATES_FRACTION)
+    plain, _ = both_objectives(n_trees, **shared)
+    _, local = both_objectives(n_trees, **shared, feature_fraction=COORDINATES_FRACTION)
     return Ensemble([plain, QueryCoordinates(local)], n_jobs=n_jobs)
 
 
-def _trees(n_trees: int, **shared: Any) -> tuple[LambdaMART, LambdaMART]:
-    """LambdaMART with each of its objectives."""
+def both_objectives(n_trees: int, **shared: Any) -> tuple[LambdaMART, LambdaMART]:
+    """LambdaMART, and the same with the cross-entropy objective, which needs half the trees."""
+    if not isinstance(n_trees, Integral):
+        raise _wrong("n_trees", n_trees, "a whole number")
     half = max(n_trees // 2, 1)
     return LambdaMART(n_trees, **shared), LambdaMART(half, objective="rank_xendcg", **shared)
 

@@ -253,6 +253,13 @@ def test_info_describes_a_model(run, model):
     assert "40 queries" in out
 
 
+def test_info_shows_nested_rankers_as_running_text(run, folder, tmp_path):
+    options = ["--method", "best", "--set", "n_trees=5", "-o", tmp_path / "best.localrank"]
+    assert run("train", folder / "train.txt", *options)[0] == 0
+    _, out, _ = run("info", tmp_path / "best.localrank")
+    assert any("LambdaMART(n_trees=5), LambdaMART(n_trees=2," in line for line in out.splitlines())
+
+
 def test_local_methods_are_trained_with_parameters_of_their_parts(run, folder, tmp_path):
     model = tmp_path / "model.localrank"
     options = ["--set", "n_clusters=3", "--set", "ranker=rank-svm", "--set", "ranker__C=0.1"]

@@ -5,7 +5,9 @@ import sys
 import numpy as np
 import pytest
 
+from localrank.cli.compare import make_methods
 from localrank.data import make_queries, read_run, write_letor
+from localrank.methods import n_models
 
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
 
@@ -79,8 +81,21 @@ def test_the_recipes_stand_beside_global_models_of_equal_cost(run, collection, t
     assert found["global-mixed"]["kind"] == "global"
 
 
+@pytest.mark.parametrize("methods", ["fast,best", "best", "all", "best,all,duh-kirchhoff"])
+def test_the_mixed_opponent_has_as_many_models_and_the_same_trees(methods):
+    settings = ["best.n_trees=9", "best.n_leaves=4"]
+    rankers = make_methods(methods, "rank-svm", settings, 1, 0)
+    opponent = rankers["global-mixed"]
+    assert n_models(opponent) == 6
+    assert (opponent.rankers[0].n_trees, opponent.rankers[2].n_leaves) == (9, 4)
+    assert ("svm-map" in rankers) == ("all" in methods)
+    assert ("duh-kirchhoff" in rankers) == ("duh-kirchhoff" in methods)
+
+
 def test_two_runs_and_any_number_of_jobs_agree_but_for_times(run, collection, tmp_path):
-    options = ["--methods", "lambdamart,pca-queries", *QUICK, "--json"]
+    options = ["--methods", "lambdamart,pca-queries,fast,best", *QUICK, "--json"]
+    for name in ("fast", "best"):
+        options += ["--set", f"{name}.n_trees=5", "--set", f"{name}.min_leaf_documents=5"]
     found = []
     for number, jobs in enumerate((1, 2)):
         output = tmp_path / str(number)

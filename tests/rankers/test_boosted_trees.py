@@ -220,6 +220,20 @@ def test_rank_xendcg_can_learn_lists_perfectly(rng, label):
     assert ranker.score(dataset) == 1.0
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_leaves_may_be_of_documents_that_teach_nothing(kind):
+    """Queries of one label or without weight have no curvature, at which LightGBM fails."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        labels, qid = rng.integers(0, 2, 60), np.repeat(np.arange(6), 10)
+        labels[qid < 2] = 1
+        labels[[58, 59]] = 0, 1
+        weights = np.array([1, 0, 1, 0, 1e-6, 3])
+        ranker = kind(30, min_leaf_documents=1)
+        ranker.fit(rng.normal(size=(60, 3)), labels, qid=qid, query_weight=weights)
+        assert ranker.n_trees_ == 30
+
+
 def test_content_order_keeps_queries_together(queries):
     rows, order = content_order(queries, seed=0)
     assert_array_equal(np.sort(rows), np.arange(queries.n_documents))

@@ -4,7 +4,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata, zscore
 
 from localrank.data import RankingDataset
-from localrank.rankers import BestFeature, Ensemble, LambdaMART, RankSVM, SVMMap
+from localrank.rankers import (
+    BestFeature,
+    Ensemble,
+    LambdaMART,
+    QueryCoordinates,
+    RankSVM,
+    SVMMap,
+)
 from localrank.rankers.ensemble import comparable
 
 PARTS = [RankSVM(), SVMMap(), LambdaMART(10, min_leaf_documents=5)]
@@ -86,3 +93,11 @@ def test_members_keep_their_threads_where_one_is_trained_at_a_time(queries, n_jo
     ensemble = Ensemble([RankSVM(), LambdaMART(5, n_jobs=2)], n_jobs=n_jobs).fit(queries)
     assert ensemble.rankers_[1].n_jobs == expected
     assert ensemble.rankers[1].n_jobs == 2
+
+
+def test_members_of_members_have_one_thread_beside_others(queries):
+    inner = QueryCoordinates(Ensemble((LambdaMART(5, n_jobs=2),), n_jobs=2))
+    ensemble = Ensemble([inner, RankSVM()], n_jobs=2).fit(queries)
+    trained = ensemble.rankers_[0].ranker_
+    assert (trained.n_jobs, trained.rankers_[0].n_jobs) == (1, 1)
+    assert (inner.ranker.n_jobs, inner.ranker.rankers[0].n_jobs) == (2, 2)

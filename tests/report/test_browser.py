@@ -483,3 +483,13 @@ def test_many_queries_and_methods_make_no_heavier_page(show):
     assert page.evaluate(count) < few + 1000  # one element for each query would be 1,800 more
     path = page.locator(".bars.gain").get_attribute("d")
     assert path.count("M") == (differences(large, "query-coordinates") > 0).sum()
+
+
+def test_no_two_of_twenty_methods_look_alike(show):
+    page = show(sample(30, n_methods=20))
+    looks = page.evaluate(
+        "[...document.querySelectorAll('.methods tbody .swatch .mark')].map(node => "
+        "[node.style.getPropertyValue('--c'), node.getAttribute('d')].join())"
+    )
+    assert len(looks) == 20
+    assert len(set(looks)) == 20

@@ -12,9 +12,11 @@ if TYPE_CHECKING:
     from localrank.data import Fold
     from localrank.rankers import Ranker
 
-DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training"
+DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,best"
 # Left out of "all": it trains a model for every query it ranks.
 LAZY = "duh-kirchhoff"
+# Of `best` and `fast`, that their opponent shares.
+TREE_PARAMETERS = ("n_trees", "n_leaves", "min_leaf_documents")
 
 
 def compare(
@@ -69,14 +71,14 @@ def make_methods(
         METHODS,
         check_method,
         global_ensemble,
-        global_mixed,
         make_ranker,
         n_models,
     )
 
     asked = [name.strip() for name in names.split(",") if name.strip()]
-    if asked == ["all"]:
-        asked = [name for name in METHODS if name != LAZY]
+    if "all" in asked:
+        asked.remove("all")
+        asked = [*(name for name in METHODS if name != LAZY), *asked]
     chosen = list(dict.fromkeys(check_method(name) for name in [BEST_FEATURE, baseline, *asked]))
     own: dict[str, list[str]] = {name: [] for name in chosen}
     for setting in settings:
@@ -101,9 +103,12 @@ def make_methods(
                 n_jobs=n_jobs,
                 random_state=seed,
             )
-        mixed = [n_models(rankers[name]) for name in ("best", "fast") if name in rankers]
-        if mixed and not own.get("global-mixed"):
-            rankers["global-mixed"] = global_mixed(max(mixed), n_jobs=n_jobs, random_state=seed)
+    recipe = next((name for name in ("best", "fast") if name in rankers), None)
+    if recipe and not own.get("global-mixed"):
+        # Trees of the same size, in as many models.
+        trees = [s for s in own[recipe] if s.partition("=")[0] in TREE_PARAMETERS]
+        settings = [f"n_models={n_models(rankers[recipe])}", *trees]
+        rankers["global-mixed"] = make_ranker("global-mixed", settings, n_jobs, seed)
     return rankers
 
 

@@ -25,6 +25,7 @@ from localrank.evaluation.significance import p_text
 from localrank.evaluation.tuning import Grid
 from localrank.measures import Measure
 from localrank.methods import METHODS
+from localrank.parallel import with_jobs
 from localrank.persistence import library_versions
 from localrank.rankers import Ranker
 from localrank.report import write
@@ -131,8 +132,8 @@ def write_outputs(
             "kind": method.kind if method else "global",
             "summary": method.summary if method else "",
             "parameters": {
-                key: repr(value)
-                for key, value in ranker.get_params(deep=False).items()
+                key: " ".join(repr(value).split())
+                for key, value in with_jobs(ranker, None).get_params(deep=False).items()
                 if key != "n_jobs"
             },
         }

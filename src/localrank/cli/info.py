@@ -138,7 +138,8 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
     data = facts["training_data"]
     rows = [
         ["method", facts["class"]],
-        *([f"  {name}", value] for name, value in facts["parameters"].items()),
+        # Lines of a nested ranker are broken to fit here, not as it breaks them.
+        *([f"  {name}", " ".join(value.split())] for name, value in facts["parameters"].items()),
         *([name.rstrip("_"), str(value)] for name, value in facts["fitted"].items()),
         ["trained on", f"{data['n_queries']:,} queries, {data['n_documents']:,} documents"],
         ["labels", _shortened([f"{k} × {n:,}" for k, n in data["most_frequent_labels"].items()])],

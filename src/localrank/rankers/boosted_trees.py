@@ -20,6 +20,10 @@ from localrank.progress import progress
 from localrank.rankers.base import Ranker
 from localrank.rankers.content_order import content_order
 
+# LightGBM estimates how many documents a leaf has from its curvature, and fails at a leaf that
+# has none: of queries without weight, or of documents that are in no pair.
+LEAST_CURVATURE = 1e-12
+
 
 class BoostedTrees(Ranker):
     """What LambdaMART and GBRT share: everything but the objective.
@@ -86,7 +90,7 @@ class BoostedTrees(Ranker):
             "learning_rate": self.learning_rate,
             "num_leaves": self.n_leaves,
             "min_data_in_leaf": self.min_leaf_documents,
-            "min_sum_hessian_in_leaf": 0.0,
+            "min_sum_hessian_in_leaf": LEAST_CURVATURE,
             "feature_fraction": self.feature_fraction,
             "lambda_l2": self.l2,
             "num_threads": joblib.effective_n_jobs(self.n_jobs),

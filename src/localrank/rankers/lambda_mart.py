@@ -26,10 +26,10 @@ class LambdaMART(BoostedTrees):
 
     With `objective="rank_xendcg"` the same trees fit another gradient, and the model is no longer
     LambdaMART by the book: that of the cross entropy between the softmax of a query's scores and
-    targets in proportion to 2^y - g, with g drawn from [0, 1) for each document and tree [2]_. It
-    costs O(n) in the documents of a query instead of a sum over pairs. Labels must be whole
-    numbers up to 30. A query with one label, of which LambdaRank learns nothing, draws the scores
-    of its documents together.
+    targets in proportion to 2^y - g, with g drawn from [0, 1) for each document and tree [2]_, to
+    which LightGBM adds two terms for the second derivatives between documents. It costs O(n) in the
+    documents of a query instead of a sum over pairs. Labels must be whole numbers up to 30. A query
+    with one label, of which LambdaRank learns nothing, draws the scores of its documents together.
 
     Parameters
     ----------

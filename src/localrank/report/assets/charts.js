@@ -34,7 +34,7 @@ const shapes = [
 /** How the index-th of several things is drawn: first by colour, then by colour and shape. */
 const look = (index) => ({
   colour: colour(index),
-  shape: shapes[(index + Math.floor(index / nColours)) % shapes.length],
+  shape: shapes[(index - Math.floor(index / nColours)) % shapes.length],
 });
 
 const methodLooks = new Map(others.map((method, index) => [method.name, look(index)]));
