@@ -11,15 +11,16 @@ what a seed decides. Differences are tested over the queries of each collection,
 all collections together, by paired t-tests, corrected by Holm's rule for the number of
 comparisons in a table.
 
-The recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3 alone. "Held
-out" are the test queries of S4 and S5, which had no part in any choice.
+The models of the recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3
+alone, the coordinates by earlier trials on all parts. "Held out" are the test queries of S4 and S5,
+which had no part in the choice of the models.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -186,12 +187,21 @@ def run(name: str, seed: int, keep: Path) -> None:
 
 
 class Found:
-    """What runs with one seed found: values of methods by collection, and costs."""
+    """What runs found: values of methods by collection, averaged over the runs, and costs."""
 
-    def __init__(self, keep: Path) -> None:
-        paths = {name: keep / f"{name}.npz" for name in [*POOLED, FOR_INFORMATION]}
-        self.files = {name: dict(np.load(path)) for name, path in paths.items() if path.is_file()}
-        self.methods = self.files[POOLED[0]]["methods"].tolist()
+    def __init__(self, runs: Sequence[Path]) -> None:
+        self.files: dict[str, dict[str, Any]] = {}
+        for name in [*POOLED, FOR_INFORMATION]:
+            if all((run / f"{name}.npz").is_file() for run in runs):
+                parts = [dict(np.load(run / f"{name}.npz")) for run in runs]
+                # The same queries in the same folds, so that values can be averaged one by one.
+                assert all((part["fold"] == parts[0]["fold"]).all() for part in parts)
+                means = {
+                    key: np.mean([part[key] for part in parts], axis=0)
+                    for key in ("values", "n_models", "train_seconds")
+                }
+                self.files[name] = parts[0] | means
+        self.methods: list[str] = self.files[POOLED[0]]["methods"].tolist()
         self.seconds = sum(self.files[name]["train_seconds"] for name in POOLED)
         self.n_models = self.files[POOLED[0]]["n_models"]
 
@@ -202,7 +212,7 @@ class Found:
         parts = []
         for each in names:
             file = self.files[each]
-            values = np.nan_to_num(file["values"][row, column])
+            values = file["values"][row, column]
             if name == "held out":
                 # Fold k tests on S(k + 4), that of ClueWeb09 on S(k).
                 late = ("Fold4", "Fold5") if each == "ClueWeb09" else ("Fold1", "Fold5")
@@ -224,7 +234,7 @@ def means_table(found: Found) -> None:
     }
     p_values = dict(zip(tests, correct([t.p_value for t in tests.values()]), strict=True))
     names = [*POOLED, "all", *(name for name in found.files if name not in POOLED)]
-    print("| | " + " | ".join(names) + " | all, to six LambdaMARTs | models | training |")
+    print("| | " + " | ".join(map(label, names)) + " | all, to 6 LambdaMARTs | models | training |")
     print("|---|" + "---|" * (len(names) + 3))
     for row, method in enumerate(found.methods):
         cells = [
@@ -254,7 +264,7 @@ def duels_table(found: Found) -> None:
         for measure in JUDGED
     }
     p_values = dict(zip(tests, correct([t.p_value for t in tests.values()]), strict=True))
-    print("| | measure | " + " | ".join(names) + " |\n|---|---|" + "---|" * len(names))
+    print("| | | " + " | ".join(map(label, names)) + " |\n|---|---|" + "---|" * len(names))
     for ours, others in EQUAL_COST.items():
         for other in others:
             for measure in JUDGED:
@@ -289,6 +299,51 @@ def papers_table(found: Found) -> None:
         print(f"| {pair[0]} | {pair[1]} | " + " | ".join(cells) + " |")
 
 
+def plot(found: Found, path: Path) -> None:
+    """The recipes' gains over global models of equal cost, with 95 % intervals."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "wins"}
+    from matplotlib import pyplot
+
+    names = [*POOLED, "all"]
+    duels = [("best", other) for other in EQUAL_COST["best"][:2]]
+    duels += [("fast", other) for other in EQUAL_COST["fast"]]
+    figure, axes = pyplot.subplots(
+        1, len(duels), figsize=(10, 3), sharex=True, sharey=True, layout="constrained"
+    )
+    for axis, (ours, other) in zip(axes, duels, strict=True):
+        axis.axvline(0, color="0.6", linewidth=1)
+        for measure, marker, shift in zip(JUDGED, "os", (-0.15, 0.15), strict=True):
+            for place, name in enumerate(names):
+                test = paired_test(
+                    found.values(name, ours, measure), found.values(name, other, measure)
+                )
+                axis.plot(test.interval, [place + shift] * 2, color=f"C{marker == 's':d}")
+                shown = {"label": str(measure)} if place == 0 else {}
+                axis.plot(
+                    test.mean_difference,
+                    place + shift,
+                    marker,
+                    color=f"C{marker == 's':d}",
+                    markerfacecolor=None if test.p_value < 0.05 else "white",
+                    **shown,
+                )
+        axis.set_title(f"{ours} − {other}", fontsize=10)
+        axis.spines[["top", "right", "left"]].set_visible(False)
+        axis.tick_params(axis="y", length=0)
+    axes[0].set_yticks(range(len(names)), map(label, names))
+    axes[0].invert_yaxis()
+    axes[-1].legend(frameon=False, fontsize=8, loc="lower right")
+    figure.savefig(path, metadata={"Date": None})
+
+
+def label(name: str) -> str:
+    """A collection as it should be called: one is not complete."""
+    return "MQ2007 (85 %)" if name == "MQ2007-85" else name
+
+
 def p_text(p_value: float) -> str:
     """Three decimals without the zero, which no p-value here needs."""
     return "< .001" if p_value < 0.001 else f"{p_value:.3f}".removeprefix("0")
@@ -318,6 +373,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("wins"), help="where results go")
     parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of finished runs")
+    parser.add_argument("--plot", type=Path, help="with --tables: draw the recipes' gains as SVG")
     parser.add_argument("--costs", action="store_true", help="time training and one list")
     asked = parser.parse_args()
     if asked.costs:
@@ -328,13 +384,20 @@ def main() -> None:
             if not (DATA / name).is_dir():
                 raise SystemExit(f"There is no {DATA / name}: set LOCALRANK_DATA.")
             run(name, asked.seed, asked.keep)
-    for keep in asked.tables or [asked.keep]:
-        if all((keep / f"{name}.npz").is_file() for name in POOLED):
-            found = Found(keep)
-            print(f"\n## {keep.name}\n")
-            for table in (duels_table, papers_table, means_table):
-                table(found)
-                print()
+    finished = asked.tables or [asked.keep]
+    if not all((keep / f"{name}.npz").is_file() for keep in finished for name in POOLED):
+        print(f"Tables need all of {', '.join(POOLED)}.")
+        return
+    if len(finished) > 1:
+        for keep in finished:
+            print(f"\n### {keep.name}\n")
+            duels_table(Found([keep]))
+        print("\n### The mean of these")
+    for table in (duels_table, papers_table, means_table):
+        print()
+        table(Found(finished))
+    if asked.plot:
+        plot(Found(finished), asked.plot)
 
 
 if __name__ == "__main__":
