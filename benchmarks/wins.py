@@ -5,11 +5,12 @@ Run with `python benchmarks/wins.py [COLLECTION ...] [--seed S] [--keep FOLDER]`
 folder in LOCALRANK_DATA or from `../shared/data` beside the project.
 
 Five folds each, no validation queries: every model has the parameters it has by default, so that
-test queries are only scored. Documents are shuffled within their queries, and equal scores share
-their ranks. A run takes one seed (ensembles count up from it); two runs with seeds far apart show
-what a seed decides. Differences are tested over the queries of each collection, and over those of
-all collections together, by paired t-tests, corrected by Holm's rule for the number of
-comparisons in a table.
+test queries are only scored. With `--validation` the recipes and their opponents get the validation
+queries of collections that have them, and stop each model's trees by these. Documents are shuffled
+within their queries, and equal scores share their ranks. A run takes one seed (ensembles count up
+from it); two runs with seeds far apart show what a seed decides. Differences are tested over the
+queries of each collection, and over those of all collections together, by paired t-tests, corrected
+by Holm's rule for the number of comparisons in a table.
 
 The models of the recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3
 alone, the coordinates by earlier trials on all parts. "Held out" are the test queries of S4 and S5,
@@ -19,6 +20,7 @@ which had no part in the choice of the models.
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -145,8 +147,8 @@ def methods(seed: int) -> dict[str, Ranker]:
     }
 
 
-def parts_of(name: str, seed: int) -> Iterator[Fold]:
-    """The folds of a collection without validation queries, documents shuffled."""
+def parts_of(name: str, seed: int, validation: bool = False) -> Iterator[Fold]:
+    """The folds of a collection, without validation queries unless asked for, shuffled."""
     rng = np.random.default_rng(seed)
 
     def shuffled(part: RankingDataset) -> RankingDataset:
@@ -155,14 +157,19 @@ def parts_of(name: str, seed: int) -> Iterator[Fold]:
         return RankingDataset.from_arrays(part.features[order], part.labels[order], queries)
 
     for fold in folds(DATA / name, validation=name != "ClueWeb09"):
-        yield Fold(fold.name, shuffled(fold.train), None, shuffled(fold.test))
+        train, test = shuffled(fold.train), shuffled(fold.test)
+        valid = shuffled(fold.valid) if validation and fold.valid is not None else None
+        yield Fold(fold.name, train, valid, test)
 
 
-def run(name: str, seed: int, keep: Path) -> None:
+def run(name: str, seed: int, keep: Path, validation: bool) -> None:
     """Train and score everything on a collection; values and costs go to a file."""
     start = time.perf_counter()
-    parts = list(parts_of(name, seed))
+    parts = list(parts_of(name, seed, validation))
     table = methods(seed)
+    if validation:
+        duellists = {"LambdaMART", *EQUAL_COST, *itertools.chain(*EQUAL_COST.values())}
+        table = {method: ranker for method, ranker in table.items() if method in duellists}
     result = compare(
         table,
         parts,
@@ -201,14 +208,15 @@ class Found:
                     for key in ("values", "n_models", "train_seconds")
                 }
                 self.files[name] = parts[0] | means
+        self.pooled = [name for name in POOLED if name in self.files]
         self.methods: list[str] = self.files[POOLED[0]]["methods"].tolist()
-        self.seconds = sum(self.files[name]["train_seconds"] for name in POOLED)
+        self.seconds = sum(self.files[name]["train_seconds"] for name in self.pooled)
         self.n_models = self.files[POOLED[0]]["n_models"]
 
     def values(self, name: str, method: str, measure: Measure) -> NDArray[np.float64]:
         """Of a collection, of all together ("all"), or of the held-out parts of all."""
         row, column = self.methods.index(method), MEASURES.index(measure)
-        names = POOLED if name in ("all", "held out") else [name]
+        names = self.pooled if name in ("all", "held out") else [name]
         parts = []
         for each in names:
             file = self.files[each]
@@ -233,7 +241,7 @@ def means_table(found: Found) -> None:
         for measure in JUDGED
     }
     p_values = dict(zip(tests, correct([t.p_value for t in tests.values()]), strict=True))
-    names = [*POOLED, "all", *(name for name in found.files if name not in POOLED)]
+    names = [*found.pooled, "all", *(name for name in found.files if name not in POOLED)]
     print("| | " + " | ".join(map(label, names)) + " | all, to 6 LambdaMARTs | models | training |")
     print("|---|" + "---|" * (len(names) + 3))
     for row, method in enumerate(found.methods):
@@ -253,7 +261,7 @@ def means_table(found: Found) -> None:
 
 def duels_table(found: Found) -> None:
     """The recipes against global models of equal cost, on each collection and on all."""
-    names = [*POOLED, "all", "held out"]
+    names = [*found.pooled, "all", "held out"]
     tests = {
         (ours, other, name, measure): paired_test(
             found.values(name, ours, measure), found.values(name, other, measure)
@@ -307,7 +315,7 @@ def plot(found: Found, path: Path) -> None:
     matplotlib.rcParams |= {"svg.fonttype": "none", "svg.hashsalt": "wins"}
     from matplotlib import pyplot
 
-    names = [*POOLED, "all"]
+    names = [*found.pooled, "all"]
     duels = [("best", other) for other in EQUAL_COST["best"][:2]]
     duels += [("fast", other) for other in EQUAL_COST["fast"]]
     figure, axes = pyplot.subplots(
@@ -372,6 +380,7 @@ def main() -> None:
     parser.add_argument("collections", nargs="*", default=[*POOLED, FOR_INFORMATION])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--keep", type=Path, default=Path("wins"), help="where results go")
+    parser.add_argument("--validation", action="store_true", help="stop by validation queries")
     parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of finished runs")
     parser.add_argument("--plot", type=Path, help="with --tables: draw the recipes' gains as SVG")
     parser.add_argument("--costs", action="store_true", help="time training and one list")
@@ -383,21 +392,20 @@ def main() -> None:
         for name in asked.collections:
             if not (DATA / name).is_dir():
                 raise SystemExit(f"There is no {DATA / name}: set LOCALRANK_DATA.")
-            run(name, asked.seed, asked.keep)
+            run(name, asked.seed, asked.keep, asked.validation)
     finished = asked.tables or [asked.keep]
-    if not all((keep / f"{name}.npz").is_file() for keep in finished for name in POOLED):
-        print(f"Tables need all of {', '.join(POOLED)}.")
-        return
     if len(finished) > 1:
         for keep in finished:
             print(f"\n### {keep.name}\n")
             duels_table(Found([keep]))
         print("\n### The mean of these")
+    found = Found(finished)
     for table in (duels_table, papers_table, means_table):
-        print()
-        table(Found(finished))
+        if table is not papers_table or set(MADE_OF) <= set(found.methods):
+            print()
+            table(found)
     if asked.plot:
-        plot(Found(finished), asked.plot)
+        plot(found, asked.plot)
 
 
 if __name__ == "__main__":
