@@ -213,10 +213,12 @@ class Found:
         self.seconds = sum(self.files[name]["train_seconds"] for name in self.pooled)
         self.n_models = self.files[POOLED[0]]["n_models"]
 
-    def values(self, name: str, method: str, measure: Measure) -> NDArray[np.float64]:
+    def values(
+        self, name: str, method: str, measure: Measure, pooled: Sequence[str] | None = None
+    ) -> NDArray[np.float64]:
         """Of a collection, of all together ("all"), or of the held-out parts of all."""
         row, column = self.methods.index(method), MEASURES.index(measure)
-        names = self.pooled if name in ("all", "held out") else [name]
+        names = (pooled or self.pooled) if name in ("all", "held out") else [name]
         parts = []
         for each in names:
             file = self.files[each]
@@ -259,30 +261,31 @@ def means_table(found: Found) -> None:
         print(f"| {method} | " + " | ".join(cells) + f" | {against} | {costs} |")
 
 
-def duels_table(found: Found) -> None:
-    """The recipes against global models of equal cost, on each collection and on all."""
-    names = [*found.pooled, "all", "held out"]
-    tests = {
-        (ours, other, name, measure): paired_test(
-            found.values(name, ours, measure), found.values(name, other, measure)
-        )
-        for ours, others in EQUAL_COST.items()
-        for other in others
-        for name in names
-        for measure in JUDGED
-    }
+def duels_table(found: Found, opponents: Found | None = None) -> None:
+    """The recipes against global models of equal cost, on each collection and on all.
+
+    The opponents may come from other runs, with validation queries where the recipes had none.
+    """
+    others_found = opponents or found
+    names = [*others_found.pooled, "all", "held out"]
+    tests = {}
+    for ours, others in EQUAL_COST.items():
+        for other, name, measure in itertools.product(others, names, JUDGED):
+            both = others_found.pooled
+            tests[ours, other, name, measure] = paired_test(
+                found.values(name, ours, measure, both),
+                others_found.values(name, other, measure, both),
+            )
     p_values = dict(zip(tests, correct([t.p_value for t in tests.values()]), strict=True))
     print("| | | " + " | ".join(map(label, names)) + " |\n|---|---|" + "---|" * len(names))
     for ours, others in EQUAL_COST.items():
-        for other in others:
-            for measure in JUDGED:
-                cells = []
-                for name in names:
-                    key = (ours, other, name, measure)
-                    test = tests[key]
-                    text = f"{test.mean_difference:+.4f} ({p_text(test.p_value)}"
-                    cells.append(f"{text}; {p_text(p_values[key])})")
-                print(f"| {ours} − {other} | {measure} | " + " | ".join(cells) + " |")
+        for other, measure in itertools.product(others, JUDGED):
+            cells = []
+            for name in names:
+                test = tests[ours, other, name, measure]
+                corrected = p_text(p_values[ours, other, name, measure])
+                cells.append(f"{test.mean_difference:+.4f} ({p_text(test.p_value)}; {corrected})")
+            print(f"| {ours} − {other} | {measure} | " + " | ".join(cells) + " |")
 
 
 def papers_table(found: Found) -> None:
@@ -382,6 +385,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, default=Path("wins"), help="where results go")
     parser.add_argument("--validation", action="store_true", help="stop by validation queries")
     parser.add_argument("--tables", type=Path, nargs="+", help="print the tables of finished runs")
+    parser.add_argument("--opponents", type=Path, nargs="+", help="their runs, with --validation")
     parser.add_argument("--plot", type=Path, help="with --tables: draw the recipes' gains as SVG")
     parser.add_argument("--costs", action="store_true", help="time training and one list")
     asked = parser.parse_args()
@@ -404,6 +408,9 @@ def main() -> None:
         if table is not papers_table or set(MADE_OF) <= set(found.methods):
             print()
             table(found)
+    if asked.opponents:
+        print("\nAgainst models stopped by validation queries\n")
+        duels_table(found, Found(asked.opponents))
     if asked.plot:
         plot(found, asked.plot)
 
