@@ -1,12 +1,13 @@
-"""A ranker that keeps what it is given, for tests of what trains others."""
+"""Rankers for tests of what trains others."""
 
+import threading
 from typing import ClassVar
 
 from localrank.rankers import Ranker
 
 
 class Recorder(Ranker):
-    """Ranks by the first feature."""
+    """Keeps what it is given, and ranks by the first feature."""
 
     seen: ClassVar[list] = []
 
@@ -15,6 +16,19 @@ class Recorder(Ranker):
 
     def _fit(self, dataset, query_weights, valid):
         Recorder.seen.append((dataset, query_weights, valid, self.n_jobs))
+
+    def _predict(self, dataset):
+        return dataset.features[:, 0]
+
+
+class Together(Ranker):
+    """Is trained only beside another one."""
+
+    meeting = threading.Barrier(2)
+
+    def _fit(self, dataset, query_weights, valid):
+        self.meeting.wait(timeout=20)
+        self.fitted_ = True
 
     def _predict(self, dataset):
         return dataset.features[:, 0]

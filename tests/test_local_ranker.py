@@ -1,15 +1,18 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from recorder import Recorder, Together
 from sklearn.cluster import KMeans
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import localrank
 from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, Neighbourhoods
 from localrank.measures import AveragePrecision
-from localrank.queries import Mean, PrincipalComponents, RelevantMean, TopDocuments
+from localrank.queries import Mean, PrincipalComponents, RelevantMean, TopDocuments, TopScores
 from localrank.rankers import LambdaMART, RankSVM, SVMMap
+from localrank.refinement import Refinement
 from localrank.selection import Clairvoyant, NearestCentroid, NearestQuery
 
 
@@ -18,6 +21,18 @@ def typed():
     """Training and test queries of three types that differ much."""
     dataset, types = make_queries(90, n_types=3, n_features=12, separation=2.0, random_state=2)
     return dataset.select(range(60)), dataset.select(range(60, 90)), types
+
+
+@pytest.fixture
+def seen():
+    """What each model was trained with."""
+    Recorder.seen = []
+    return Recorder.seen
+
+
+def by_means(ranker, **parameters):
+    grouping = KMeans(2, n_init=5, random_state=0)
+    return LocalRanker(Mean(), grouping, ranker, NearestCentroid(), **parameters)
 
 
 def by_components(n_clusters=3, **parameters):
@@ -70,6 +85,41 @@ def test_the_result_does_not_depend_on_the_number_of_jobs(typed):
     assert_array_equal(by_components(n_jobs=2).fit(train).predict(test), one)
 
 
+class TogetherAlways(Together):
+    """Scores only beside another one, too."""
+
+    def _predict(self, dataset):
+        self.meeting.wait(timeout=20)
+        return super()._predict(dataset)
+
+
+@pytest.mark.parametrize("n_folds", [None, 2])
+def test_as_many_models_work_at_the_same_time_as_there_are_jobs(typed, n_folds):
+    train, _, _ = typed
+    refinement = Refinement(2, n_folds=n_folds)
+    local = by_means(TogetherAlways(), refinement=refinement, n_jobs=2).fit(train)
+    assert local.n_groups_ == 2
+
+
+def test_every_step_has_one_thread(typed):
+    threads = []
+
+    class Watching(Mean):
+        def _transform(self, dataset):
+            threads.extend(pool["num_threads"] for pool in threadpool_info())
+            return super()._transform(dataset)
+
+    with threadpool_limits(2):
+        by_means(RankSVM()).set_params(representation=Watching()).fit(typed[0])
+    assert set(threads) == {1}
+
+
+def test_parts_stay_as_they_were_given(typed):
+    parts = TopScores(), KMeans(2, random_state=0), RankSVM(), NearestCentroid()
+    LocalRanker(*parts, refinement=Refinement(2)).fit(typed[0])
+    assert not [name for part in parts for name in vars(part) if name.endswith("_")]
+
+
 def test_groups_that_teach_nothing_are_merged_and_counted(typed):
     train, test, _ = typed
     labels = train.labels.copy()
@@ -119,6 +169,16 @@ def test_query_weights_reach_the_models(typed):
     assert (weighted.predict(test) != plain.predict(test)).any()
 
 
+def test_refinement_trains_with_the_query_weights_too(typed, seen):
+    train, _, _ = typed
+    weights = np.linspace(1.0, 2.0, train.n_queries)
+    by_means(Recorder(n_jobs=2), refinement=Refinement(2)).fit(train, query_weight=weights)
+    assert len(seen) == 4
+    for dataset, own, _, n_jobs in seen:
+        assert_array_equal(own, weights[np.isin(train.query_ids, dataset.query_ids)])
+        assert n_jobs == 1
+
+
 def test_queries_of_no_weight_teach_nothing(typed):
     train, _, _ = typed
     home = by_components(4).fit(train).groups_.home
@@ -137,6 +197,16 @@ def test_validation_queries_go_to_the_group_that_serves_them(typed):
         alone = LambdaMART(60, min_leaf_documents=5, patience=5)
         alone.fit(train.select(local.groups_[group]), valid=own)
         assert model.n_trees_ == alone.n_trees_
+
+
+def test_a_group_whose_validation_queries_decide_nothing_uses_all(seen):
+    features, labels = np.repeat([0.0, 1.0, 10.0, 11.0], 2)[:, None], np.tile([0, 1], 4)
+    train = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(4), 2))
+    # The query near the second group has one label only.
+    valid = RankingDataset.from_arrays(features[2:6], [0, 1, 1, 1], [7, 7, 8, 8])
+    by_means(Recorder()).fit(train, valid=valid)
+    used = {int(dataset.query_ids[0]): list(valid.query_ids) for dataset, _, valid, _ in seen}
+    assert used == {0: [7], 2: [7, 8]}
 
 
 def test_the_clairvoyant_choice_is_at_least_as_good_as_any(typed):
@@ -204,14 +274,30 @@ def test_an_explanation_agrees_with_the_prediction(typed):
     assert (np.diff(explanation.distances) >= 0).all()
     assert explanation.weights[explanation.neighbour_groups[0]] == 1
     assert explanation.group_sizes.sum() == train.n_queries
-    nearest = np.flatnonzero(train.query_ids == explanation.neighbours[0])[0]
-    assert local.groups_.home[nearest] == explanation.neighbour_groups[0]
+    nearest = [train.query_ids.tolist().index(query) for query in explanation.neighbours]
+    assert_array_equal(local.groups_.home[nearest], explanation.neighbour_groups)
+    # This representation's distance is 1 - the similarity.
+    assert_allclose(explanation.similarities, 1 - explanation.distances, rtol=1e-12)
+    assert len(local.explain(test, test.query_ids[4], n_neighbours=2).neighbours) == 2
+
+
+def test_an_explanation_names_the_documents(typed):
+    train, test, _ = typed
+    names = [f"d{row}" for row in range(test.n_documents)]
+    named = RankingDataset.from_arrays(
+        test.features, test.labels, test.query_index, document_ids=names
+    )
+    local = by_means(RankSVM()).fit(train.with_features(train.features))
+    rows = slice(test.offsets[4], test.offsets[5])
+    assert_array_equal(local.explain(named, 4).document_ids, names[rows])
 
 
 def test_an_unknown_query_cannot_be_explained(typed):
     train, test, _ = typed
     with pytest.raises(ValueError, match="There is no query 'x'. The 30 queries of the data are"):
         by_components().fit(train).explain(test, "x")
+    with pytest.raises(ValueError, match="The 3 queries of the data are 61, 62, 63$"):
+        by_components().fit(train).explain(test.select(range(3)), "x")
 
 
 def test_a_loaded_model_explains_as_before(typed, tmp_path):

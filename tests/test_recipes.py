@@ -2,13 +2,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import ttest_rel
+from sklearn.cluster import BisectingKMeans, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
+from localrank.grouping import Agglomerative, Neighbourhoods
 from localrank.measures import NDCG
-from localrank.queries import Scaled
+from localrank.queries import RelevantMean, Scaled, TopDocuments, TopScores
 from localrank.rankers import GBRT, Ensemble, LambdaMART, QueryCoordinates, RankSVM, SVMMap
-from localrank.recipes import best, fast, local_rank, pca_queries, query_neighbours
+from localrank.recipes import (
+    adaptive_training,
+    best,
+    fast,
+    local_rank,
+    pca_queries,
+    query_neighbours,
+)
+from localrank.refinement import Refinement
 from localrank.selection import LSH
 
 
@@ -71,6 +81,91 @@ def test_scaling_makes_features_of_other_units_count_alike(typed):
         assert isinstance(scaled.representation, Scaled)
         assert adjusted_rand_score(types, scaled.groups_.home) > 0.9
         assert adjusted_rand_score(types, plain.groups_.home) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [
+        (
+            local_rank(3, n_components=2, index="lsh", min_queries=6, n_jobs=2),
+            {
+                "representation__n_components": 2,
+                "grouping__n_clusters": 3,
+                "grouping__linkage": "complete",
+                "selector__index": "lsh",
+                "min_queries": 6,
+                "n_jobs": 2,
+            },
+        ),
+        (
+            adaptive_training(
+                3,
+                rounds=4,
+                n_documents=7,
+                feature="bm25",
+                n_folds=5,
+                scaling="standard",
+                min_queries=6,
+                n_jobs=2,
+                random_state=8,
+            ),
+            {
+                "representation": Scaled(RelevantMean()),
+                "grouping": KMeans(3, n_init=10, random_state=8),
+                "ranker__random_state": 8,
+                "selector__representation": Scaled(TopDocuments(7, feature="bm25")),
+                "selector__hard": True,
+                "refinement": Refinement(4, n_folds=5, random_state=8),
+                "min_queries": 6,
+                "n_jobs": 2,
+            },
+        ),
+        (adaptive_training(3, grouping="ward"), {"grouping": Agglomerative(3, linkage="ward")}),
+        (
+            pca_queries(3, h=7, n_components=2, min_queries=6, n_jobs=2, random_state=8),
+            {
+                "representation": TopScores(7, n_components=2),
+                "grouping": BisectingKMeans(3, n_init=10, random_state=8),
+                "min_queries": 6,
+                "n_jobs": 2,
+            },
+        ),
+        (
+            query_neighbours(
+                3, n_documents=7, feature="bm25", columns=[1, 2], scaling="standard", n_jobs=2
+            ),
+            {
+                "representation": Scaled(TopDocuments(7, feature="bm25", columns=[1, 2])),
+                "grouping": Neighbourhoods(3),
+                "n_jobs": 2,
+            },
+        ),
+    ],
+)
+def test_arguments_reach_their_parts(recipe, expected):
+    found = recipe.get_params()
+    assert {name: repr(found[name]) for name in expected} == {
+        name: repr(value) for name, value in expected.items()
+    }
+
+
+@pytest.mark.parametrize("recipe", [best, fast])
+def test_trees_are_as_asked_for_in_every_model(recipe):
+    def trees(ranker):
+        if isinstance(ranker, Ensemble):
+            return [tree for part in ranker.rankers for tree in trees(part)]
+        if isinstance(ranker, QueryCoordinates):
+            return trees(ranker.ranker)
+        return [] if isinstance(ranker, RankSVM) else [ranker]
+
+    found = trees(recipe(40, n_leaves=3, min_leaf_documents=9, random_state=8))
+    assert len(found) == (5 if recipe is best else 2)
+    assert {(t.n_leaves, t.min_leaf_documents, t.random_state) for t in found} == {(3, 9, 8)}
+
+
+def test_models_of_the_views_are_trained_at_the_same_time():
+    plain, coordinates = best(n_jobs=2).rankers
+    assert (plain.n_jobs, coordinates.ranker.n_jobs, fast(n_jobs=2).n_jobs) == (2, 2, 2)
 
 
 def test_an_unknown_scaling_is_refused():

@@ -1,17 +1,19 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localrank import LocalRanker
-from localrank.data import make_queries
+from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Groups
 from localrank.measures import parse_measure
 from localrank.queries import Mean, RelevantMean
-from localrank.rankers import LambdaMART, Ranker, RankSVM
+from localrank.rankers import BestFeature, LambdaMART, Ranker, RankSVM
 from localrank.rankers.content_order import content_order
 from localrank.recipes import adaptive_training
 from localrank.refinement import PerformanceProfile, Refinement, count_changed
@@ -128,6 +130,18 @@ def test_one_round_is_plain_clustering(typed):
     assert once.n_changed_ == []
 
 
+def test_changes_are_told_from_each_clustering_to_the_next(typed):
+    train, _, _ = typed
+    once, twice, thrice = (
+        adaptive_training(3, ranker=MeanOfRelevant(), rounds=rounds).fit(train)
+        for rounds in (1, 2, 3)
+    )
+    first = count_changed(once.groups_.home, twice.groups_.home)
+    second = count_changed(twice.groups_.home, thrice.groups_.home)
+    assert thrice.n_changed_ == [first, second]
+    assert first > 0
+
+
 def test_fusion_weights_sum_to_one_and_selective_takes_the_largest(typed):
     train, test, _ = typed
     soft = adaptive_training(3, ranker=RankSVM(), select="fusion").fit(train)
@@ -182,6 +196,58 @@ def test_cross_fitted_profiles_are_by_models_that_have_not_seen_the_query(typed)
         assert profiles[query, group * len(PROFILE)] == pytest.approx(value)
 
 
+def test_a_group_that_teaches_nothing_without_a_fold_learns_from_all_it_has():
+    # Of the two queries far off only one has something to order.
+    features = np.append(np.arange(12.0), [100.0, 101.0, 102.0, 103.0])[:, None]
+    labels = np.append(np.tile([0, 1], 7), [1, 1])
+    dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(8), 2))
+    one_at_a_time = Refinement(2, n_folds=8)
+    kmeans = KMeans(2, n_init=5, random_state=0)
+    local = LocalRanker(Mean(), kmeans, RankSVM(), NearestCentroid(), refinement=one_at_a_time)
+    assert len(local.fit(dataset).n_changed_) == 1
+
+
+def test_folds_are_drawn_by_the_seed(typed):
+    train, _, _ = typed
+
+    def first_fold(seed):
+        drawn = []
+
+        def remember(groups, kept):
+            drawn.append(kept)
+            return [MeanOfRelevant().fit(train) for _ in groups]
+
+        groups = Groups.from_labels(np.arange(100) % 2)
+        Refinement(2, n_folds=4, random_state=seed)._profiles(train, groups, remember)
+        return drawn[0].tolist()
+
+    assert first_fold(1) == first_fold(1) != first_fold(2)
+
+
+def test_a_profile_looks_at_the_first_hundred_documents():
+    labels = np.zeros(150)
+    labels[120] = 1
+    dataset = RankingDataset.from_arrays(-np.arange(150.0)[:, None], labels, np.zeros(150))
+    by_value = BestFeature().fit(dataset)
+    profile = PerformanceProfile([by_value]).fit(dataset).transform(dataset)
+    assert_array_equal(profile, np.zeros((1, 8)))
+
+
+def test_a_profile_needs_labels(typed):
+    train, _, _ = typed
+    bare = RankingDataset.from_arrays(train.features, qid=train.query_index)
+    with pytest.raises(ValueError, match="PerformanceProfile describes queries by their labels"):
+        PerformanceProfile([RankSVM().fit(train)]).fit(bare)
+
+
+def test_without_refinement_no_changes_are_told(typed):
+    train, _, _ = typed
+    local = adaptive_training(2, ranker=RankSVM(), rounds=2).fit(train)
+    assert len(local.n_changed_) == 1
+    local.set_params(refinement=None).fit(train)
+    assert not hasattr(local, "n_changed_")
+
+
 def test_cross_fitting_changes_the_groups(typed):
     train, test, _ = typed
     trees = LambdaMART(15, min_leaf_documents=5)
@@ -198,7 +264,8 @@ def test_changes_are_counted_whatever_the_groups_are_called(rng):
     after = names[before]
     after[:7] = (after[:7] + 1) % 4
     assert count_changed(before, after) == 7
-    assert count_changed(before, np.zeros(200, int)) == 200 - np.bincount(before).max()
+    for one, other in ((before, np.zeros(200, int)), (np.zeros(200, int), before)):
+        assert count_changed(one, other) == 200 - np.bincount(before).max()
 
 
 @pytest.mark.parametrize(
@@ -220,6 +287,17 @@ def test_wrong_parameters_are_refused(typed, parameters, message):
 def test_wrong_arguments_of_the_recipe_are_refused(argument):
     with pytest.raises(ValueError, match=f"The '{argument}' argument of a recipe must be"):
         adaptive_training(**{argument: "median"})
+
+
+class AsTold(ClassifierMixin, BaseEstimator):
+    """The first feature is the probability of the second group."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.column_stack([1 - X[:, 0], X[:, 0]])
 
 
 class TestClassifier:
@@ -258,11 +336,44 @@ class TestClassifier:
 
     def test_a_group_that_is_missing_in_a_fold_does_no_harm(self, typed):
         train, test, _ = typed
-        labels = np.zeros(100, int)
-        labels[3] = 1
+        labels = np.ones(100, int)
+        labels[3] = 0
         selector = self.fitted(train, labels, hard=False)
         assert_allclose(selector.weights(test, []).sum(axis=1), 1)
         assert 0.9 < selector.accuracy_ <= 1
+        assert selector.majority_ == 0.99
+
+    def test_a_group_that_is_missing_in_a_fold_leaves_the_others_theirs(self, typed):
+        train, _, types = typed
+        labels = np.where(types[:100] == 0, 0, 2)
+        labels[3] = 1
+        assert self.fitted(train, labels).accuracy_ > 0.9
+
+    @pytest.mark.parametrize("n_queries", [1, 2, 3])
+    def test_few_queries_do_no_harm(self, typed, n_queries):
+        few = typed[0].select(range(n_queries))
+        selector = self.fitted(few, np.arange(n_queries))
+        assert_array_equal(selector.weights(few, []), np.eye(n_queries))
+        # Of each group only one query, which is unseen.
+        assert_array_equal(selector.accuracy_, np.nan if n_queries == 1 else 0.0)
+
+    def test_the_order_of_the_queries_does_not_make_folds_one_sided(self):
+        places = np.repeat(np.arange(5.0), 8)
+        dataset = RankingDataset.from_arrays(places[:, None], qid=np.arange(40))
+        nearest = KNeighborsClassifier(1)
+        assert self.fitted(dataset, places, classifier=nearest).accuracy_ == 1
+        assert not hasattr(nearest, "classes_")
+
+    def test_accuracy_and_calibration_are_as_defined(self):
+        # Twelve queries are given 0.95 for group 1 and half are of it, eight 0.65 and all are,
+        # five 1 and none is.
+        sure = np.repeat([0.95, 0.65, 1.0], [12, 8, 5])
+        labels = np.repeat([0, 1, 1, 0], [6, 6, 8, 5])
+        dataset = RankingDataset.from_arrays(sure[:, None], qid=np.arange(25))
+        selector = self.fitted(dataset, labels, classifier=AsTold())
+        assert selector.accuracy_ == pytest.approx(14 / 25)
+        last_bin, other = abs(12 * 0.95 - 6 + 5), abs(8 * 0.65 - 8)
+        assert selector.calibration_error_ == pytest.approx((last_bin + other) / 25)
 
     def test_it_needs_points(self, typed):
         train, _, _ = typed
@@ -277,7 +388,7 @@ class TestClassifier:
 def test_clusters_of_profiles_may_be_chosen_by_nearest_centroid_too(typed):
     train, test, _ = typed
     local = LocalRanker(
-        Mean(), KMeans(3, random_state=0), RankSVM(), NearestCentroid(), refinement=Refinement(2)
+        Mean(), KMeans(3, random_state=0), RankSVM(), NearestCentroid(), refinement=Refinement()
     ).fit(train)
-    assert len(local.n_changed_) == 1
+    assert len(local.n_changed_) == 2
     assert np.isfinite(local.predict(test)).all()

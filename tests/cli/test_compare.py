@@ -1,13 +1,15 @@
 import csv
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from localrank.cli.compare import make_methods
-from localrank.data import make_queries, read_run, write_letor
-from localrank.methods import n_models
+from localrank.cli import comparison
+from localrank.cli.compare import make_methods, read_folds, title_of
+from localrank.data import folds, make_queries, read_letor, read_run, write_letor
+from localrank.methods import METHODS, n_models
 
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
 
@@ -90,6 +92,88 @@ def test_the_mixed_opponent_has_as_many_models_and_the_same_trees(methods):
     assert (opponent.rankers[0].n_trees, opponent.rankers[2].n_leaves) == (9, 4)
     assert ("svm-map" in rankers) == ("all" in methods)
     assert ("duh-kirchhoff" in rankers) == ("duh-kirchhoff" in methods)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What a comparison would be of."""
+    found = {}
+
+    def keep(rankers, parts, measures, **options):
+        found.update(options, rankers=rankers, parts=parts, measures=measures)
+
+    monkeypatch.setattr(comparison, "compare_and_report", keep)
+    return found
+
+
+def test_options_reach_the_comparison(run, collection, tmp_path, asked):
+    options = ["--methods", "lambdamart,local-rank", "--folds", 3, "--seed", 5, "--n-jobs", 2]
+    path = collection / "S1.txt"
+    assert run("compare", path, *options, "--no-bounds", "--json", "-o", tmp_path)[0] == 0
+    expected = folds(read_letor(path), 3, random_state=5)
+    for ours, theirs in zip(asked["parts"], expected, strict=True):
+        assert ours.test.query_ids.tolist() == theirs.test.query_ids.tolist()
+        assert ours.valid.query_ids.tolist() == theirs.valid.query_ids.tolist()
+    assert [str(measure) for measure in asked["measures"]] == ["ndcg@10", "ndcg@5", "map"]
+    assert (asked["bounds"], asked["as_json"], asked["title"]) == (False, True, "S1.txt")
+    assert (asked["n_jobs"], asked["seed"], asked["output"]) == (2, 5, tmp_path)
+    assert (asked["baseline"], asked["grids"]) == ("lambdamart", None)
+    assert asked["rankers"]["lambdamart"].random_state == 5
+    assert run("compare", path, *options, "--tune")[0] == 0
+    assert asked["bounds"]
+    names = ("lambdamart", "local-rank")
+    assert asked["grids"] == {name: METHODS[name].grid for name in names}
+
+
+def test_two_folds_leave_none_for_validation(collection):
+    for fold in read_folds([collection / "S1.txt"], 2, 0):
+        assert fold.valid is None
+        assert fold.train.n_queries + fold.test.n_queries == 15
+
+
+def test_files_are_training_validation_and_test_data(collection, tmp_path):
+    paths = [collection / f"S{part}.txt" for part in (1, 2, 3)]
+    (fold,) = read_folds(paths, 5, 0)
+    for part, path in zip((fold.train, fold.valid, fold.test), paths, strict=True):
+        assert part.query_ids.tolist() == read_letor(path).query_ids.tolist()
+    (fold,) = read_folds(paths[:2], 5, 0)
+    assert fold.valid is None
+    # Features that are zero in all of a file may be missing from it.
+    (tmp_path / "short.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
+    assert read_folds([paths[0], tmp_path / "short.txt"], 5, 0)[0].test.n_features == 8
+    with pytest.raises(ValueError, match="Name a folder, one file, or train"):
+        read_folds([*paths, collection / "S4.txt"], 5, 0)
+
+
+def test_data_is_called_by_its_files(collection, monkeypatch):
+    monkeypatch.chdir(collection)
+    assert title_of([Path()]) == collection.name
+    assert title_of([collection / "S1.txt", Path("S2.txt")]) == "S1.txt S2.txt"
+
+
+def test_opponents_have_the_baselines_settings_and_their_own_seeds():
+    settings = ["lambdamart.n_trees=9", "local-rank.n_clusters=3"]
+    rankers = make_methods("local-rank", "lambdamart", settings, 2, 5)
+    other, ensemble = rankers["lambdamart reseeded"], rankers["global-ensemble"]
+    assert (other.n_trees, other.random_state, other.n_jobs) == (9, 6, 2)
+    members = [(m.n_trees, m.random_state, m.n_jobs) for m in ensemble.rankers]
+    assert members == [(9, 5, None), (9, 6, None), (9, 7, None)]
+    assert ensemble.n_jobs == 2
+    mixed = make_methods("best", "lambdamart", [], 2, 5)["global-mixed"]
+    assert (mixed.rankers[0].random_state, mixed.n_jobs) == (5, 2)
+
+
+def test_one_model_needs_no_ensemble_as_an_opponent():
+    names = make_methods("local-rank", "lambdamart", ["local-rank.n_clusters=1"], 1, 0)
+    assert list(names) == ["best-feature", "lambdamart", "local-rank", "lambdamart reseeded"]
+
+
+@pytest.mark.parametrize("opponent", ["global-ensemble", "global-mixed"])
+def test_an_opponent_with_settings_of_its_own_keeps_them(opponent):
+    asked = f"best,{opponent}"
+    rankers = make_methods(asked, "lambdamart", [f"{opponent}.n_models=2"], 1, 0)
+    assert n_models(rankers[opponent]) == 2
+    assert n_models(make_methods(asked, "lambdamart", [], 1, 0)[opponent]) == 6
 
 
 def test_two_runs_and_any_number_of_jobs_agree_but_for_times(run, collection, tmp_path):
@@ -182,6 +266,7 @@ def test_a_file_in_the_place_of_the_report_is_refused(run, collection, tmp_path)
     [
         (["--methods", "local-rnk"], "There is no method 'local-rnk'. Did you mean 'local-rank'?"),
         (["--set", "n_clusters=4"], "must read method.name=value. Got 'n_clusters=4'"),
+        (["--set", "C=0.5"], "must read method.name=value. Got 'C=0.5'"),
         (["--set", "gbrt.n_trees=4"], "gbrt is not among best-feature, lambdamart"),
         (["--set", "local-rank.n_cluster=4"], "Did you mean 'n_clusters'?"),
         (["--measures", "ndgc@5"], "ndgc"),

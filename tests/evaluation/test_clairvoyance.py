@@ -1,12 +1,18 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from recorder import Recorder, Together
+from sklearn.cluster import KMeans
 
-from localrank.data import make_queries
+from localrank import LocalRanker
+from localrank.data import RankingDataset, make_queries
 from localrank.evaluation import clairvoyant_bound
+from localrank.evaluation.clairvoyance import ClairvoyantBound, clairvoyant_bounds
 from localrank.measures import AveragePrecision, OrderErrorRate
+from localrank.queries import Mean
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank, pca_queries, query_neighbours
+from localrank.selection import NearestCentroid
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +59,60 @@ def test_random_groups_bound_as_much_where_groups_mean_nothing():
     assert abs(bound.values.mean() - bound.control_means.mean()) < 4 * spread
     # The whole gain over the selection is chance, and it is not small.
     assert bound.control_means.mean() > bound.selected.mean() + spread
+
+
+def test_random_groups_are_drawn_by_the_seed(typed):
+    train, test = typed
+    local = pca_queries(2).fit(train)
+    one, again, other = (
+        clairvoyant_bound(local, train, test, n_controls=1, random_state=seed) for seed in (1, 1, 2)
+    )
+    assert_array_equal(one.control, again.control)
+    assert (one.control != other.control).any()
+
+
+def test_random_groups_have_as_many_queries_with_something_to_learn():
+    # Two groups of ten: in one four queries have two labels, in the other nine.
+    features = np.repeat(np.arange(20.0) + 100 * (np.arange(20) >= 10), 2)[:, None]
+    teaches = np.isin(np.arange(20), [0, 3, 4, 7, *range(10, 19)])
+    labels = np.column_stack([np.zeros(20), teaches]).ravel()
+    dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(20), 2))
+    local = LocalRanker(Mean(), KMeans(2, n_init=5), Recorder(), NearestCentroid()).fit(dataset)
+    Recorder.seen = []
+    clairvoyant_bound(local, dataset, dataset, n_controls=5)
+    groups = [seen[0].query_ids for seen in Recorder.seen]
+    found = {tuple(np.bincount(teaches[own], minlength=2)) for own in groups}
+    assert found == {(6, 4), (1, 9)}
+    assert len({tuple(own[~teaches[own]]) for own in groups}) > 2
+    assert len({tuple(own[teaches[own]]) for own in groups}) > 2
+
+
+def test_models_of_random_groups_are_trained_at_the_same_time(typed):
+    train, test = typed
+    grouping = KMeans(2, n_init=5, random_state=0)
+    local = LocalRanker(Mean(), grouping, Together(), NearestCentroid(), n_jobs=2)
+    assert clairvoyant_bound(local, train, test, n_controls=1).control.shape == (1, 40)
+
+
+def test_bounds_by_several_measures_are_those_by_each(typed):
+    train, test = typed
+    local = local_rank(3, ranker=RankSVM()).fit(train)
+    options = {"n_controls": 2, "random_state": 5}
+    for found in clairvoyant_bounds(local, train, test, ["map", "ndcg@3"], **options):
+        alone = clairvoyant_bound(local, train, test, found.measure, **options)
+        for name in ("selected", "values", "control"):
+            assert_array_equal(getattr(found, name), getattr(alone, name))
+
+
+def test_a_bound_reads_as_its_means_over_the_queries_that_have_a_value():
+    nan = np.nan
+    control = np.array([[0.5, 0.7, nan], [0.7, 0.9, nan]])
+    parts = AveragePrecision(), 4, np.array([0.1, 0.3, nan]), np.array([0.8, 1.0, nan])
+    assert repr(ClairvoyantBound(*parts, control)) == (
+        "map of 4 groups: selected 0.2000, clairvoyant 0.9000, clairvoyant on random groups "
+        "0.7000 ± 0.1414 (2 draws)"
+    )
+    assert repr(ClairvoyantBound(*parts, control[:1])).endswith("groups 0.6000 (1 draws)")
 
 
 def test_overlapping_groups_have_a_control_too(typed):

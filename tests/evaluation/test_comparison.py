@@ -1,14 +1,18 @@
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from recorder import Recorder
 from sklearn.base import clone
 
-from localrank.data import RankingDataset, folds, make_queries
-from localrank.evaluation import clairvoyant_bound, compare, paired_tests, tune
-from localrank.evaluation.comparison import count_models, fingerprint
-from localrank.evaluation.group_map import coordinates, group_map
+from localrank.data import Fold, RankingDataset, folds, make_queries
+from localrank.evaluation import clairvoyant_bound, compare, comparison, paired_tests, tune
+from localrank.evaluation import group_map as map_module
+from localrank.evaluation.comparison import count_models, fingerprint, verdict
+from localrank.evaluation.group_map import coordinates, group_map, strongest_features
+from localrank.evaluation.runs import Run, Store
 from localrank.measures import NDCG, AveragePrecision
 from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, RankSVM
 from localrank.recipes import local_rank, query_neighbours
@@ -74,6 +78,52 @@ def test_costs_are_told(found):
     assert found.methods["ensemble"].runs[0].facts["n_models"] == 2
 
 
+def test_training_and_scoring_are_timed_apart(parts, monkeypatch):
+    ticks = iter([100.0, 110.0, 113.0])
+    monkeypatch.setattr(comparison, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
+    found = compare({"a": RankSVM()}, parts[:1], MEASURES, baseline="a")
+    facts = found.methods["a"].runs[0].facts
+    assert (facts["train_seconds"], facts["predict_seconds"]) == (10.0, 3.0)
+
+
+def test_a_query_belongs_to_the_group_that_weighs_most(parts, found):
+    fold = parts[1]
+    local = local_rank(3, ranker=RankSVM()).fit(fold.train)
+    weights = local.selector_.weights(fold.test, local.models_)
+    groups = found.methods["local-rank"].runs[1].groups
+    assert_array_equal(groups, weights.argmax(axis=1))
+    assert found.methods["rank-svm"].runs[1].groups.size == 0
+
+
+def test_only_a_few_groups_and_more_than_one_have_a_bound(parts):
+    methods = {str(n): local_rank(n, ranker=RankSVM()) for n in (1, 2, 20, 21)}
+    found = compare(methods, parts[:1], MEASURES, baseline="1")
+    facts = {int(name): result.runs[0].facts for name, result in found.methods.items()}
+    assert [facts[n]["n_models"] for n in facts] == [1, 2, 20, 21]
+    assert [n for n in facts if "bound" in facts[n]] == [2, 20]
+    assert [n for n in facts if "map" in facts[n]] == [1, 2, 20]
+    assert len(facts[2]["bound"]["control"]) == 3
+
+
+def test_every_method_gets_the_jobs_and_validation_queries(parts, monkeypatch):
+    given = []
+
+    def spy(*arguments, **options):
+        given.append(options["n_jobs"])
+        return tune(*arguments, **options)
+
+    monkeypatch.setattr(comparison, "tune", spy)
+    Recorder.seen = []
+    methods = {"rank-svm": RankSVM(), "recorder": Recorder(n_jobs=7)}
+    grids = {"rank-svm": {"C": [0.1, 1.0]}}
+    compare(methods, parts[:1], MEASURES, baseline="rank-svm", grids=grids, n_jobs=2)
+    assert given == [2]
+    assert methods["recorder"].n_jobs == 7
+    assert not hasattr(methods["rank-svm"], "coef_")
+    ((_, _, valid, n_jobs),) = Recorder.seen
+    assert (valid, n_jobs) == (parts[0].valid, 2)
+
+
 def test_bounds_of_groups_come_with_their_control(parts, found):
     bound = clairvoyant_bound(
         local_rank(3, ranker=RankSVM()), parts[1].train, parts[1].test, "ndcg@10", n_controls=2
@@ -118,6 +168,15 @@ def test_a_baseline_that_fails_is_an_error(parts):
 def test_opponents_must_be_among_the_methods(parts):
     with pytest.raises(ValueError, match="'gbrt' is not among the methods: rank-svm"):
         compare({"rank-svm": RankSVM()}, parts, MEASURES, baseline="gbrt")
+    with pytest.raises(ValueError, match="'mix' is not among the methods: rank-svm"):
+        compare({"rank-svm": RankSVM()}, parts, MEASURES, baseline="rank-svm", ensemble="mix")
+
+
+def test_an_ensemble_that_fails_is_no_opponent(parts):
+    methods = {"rank-svm": RankSVM(), "broken": RankSVM(-1.0), "best-feature": BestFeature()}
+    found = compare(methods, parts[:1], MEASURES, baseline="rank-svm", ensemble="broken")
+    assert all(result.against_ensemble == {} for result in found.methods.values())
+    assert "At equal cost" not in found.verdict()
 
 
 def test_finished_work_is_not_done_again(parts, methods, tmp_path):
@@ -151,6 +210,23 @@ def test_interrupted_work_goes_on_to_the_same_numbers(parts, methods, tmp_path):
     whole = compare(methods, parts, MEASURES, **options)
     for name in methods:
         assert_array_equal(resumed.methods[name].scores, whole.methods[name].scores)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"n_controls": 2},
+        {"measures": ["map", "ndcg@10"]},
+        {"grids": {"local": {"grouping__n_clusters": [2]}}},
+    ],
+)
+def test_other_options_decide_whether_work_is_done_again(parts, tmp_path, change):
+    lines = []
+    options = {"baseline": "local", "n_controls": 1, "store": tmp_path, "say": lines.append}
+    for changed in ({}, {}, change):
+        given = {"measures": MEASURES, **options, **changed}
+        compare({"local": local_rank(2, ranker=RankSVM())}, parts[:1], **given)
+    assert len(lines) == 2
 
 
 @pytest.mark.parametrize("change", ["parameter", "data", "damage"])
@@ -229,6 +305,45 @@ def test_the_verdict_names_what_is_better_and_against_what(parts, found):
     assert alone.verdict() == "There is nothing to compare with a."
 
 
+def judged(**methods):
+    """The verdict by (p, corrected p, gain) against baseline and ensemble."""
+    first, second = NDCG(10), AveragePrecision()
+
+    def against(facts):
+        if facts is None:
+            return {}
+        p, corrected, gain = facts
+        other = SimpleNamespace(p_value=1.0, corrected_p_value=1.0, mean_difference=0.0)
+        test = SimpleNamespace(p_value=p, corrected_p_value=corrected, mean_difference=gain)
+        return {first: test, second: other}
+
+    results = {
+        name: SimpleNamespace(against_baseline=against(one), against_ensemble=against(two))
+        for name, (one, two) in methods.items()
+    }
+    test = SimpleNamespace(n_queries=1234)
+    return verdict(
+        SimpleNamespace(
+            measures=[first, second], finished=results, baseline="base", ensemble="mix", test=test
+        )
+    )
+
+
+def test_the_verdict_is_by_corrected_p_values_and_the_sign_of_the_gain():
+    chance, sure, doubtful = (0.6, 0.9, 0.01), (0.001, 0.04, 0.02), (0.03, 0.06, 0.03)
+    base, mix = (None, chance), (sure, None)
+    assert judged(base=base, mix=mix, a=(sure, doubtful), b=(doubtful, chance)) == (
+        "By ndcg@10 on 1,234 test queries, significantly better than base: a (+0.0200). "
+        "At equal cost, no method is significantly better than the mix."
+    )
+    worse = (0.001, 0.04, -0.02)
+    assert judged(base=base, mix=mix, a=(worse, sure), b=(worse, worse)) == (
+        "By ndcg@10 on 1,234 test queries, no method is significantly better than base; "
+        "significantly worse: a (-0.0200), b (-0.0200). At equal cost, significantly better than "
+        "the mix: a (+0.0200)."
+    )
+
+
 def test_models_are_counted_through_wrappers(parts):
     train = parts[0].train
     assert count_models(RankSVM().fit(train)) == 1
@@ -238,13 +353,24 @@ def test_models_are_counted_through_wrappers(parts):
     assert count_models(neighbours) == neighbours.n_groups_ > 20
 
 
-def test_a_fingerprint_changes_with_a_label(parts):
-    fold = parts[0]
-    labels = fold.test.labels.copy()
-    labels[0] += 1
-    other = RankingDataset.from_arrays(fold.test.features, labels, fold.test.query_index)
-    assert fingerprint(fold) != fingerprint(type(fold)(fold.name, fold.train, fold.valid, other))
-    assert fingerprint(fold) == fingerprint(fold)
+def test_a_fingerprint_changes_with_anything_in_any_part():
+    def part(features=(0.0, 1.0, 2.0), labels=(0, 1, 0), qid=(1, 1, 2)):
+        return RankingDataset.from_arrays(np.array(features)[:, None], labels, qid)
+
+    others = [
+        part(features=(0.0, 1.0, 3.0)),
+        part(labels=(0, 1, 1)),
+        part(qid=(1, 2, 2)),
+        part(qid=(1, 1, 3)),
+    ]
+    marks = [
+        fingerprint(Fold("a", *parts))
+        for other in [*others, part()]
+        for parts in ((other, part(), part()), (part(), other, part()), (part(), part(), other))
+    ]
+    assert len(set(marks)) == 3 * len(others) + 1
+    assert fingerprint(Fold("b", part(), part(), part())) not in marks
+    assert fingerprint(Fold("a", part(), None, part())) not in marks
 
 
 def test_a_map_keeps_the_distances_of_points_in_a_plane(rng):
@@ -265,3 +391,90 @@ def test_a_map_tells_each_groups_strongest_features(parts):
         best = int(np.abs(model.coef_).argmax())
         assert group["strongest"][0]["feature"] == train.feature_label(best)
     assert [group["size"] for group in found["groups"]] == local.groups_.sizes.tolist()
+
+
+def test_a_map_shows_queries_evenly_taken(parts, monkeypatch):
+    train = parts[0].train
+    local = local_rank(3, ranker=RankSVM()).fit(train)
+    whole = group_map(local, train)
+    monkeypatch.setattr(map_module, "N_QUERIES", 7)
+    few = group_map(local, train)
+    shown = [0, 4, 9, 14, 19, 24, 29]
+    assert few["ids"] == [whole["ids"][query] for query in shown]
+    assert few["group"] == [whole["group"][query] for query in shown]
+    descriptions = local.selector_.descriptions_[shown]
+    x, y = coordinates(local.selector_.representation_.distances(descriptions, descriptions))
+    assert (few["x"], few["y"]) == (x.tolist(), y.tolist())
+
+
+def test_on_each_axis_of_a_map_the_query_farthest_out_is_on_the_right(rng):
+    for _ in range(5):
+        points = rng.normal(size=(9, 2))
+        distances = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
+        for axis in coordinates(distances):
+            assert axis[np.abs(axis).argmax()] > 0
+
+
+@pytest.mark.parametrize("n_queries", [1, 2, 5])
+def test_equal_queries_are_one_point_of_the_map(n_queries):
+    for axis in coordinates(np.zeros((n_queries, n_queries))):
+        assert_array_equal(axis, np.zeros(n_queries))
+
+
+def test_distances_that_no_plane_has_still_make_a_map():
+    # Three queries in a row are farther from end to end than both steps together.
+    x, y = coordinates(np.array([[0.0, 1.0, 9.0], [1.0, 0.0, 1.0], [9.0, 1.0, 0.0]]))
+    assert np.isfinite(x).all()
+    assert np.isfinite(y).all()
+
+
+def test_strong_features_have_their_signed_share_of_all_weight(queries):
+    model = RankSVM().fit(queries)
+    model.coef_ = np.array([0.0, -5.0, 1.0, 2.0, 0.5, 0.25, 1.25, 0.0])
+    found = strongest_features(model, queries)
+    assert [one["feature"] for one in found] == [queries.feature_label(i) for i in (1, 3, 6, 2, 4)]
+    assert [one["weight"] for one in found] == [-0.5, 0.2, 0.125, 0.1, 0.05]
+    model.coef_ = np.zeros(8)
+    assert strongest_features(model, queries) == []
+    assert strongest_features(BestFeature().fit(queries), queries) == []
+
+
+def test_features_of_trees_are_strong_by_their_gain(queries):
+    model = LambdaMART(20, min_leaf_documents=5).fit(queries)
+    gain = model.booster.feature_importance("gain")
+    weights = [one["weight"] for one in strongest_features(model, queries)]
+    np.testing.assert_allclose(weights, np.sort(gain)[::-1][:5] / gain.sum())
+
+
+def test_a_run_is_kept_by_its_key(tmp_path):
+    store = Store(tmp_path / "a" / "b")
+    run = Run(np.array([0.5, 1.5]), np.array([1, 0]), {"failed": None, "odd": {1 + 2j}})
+    store.put("Fold1", "svm", "key", run)
+    found = store.get("Fold1", "svm", "key")
+    assert_array_equal(found.scores, run.scores)
+    assert_array_equal(found.groups, run.groups)
+    assert found.facts == {"failed": None, "odd": "{(1+2j)}"}
+    for other in (("Fold1", "svm", "other"), ("Fold2", "svm", "key"), ("Fold1", "map", "key")):
+        assert store.get(*other) is None
+
+
+def test_a_run_that_is_damaged_anywhere_is_as_it_was_or_not_there(tmp_path):
+    store = Store(tmp_path)
+    run = Run(np.sqrt(np.arange(20.0)), np.arange(5), {"failed": None})
+    store.put("Fold1", "svm", "key", run)
+    path = tmp_path / "Fold1" / "svm.npz"
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 11):
+        path.write_bytes(whole[:place])
+        assert store.get("Fold1", "svm", "key") is None
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
+        found = store.get("Fold1", "svm", "key")
+        assert found is None or np.array_equal(found.scores, run.scores)
+
+
+def test_a_file_without_all_of_a_run_is_none(tmp_path):
+    path = tmp_path / "Fold1" / "svm.npz"
+    path.parent.mkdir()
+    for facts in ("{}", "x", '{"key": "key"}'):
+        np.savez(path, facts=np.array(facts))
+        assert Store(tmp_path).get("Fold1", "svm", "key") is None

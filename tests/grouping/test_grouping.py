@@ -8,6 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
 from localrank.grouping import Agglomerative, Groups, Neighbourhoods
+from localrank.grouping import neighbourhoods as module
 from localrank.grouping.base import group_queries, merge_small
 from localrank.queries import Mean, PrincipalComponents
 
@@ -94,9 +95,17 @@ def test_a_neighbourhood_is_a_query_and_its_nearest(points):
     assert_array_equal(groups.home, np.arange(40))
 
 
-def test_neighbourhoods_of_equal_queries_hold_their_own_query():
-    groups = Neighbourhoods(1).group(Mean(), np.zeros((5, 2)))
-    assert all(query in groups[query] for query in range(5))
+def test_of_equal_queries_a_neighbourhood_holds_its_own_and_the_first():
+    groups = Neighbourhoods(2).group(Mean(), np.zeros((40, 2)))
+    for query in range(2, 40):
+        assert groups[query].tolist() == [0, 1, query]
+
+
+@pytest.mark.parametrize("n_bytes", [1, 8 * 40 * 7])
+def test_neighbourhoods_do_not_depend_on_how_many_are_found_at_once(points, monkeypatch, n_bytes):
+    whole = Neighbourhoods(4).group(Mean(), points)
+    monkeypatch.setattr(module, "BLOCK_BYTES", n_bytes)
+    assert_array_equal(Neighbourhoods(4).group(Mean(), points).members, whole.members)
 
 
 def test_neighbourhoods_never_exceed_the_queries(points):
@@ -116,6 +125,12 @@ def test_fewer_different_points_than_clusters_are_groups_of_their_own():
     points = np.array([[0.0], [1.0], [0.0], [1.0], [1.0]])
     assert_array_equal(group_queries(KMeans(3), Mean(), points).home, [0, 1, 0, 1, 1])
     assert_array_equal(group_queries(KMeans(2), Mean(), np.ones((4, 2))).home, 0)
+
+
+def test_there_may_be_as_many_clusters_as_queries():
+    # Too near for a clusterer's sums of squares to tell.
+    points = np.array([[1.0], [1e9], [1e9 + 1e-6]])
+    assert_array_equal(group_queries(KMeans(3), Mean(), points).home, [0, 1, 2])
 
 
 def test_clusterers_of_points_refuse_what_is_no_point(queries):
@@ -150,6 +165,29 @@ def test_groups_below_the_minimum_are_merged_until_none_is_left():
     assert merged.n_merged == 3
 
 
+def test_groups_are_merged_from_the_smallest_up():
+    points = np.array([[0.0], [1.0], [7.0], [10.0], [11.0], [12.0]])
+    groups = Groups.from_labels(np.array([0, 0, 1, 2, 2, 2]))
+    merged = merge_small(groups, np.ones(6, bool), 3, Mean(), points)
+    # The one in the middle goes to the right, and leaves none near enough to stay apart.
+    assert [own.tolist() for own in merged] == [[0, 1, 2, 3, 4, 5]]
+
+
+@pytest.mark.parametrize(
+    ("points", "labels"),
+    [
+        # Group 1 has the query that is nearest to one of group 0, or to the one there is.
+        ([0.0, 20.0, 25.0, 10.0], [0, 0, 1, 2]),
+        ([0.0, 1.0, 100.0, 10.0, 12.0], [0, 1, 1, 2, 2]),
+    ],
+)
+def test_the_nearest_group_is_so_by_the_mean_over_all_pairs(points, labels):
+    groups = Groups.from_labels(np.array(labels))
+    teaches = groups.home > 0
+    merged = merge_small(groups, teaches, 1, Mean(), np.array(points)[:, None])
+    assert_array_equal(merged.home, np.array([1, 0, 1])[labels])
+
+
 def test_large_enough_groups_stay():
     groups = Groups.from_labels(np.array([0, 1, 0, 1]))
     merged = merge_small(groups, np.ones(4, bool), 2, Mean(), np.arange(4.0)[:, None])
@@ -167,12 +205,43 @@ def test_overlapping_groups_are_merged_too():
     assert (merged.home < len(merged)).all()
 
 
+def test_only_queries_that_a_merged_group_served_are_served_by_another():
+    points = np.array([[0.0], [1.0], [50.0], [60.0], [2.0]])
+    lists = [np.array(queries) for queries in ([0, 1], [1, 2, 3], [1, 4])]
+    groups = Groups.from_lists(lists, np.array([0, 1, 1, 1, 2]))
+    teaches = np.array([False, False, True, True, True])
+    merged = merge_small(groups, teaches, 1, Mean(), points)
+    assert [own.tolist() for own in merged] == [[1, 2, 3], [0, 1, 4]]
+    assert_array_equal(merged.home, [1, 0, 0, 0, 1])
+    assert_array_equal(groups.home, [0, 1, 1, 1, 2])
+
+
 def test_renumbered_groups_hold_the_same_queries_by_their_new_numbers(rng):
     labels = rng.integers(3, size=20)
     order = rng.permutation(20)
-    assert_array_equal(
-        Groups.from_labels(labels[order]).renumbered(order).home, Groups.from_labels(labels).home
-    )
+    ours = Groups.from_labels(labels[order]).renumbered(order)
+    assert_array_equal(ours.home, Groups.from_labels(labels).home)
+    assert_array_equal(ours.members, Groups.from_labels(labels).members)
+
+
+def test_members_are_ascending_in_each_group(rng):
+    groups = Groups.from_labels(rng.integers(3, size=1000))
+    assert all((np.diff(own) > 0).all() for own in groups)
+
+
+def test_groups_remember_how_many_were_merged():
+    points = np.arange(4.0)[:, None]
+    groups = Groups.from_labels(np.arange(4))
+    merged = merge_small(groups, np.array([False, True, True, True]), 1, Mean(), points)
+    again = merged.renumbered(np.array([3, 2, 1, 0])).distinct()
+    assert again.n_merged == 1
+    assert merge_small(again, np.ones(4, bool), 4, Mean(), points).n_merged == 3
+
+
+@pytest.mark.parametrize("group", [-1, 2])
+def test_a_group_that_is_not_there_is_refused(group):
+    with pytest.raises(IndexError, match=f"There are groups 0 to 1. Got {group} instead"):
+        Groups.from_labels(np.array([0, 1, 1]))[group]
 
 
 def test_equal_groups_are_kept_once():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from recorder import Recorder, Together
 from scipy.stats import rankdata, zscore
 
 from localrank.data import RankingDataset
@@ -39,9 +40,16 @@ def test_one_ranker_ranks_as_it_does_alone(queries):
             assert_array_equal(rankdata(scores[begin:end]), rankdata(alone[begin:end]))
 
 
-def test_a_constant_score_adds_nothing(queries):
-    flat = RankingDataset.from_arrays(np.zeros((4, 1)), qid=[1, 1, 2, 2])
-    assert_array_equal(comparable(np.array([0.1 + 0.2, 0.3, 5.0, 5.0]), flat, "zscore"), 0)
+def test_a_constant_score_adds_nothing():
+    flat = RankingDataset.from_arrays(np.zeros((8, 1)), qid=np.repeat([1, 2, 3, 4], 2))
+    scores = np.array([0.1 + 0.2, 0.3, 5.0, 5.0, 0.0, 0.0, -0.1 - 0.2, -0.3])
+    assert_array_equal(comparable(scores, flat, "zscore"), 0)
+
+
+def test_small_differences_between_large_scores_count():
+    dataset = RankingDataset.from_arrays(np.zeros((3, 1)), qid=[1, 1, 1])
+    standard = comparable(1e6 + np.array([1.0, 2.0, 4.0]), dataset, "zscore")
+    assert_allclose(standard, zscore([1.0, 2.0, 4.0]), rtol=1e-6)
 
 
 def test_tiny_and_huge_scores_are_standardised_alike():
@@ -70,9 +78,42 @@ def test_validation_queries_reach_every_ranker(queries):
     assert ensemble.rankers_[0].n_trees_ == trees.fit(train, valid=valid).n_trees_ < 60
 
 
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_rankers_stay_as_they_were_given(queries, n_jobs):
+    given = RankSVM()
+    ensemble = Ensemble([given, given], n_jobs=n_jobs).fit(queries)
+    assert not hasattr(given, "coef_")
+    assert ensemble.rankers_[0] is not ensemble.rankers_[1]
+
+
+def test_scores_are_standardised_by_default(queries):
+    standard = Ensemble([RankSVM()], combine="zscore").fit(queries).predict(queries)
+    assert_array_equal(Ensemble([RankSVM()]).fit(queries).predict(queries), standard)
+
+
+def test_query_weights_reach_every_ranker(queries):
+    Recorder.seen = []
+    weights = np.linspace(1.0, 2.0, queries.n_queries)
+    Ensemble([Recorder(), Recorder()]).fit(queries, query_weight=weights)
+    assert [own.tolist() for _, own, _, _ in Recorder.seen] == [weights.tolist()] * 2
+
+
+def test_rankers_are_trained_at_the_same_time(queries):
+    assert len(Ensemble([Together(), Together()], n_jobs=2).fit(queries).rankers_) == 2
+
+
+def test_a_query_teaches_where_every_ranker_learns_from_it():
+    # Labels 1 and 2 are one level for average precision.
+    dataset = RankingDataset.from_arrays(np.zeros((4, 1)), [1, 2, 0, 1], [1, 1, 2, 2])
+    for parts in ([RankSVM(), SVMMap()], [SVMMap(), RankSVM()]):
+        assert_array_equal(Ensemble(parts).learns_from(dataset), [False, True])
+    assert_array_equal(Ensemble([RankSVM()]).learns_from(dataset), [True, True])
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"rankers": {RankSVM()}}, "'rankers' parameter of Ensemble must be a list of rankers"),
         ({"rankers": []}, "'rankers' parameter of Ensemble must be a list of rankers, not empty"),
         ({"rankers": ["RankSVM"]}, "must be a list of rankers"),
         ({"rankers": [BestFeature()], "combine": "median"}, "'combine' parameter of Ensemble"),

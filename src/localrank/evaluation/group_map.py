@@ -65,8 +65,8 @@ def coordinates(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     vectors = vectors[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0))
     # The sign of an axis means nothing: the largest entry decides it.
     first = vectors[:, :2] if len(vectors) > 1 else np.zeros((len(vectors), 2))
-    signs = np.sign(first[np.abs(first).argmax(axis=0), [0, 1]])
-    return first[:, 0] * (signs[0] or 1), first[:, 1] * (signs[1] or 1)
+    first = first * np.sign(first[np.abs(first).argmax(axis=0), [0, 1]])
+    return first[:, 0], first[:, 1]
 
 
 def strongest_features(model: Ranker, dataset: RankingDataset) -> list[dict[str, Any]]:

@@ -65,7 +65,5 @@ class Agglomerative(Grouping):
         joined = steps[: n - self.n_clusters, :2].astype(np.int64)
         into = np.repeat(np.arange(n, n + len(joined)), 2)
         tree = coo_array((np.ones(len(into)), (joined.ravel(), into)), shape=(2 * n, 2 * n))
-        labels = connected_components(tree, directed=False)[1][:n]
-        # Numbered in the order in which they first appear.
-        _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-        return Groups.from_labels(np.argsort(np.argsort(first))[inverse])
+        # Components are numbered in the order in which they first appear.
+        return Groups.from_labels(connected_components(tree, directed=False)[1][:n])

@@ -234,7 +234,7 @@ def _tuning(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
     paths = [run.facts["path"] for run in result.runs if "path" in run.facts]
     if len(paths) < len(result.runs):
         return None
-    names = [name for name in paths[0][0] if name not in ("mean", "standard_error", "best")]
+    names = list(paths[0][0])  # the parameters, then what was found with them
     parameter = next((name for name in names if name.endswith("n_clusters")), names[0])
     best: dict[Any, list[tuple[float, float]]] = {}
     for path in paths:
