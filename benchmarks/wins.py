@@ -49,7 +49,6 @@ from localrank.rankers import (
     SVMMap,
 )
 from localrank.recipes import (
-    COORDINATES_FRACTION,
     adaptive_training,
     best,
     fast,
@@ -57,6 +56,7 @@ from localrank.recipes import (
     pca_queries,
     query_neighbours,
 )
+from localrank.recipes.two_views import COORDINATES_FRACTION
 
 POOLED = ["MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09"]
 FOR_INFORMATION = "MSLR-sample"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from localrank import aggregation, rankers, recipes
 from localrank.rankers import Ranker
+from localrank.recipes.two_views import COORDINATES_FRACTION, both_objectives
 
 CS = [0.01, 0.1, 1.0, 10.0]
 CLUSTERS = [1, 2, 4, 8]
@@ -116,7 +117,7 @@ def global_mixed(
             "random_state": seed,
         }
         return [
-            *recipes.both_objectives(n_trees, **shared),
+            *both_objectives(n_trees, **shared),
             rankers.GBRT(n_trees, **shared),
             rankers.ListwiseLinear(random_state=seed),
         ]
@@ -152,7 +153,7 @@ def in_coordinates(
     """
     if ranker is None:
         ranker = rankers.LambdaMART(
-            feature_fraction=recipes.COORDINATES_FRACTION,
+            feature_fraction=COORDINATES_FRACTION,
             n_jobs=n_jobs,
             random_state=random_state,
         )

@@ -1,10 +1,9 @@
-"""Combinations of parts, each as a function: the papers' own, and the strongest found beyond."""
+"""The papers' combinations of parts, each as a function that returns a `LocalRanker`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from numbers import Integral
-from typing import Any, Literal
+from typing import Literal
 
 from sklearn.cluster import BisectingKMeans, KMeans
 
@@ -18,24 +17,11 @@ from localrank.queries import (
     TopDocuments,
     TopScores,
 )
-from localrank.rankers import (
-    GBRT,
-    Ensemble,
-    LambdaMART,
-    QueryCoordinates,
-    Ranker,
-    RankSVM,
-    SVMMap,
-)
+from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
 from localrank.refinement import Refinement
 from localrank.selection import LSH, Classifier, NearestCentroid, NearestQuery
 
-__all__ = ["adaptive_training", "best", "fast", "local_rank", "pca_queries", "query_neighbours"]
-
 Scaling = Literal["standard"] | None
-# Share of the columns each tree may use among a query's coordinates, of which there are four
-# times as many as features.
-COORDINATES_FRACTION = 0.18
 
 
 def local_rank(
@@ -294,103 +280,6 @@ def query_neighbours(
         NearestQuery(),
         n_jobs=n_jobs,
     )
-
-
-def best(
-    n_trees: int = 300,
-    *,
-    n_leaves: int = 7,
-    min_leaf_documents: int = 50,
-    n_jobs: int | None = None,
-    random_state: int | None = 0,
-) -> Ensemble:
-    """Models of four kinds, half of them in the coordinates within the query.
-
-    On the features LambdaMART, the same with the cross-entropy objective, and GBRT; on what
-    `QueryCoordinates` makes of them LambdaMART with both objectives, and RankSVM. The scores of
-    the six, standardised within the query, are averaged. What a value means among all documents
-    and what it means among those of its query are two views of a document, and models of
-    different views err on different queries. Regression needs values that compare across queries,
-    a linear model gains from those that compare within one, so each stands in one view only.
-    Labels must be whole numbers up to 30, and no value may be missing.
-
-    Parameters
-    ----------
-    n_trees : int, default=300
-        Of LambdaMART and GBRT; half under the cross-entropy objective, which needs fewer.
-    n_leaves : int, default=7
-        Small trees suit collections of a thousand queries; raise it for larger ones.
-    min_leaf_documents : int, default=50
-    n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
-    random_state : int or None, default=0
-
-    Examples
-    --------
-    >>> from localrank.data import make_queries
-    >>> dataset, _ = make_queries(60)
-    >>> ranker = best(n_trees=20).fit(dataset)
-    >>> plain, coordinates = ranker.rankers_
-    >>> len(plain.rankers_), len(coordinates.ranker_.rankers_)
-    (3, 3)
-    """
-    shared: dict[str, Any] = {
-        "n_leaves": n_leaves,
-        "min_leaf_documents": min_leaf_documents,
-        "random_state": random_state,
-    }
-    plain = [*both_objectives(n_trees, **shared), GBRT(n_trees, **shared)]
-    local = [*both_objectives(n_trees, **shared, feature_fraction=COORDINATES_FRACTION), RankSVM()]
-    views = [Ensemble(plain, n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
-    # Their scores are means of three standardised ones already.
-    return Ensemble(views, combine="mean")
-
-
-def fast(
-    n_trees: int = 300,
-    *,
-    n_leaves: int = 7,
-    min_leaf_documents: int = 50,
-    n_jobs: int | None = None,
-    random_state: int | None = 0,
-) -> Ensemble:
-    """A third of `best`: two models, one for each view of the documents.
-
-    LambdaMART on the features, and boosted trees with the cross-entropy objective on the
-    coordinates within the query. Labels must be whole numbers up to 30, and no value may be
-    missing.
-
-    Parameters
-    ----------
-    n_trees : int, default=300
-        Of LambdaMART; the other has half as many.
-    n_leaves : int, default=7
-    min_leaf_documents : int, default=50
-    n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
-    random_state : int or None, default=0
-
-    Examples
-    --------
-    >>> fast().rankers[1].ranker.objective
-    'rank_xendcg'
-    """
-    shared: dict[str, Any] = {
-        "n_leaves": n_leaves,
-        "min_leaf_documents": min_leaf_documents,
-        "random_state": random_state,
-    }
-    plain, _ = both_objectives(n_trees, **shared)
-    _, local = both_objectives(n_trees, **shared, feature_fraction=COORDINATES_FRACTION)
-    return Ensemble([plain, QueryCoordinates(local)], n_jobs=n_jobs)
-
-
-def both_objectives(n_trees: int, **shared: Any) -> tuple[LambdaMART, LambdaMART]:
-    """LambdaMART, and the same with the cross-entropy objective, which needs half the trees."""
-    if not isinstance(n_trees, Integral):
-        raise _wrong("n_trees", n_trees, "a whole number")
-    half = max(n_trees // 2, 1)
-    return LambdaMART(n_trees, **shared), LambdaMART(half, objective="rank_xendcg", **shared)
 
 
 def _scaled(representation: Representation, scaling: Scaling) -> Representation:
