@@ -14,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import localrank
 from localrank import rankers, recipes
+from localrank.aggregation import Borda, MeanScore, ZScore
 from localrank.data import RankingDataset
 
 # Parameters that keep a ranker quick on a few small queries.
@@ -31,7 +32,8 @@ WRAPPERS = {
 GRIDS = {
     "BestFeature": {"measure": ["ndcg@5", "map"]},
     "DuhKirchhoff": {"n_components": [1, 8]},
-    "Ensemble": {"combine": ["zscore", "mean"]},
+    "CrossEntropyMART": {"n_leaves": [3, 7]},
+    "Ensemble": {"aggregator": [ZScore(), MeanScore()]},
     "GBRT": {"n_leaves": [3, 7]},
     "LGMML": {"n_metrics": [3, 30]},
     "LambdaMART": {"n_leaves": [3, 7]},
@@ -42,9 +44,9 @@ GRIDS = {
     "RankBoost": {"n_rounds": [3, 30]},
     "RankSVM": {"C": [0.01, 1.0]},
     "SVMMap": {"C": [0.01, 1.0]},
-    "adaptive_training": {"grouping__n_clusters": [1, 3]},
-    "best": {"combine": ["zscore", "borda"]},
-    "fast": {"combine": ["zscore", "mean"]},
+    "adaptive_training": {"grouping__grouping__n_clusters": [1, 3]},
+    "best": {"aggregator": [ZScore(), Borda()]},
+    "fast": {"aggregator": [ZScore(), MeanScore()]},
     "local_rank": {"grouping__n_clusters": [1, 3]},
     "pca_queries": {"grouping__n_clusters": [1, 3]},
     "query_neighbours": {"grouping__n_neighbours": [3, 20]},
@@ -69,7 +71,10 @@ def make(name: str):
     return ranker.set_params(**{key: value for key, value in QUICK.items() if key in known})
 
 
-EXPORTED = [*(name for name in rankers.__all__ if name != "Ranker"), *recipes.__all__]
+EXPORTED = [
+    *(n for n, kind in vars(rankers).items() if isinstance(kind, type) and n != "Ranker"),
+    *recipes.__all__,
+]
 
 
 @pytest.fixture(params=EXPORTED)

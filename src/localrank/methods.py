@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from localrank import aggregation, rankers, recipes
 from localrank.rankers import Ranker
-from localrank.recipes.two_views import COORDINATES_FRACTION, both_objectives
+from localrank.recipes.two_views import COORDINATES_FRACTION, both_losses
 
 CS = [0.01, 0.1, 1.0, 10.0]
 CLUSTERS = [1, 2, 4, 8]
@@ -91,8 +91,8 @@ def global_mixed(
 ) -> rankers.Ensemble:
     """Models of different kinds on the features as they are: the opponent of mixed local models.
 
-    In turn LambdaMART, the same with the cross-entropy objective and half the trees, GBRT and
-    ListwiseLinear, with other seeds in each turn.
+    In turn LambdaMART, CrossEntropyMART with half the trees, GBRT and ListwiseLinear, with other
+    seeds in each turn.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def global_mixed(
     Examples
     --------
     >>> [type(model).__name__ for model in global_mixed(5).rankers]
-    ['LambdaMART', 'LambdaMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
+    ['LambdaMART', 'CrossEntropyMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
     """
 
     def kinds(turn: int) -> list[Ranker]:
@@ -117,7 +117,7 @@ def global_mixed(
             "random_state": seed,
         }
         return [
-            *both_objectives(n_trees, **shared),
+            *both_losses(n_trees, **shared),
             rankers.GBRT(n_trees, **shared),
             rankers.ListwiseLinear(random_state=seed),
         ]
@@ -172,7 +172,8 @@ def n_models(ranker: Ranker) -> int:
         return sum(map(n_models, ranker.rankers))
     if isinstance(ranker, rankers.QueryCoordinates | rankers.Quadratic):
         return n_models(ranker.ranker)
-    n_clusters = getattr(getattr(ranker, "grouping", None), "n_clusters", None)
+    grouping = getattr(ranker, "grouping", None)
+    n_clusters = getattr(getattr(grouping, "grouping", grouping), "n_clusters", None)
     return int(n_clusters) if isinstance(n_clusters, Integral) else 1
 
 
@@ -184,6 +185,9 @@ METHODS: dict[str, Method] = {
     ),
     "global-ensemble": Method(global_ensemble, "several LambdaMARTs of different seeds, averaged"),
     "global-mixed": Method(global_mixed, "models of different kinds, averaged"),
+    "cross-entropy-mart": Method(
+        rankers.CrossEntropyMART, "boosted trees on whole lists", grid={"n_leaves": [5, 7, 15]}
+    ),
     "listwise-linear": Method(rankers.ListwiseLinear, "linear, from whole lists"),
     "multiple-hyperplanes": Method(
         rankers.MultipleHyperplaneRanker,
@@ -200,7 +204,7 @@ METHODS: dict[str, Method] = {
         recipes.adaptive_training,
         "clusters refined by how well each cluster's model ranks each query",
         "local",
-        {"grouping__n_clusters": [1, 2, 5]},
+        {"grouping__grouping__n_clusters": [1, 2, 5]},
     ),
     "best": Method(
         recipes.best,

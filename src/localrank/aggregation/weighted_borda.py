@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.parameters import whole_numbers
@@ -20,7 +22,7 @@ START = 8
 ROUNDING = 1e-10
 
 
-class WeightedBorda(Aggregator):
+class WeightedBorda(RankAggregator):
     """Borda's count with a weight for each list, learned on whole lists of labelled queries.
 
     A document's score is Σ_k α_k s_k, with s_k the number of documents that list k puts below it
@@ -61,6 +63,8 @@ class WeightedBorda(Aggregator):
     (0.836, 0.9)
     """
 
+    learns: ClassVar[bool] = True
+
     def __init__(
         self,
         measure: str | Measure = "ndcg@10",
@@ -93,7 +97,7 @@ class WeightedBorda(Aggregator):
         counts = np.nan_to_num(counts)
 
         def value(scores: NDArray[np.float64]) -> float:
-            values = measure(dataset, dataset.in_input_order(scores))
+            values = measure.of_rows(dataset, scores)
             counted = ~np.isnan(values)
             if query_weights is not None:
                 counted &= query_weights > 0

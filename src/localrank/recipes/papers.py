@@ -7,10 +7,9 @@ from typing import Literal
 
 from sklearn.cluster import BisectingKMeans, KMeans
 
-from localrank.grouping import Agglomerative, Neighbourhoods
+from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
-from localrank.refinement import Refinement
 from localrank.representations import (
     PrincipalComponents,
     RelevantMean,
@@ -145,7 +144,7 @@ def adaptive_training(
     >>> from localrank.rankers import RankSVM
     >>> dataset, _ = make_queries(120)
     >>> ranker = adaptive_training(3, ranker=RankSVM()).fit(dataset)
-    >>> ranker.n_groups_, len(ranker.n_changed_)
+    >>> ranker.n_groups_, len(ranker.groups_.n_changed)
     (3, 2)
     """
     if grouping not in ("kmeans", "ward"):
@@ -160,10 +159,9 @@ def adaptive_training(
     top = _scaled(TopDocuments(n_documents, feature=feature), scaling)
     return LocalRanker(
         _scaled(RelevantMean(), scaling),
-        clusters,
+        Refined(clusters, rounds=rounds, n_folds=n_folds, random_state=random_state),
         LambdaMART(500, random_state=random_state) if ranker is None else ranker,
         Classifier(hard=select == "selective", representation=top),
-        refinement=Refinement(rounds, n_folds=n_folds, random_state=random_state),
         min_queries=min_queries,
         n_jobs=n_jobs,
     )

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from sklearn.base import BaseEstimator
 
 from localrank.data import RankingDataset
-from localrank.grouping.base import Groups
-from localrank.measures import (
-    NDCG,
-    AveragePrecision,
-    Measure,
-    Precision,
-    ReciprocalRank,
-    evaluate,
-)
+from localrank.grouping.base import Grouping, Groups, group_queries
+from localrank.grouping.training import TrainingQueries
+from localrank.measures import NDCG, AveragePrecision, Measure, Precision, ReciprocalRank
+from localrank.measures.base import evaluate_rows
 from localrank.parallel import in_parallel
 from localrank.parameters import refuse, whole_numbers
 from localrank.rankers import Ranker
-from localrank.representations.base import Points
+from localrank.representations.base import Points, Representation
 
 # What a performance profile consists of.
 MEASURES: tuple[Measure, ...] = (
@@ -35,14 +31,10 @@ MEASURES: tuple[Measure, ...] = (
     Precision(5),
     Precision(10),
 )
-# The models of groups, trained on the queries that a mask leaves in.
-Train = Callable[[Groups, NDArray[np.bool_]], list[Ranker]]
-# Groups of queries by profiles.
-Regroup = Callable[[Points, NDArray[np.float64]], Groups]
 
 
-class Refinement(BaseEstimator):
-    """Groups queries again by their performance profiles, `rounds` clusterings in all [1]_.
+class Refined(Grouping):
+    """Another grouping, done again by the queries' performance profiles [1]_.
 
     After each clustering every group's model ranks every training query. The profile of a query
     is the values of NDCG@3, 5 and 10, MAP@100, MRR@100 and P@3, 5 and 10 under each model; the
@@ -50,10 +42,12 @@ class Refinement(BaseEstimator):
 
     Parameters
     ----------
+    grouping : Grouping or clusterer
+        Of `localrank.grouping`, or scikit-learn's, such as KMeans(5).
     rounds : int, default=3
-        Clusterings in all; with 1 nothing is refined.
+        Clusterings in all. With 1 nothing is refined.
     n_folds : int or None, default=None
-        None is the paper's way, in which a query is also ranked by the model that has learned
+        None: the paper's way, in which a query is also ranked by the model that has learned
         from it, and looks unfairly well suited to it. A number cross-fits: each query is ranked
         by models that were trained without its fold, at so many times the cost.
     random_state : int or None, default=0
@@ -63,51 +57,73 @@ class Refinement(BaseEstimator):
     ----------
     .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
        Learning to Rank in Information Retrieval. CIKM 2019.
+
+    Examples
+    --------
+    >>> from sklearn.cluster import KMeans
+    >>> from localrank import LocalRanker
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import RankSVM
+    >>> from localrank.representations import Mean
+    >>> from localrank.selection import NearestCentroid
+    >>> dataset, _ = make_queries(60)
+    >>> grouping = Refined(KMeans(2, random_state=0), rounds=3)
+    >>> local = LocalRanker(Mean(), grouping, RankSVM(), NearestCentroid()).fit(dataset)
+    >>> len(local.groups_.n_changed)
+    2
     """
 
     def __init__(
-        self, rounds: int = 3, *, n_folds: int | None = None, random_state: int | None = 0
+        self,
+        grouping: Any,
+        *,
+        rounds: int = 3,
+        n_folds: int | None = None,
+        random_state: int | None = 0,
     ) -> None:
+        self.grouping = grouping
         self.rounds = rounds
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def refine(
+    def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+        """The groups of the first round, for which no model is needed."""
+        return group_queries(self.grouping, representation, descriptions)
+
+    def group_training(
         self,
-        dataset: RankingDataset,
-        groups: Groups,
-        train: Train,
-        regroup: Regroup,
-        n_jobs: int | None = None,
-    ) -> tuple[Groups, list[int]]:
-        """The last groups, and how many queries changed their group in each round."""
+        training: TrainingQueries,
+        representation: Representation,
+        descriptions: NDArray[Any],
+    ) -> Groups:
         whole_numbers(self, rounds=1)
+        n_queries = training.dataset.n_queries
         if self.n_folds is not None:
             whole_numbers(self, n_folds=2)
-            if self.n_folds > dataset.n_queries:
-                refuse(self, "n_folds", f"at most the number of queries ({dataset.n_queries})")
+            if self.n_folds > n_queries:
+                refuse(self, "n_folds", f"at most the number of queries ({n_queries})")
+        groups = training.form_groups(self.grouping, representation, descriptions)
         n_changed = []
         for _ in range(self.rounds - 1):
-            representation, profiles = self._profiles(dataset, groups, train, n_jobs)
-            refined = regroup(representation, profiles)
+            refined = training.form_groups(self.grouping, *self._profiles(training, groups))
             n_changed.append(count_changed(groups.home, refined.home))
             groups = refined
-        return groups, n_changed
+        return replace(groups, n_changed=tuple(n_changed))
 
     def _profiles(
-        self, dataset: RankingDataset, groups: Groups, train: Train, n_jobs: int | None = None
+        self, training: TrainingQueries, groups: Groups
     ) -> tuple[PerformanceProfile, NDArray[np.float64]]:
-        everyone = np.ones(dataset.n_queries, dtype=bool)
+        dataset, n_jobs = training.dataset, training.n_jobs
         if self.n_folds is None:
-            profile = PerformanceProfile(train(groups, everyone), n_jobs).fit(dataset)
-            return profile, profile.transform(dataset)
+            profile = PerformanceProfile(training.models(groups), n_jobs)
+            return profile, profile.transform_rows(dataset)
         profiles = np.empty((dataset.n_queries, len(groups) * len(MEASURES)))
-        order = np.random.default_rng(self.random_state).permutation(dataset.n_queries)
+        order = np.random.default_rng(self.random_state).permutation(training.content_order)
         for fold in np.array_split(order, self.n_folds):
-            kept = everyone.copy()
+            kept = np.ones(dataset.n_queries, dtype=bool)
             kept[fold] = False
-            profile = PerformanceProfile(train(groups, kept), n_jobs).fit(dataset)
-            profiles[fold] = profile.transform(dataset.select(fold))
+            profile = PerformanceProfile(training.models(groups, kept=kept), n_jobs)
+            profiles[fold] = profile.transform_rows(dataset.taken(fold))
         return profile, profiles
 
 
@@ -139,10 +155,10 @@ class PerformanceProfile(Points):
     def needs_labels(self) -> bool:
         return True
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         def values(model: Ranker) -> NDArray[np.float64]:
-            found = evaluate(dataset, model.predict(dataset), MEASURES)
-            return np.column_stack(list(found.values()))
+            reached = evaluate_rows(dataset, model.predict_rows(dataset), MEASURES)
+            return np.column_stack(list(reached.values()))
 
         return np.hstack(
             in_parallel(values, self.models, n_jobs=self.n_jobs, description="Profiles")
