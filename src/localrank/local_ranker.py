@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups, group_queries, merge_small
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, instance, optional, whole
 from localrank.rankers import Ranker
 from localrank.rankers.content_order import content_order
 from localrank.refinement import Refinement
@@ -84,6 +84,16 @@ class LocalRanker(Ranker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "representation": instance(
+            Representation, "one of localrank.representations, such as Mean()"
+        ),
+        "ranker": instance(Ranker, "a ranker"),
+        "selector": instance(Selector, "one of localrank.selection, such as NearestQuery()"),
+        "refinement": optional(instance(Refinement, "None or a Refinement")),
+        "min_queries": whole(1),
+    }
+
     def __init__(
         self,
         representation: Representation,
@@ -109,7 +119,6 @@ class LocalRanker(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
         teaches = teaching_queries(self.ranker, dataset, query_weights)
         # Clusterers draw by position: by content, the same queries are drawn in any order.
         _, order = content_order(dataset, seed=0)
@@ -217,17 +226,6 @@ class LocalRanker(Ranker):
             scores=self.predict(one),
             group_scores=np.column_stack([model.predict(one) for model in self.models_]),
         )
-
-    def _check_parameters(self) -> None:
-        whole_numbers(self, min_queries=1)
-        if not isinstance(self.representation, Representation):
-            refuse(self, "representation", "one of localrank.representations, such as Mean()")
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        if not isinstance(self.selector, Selector):
-            refuse(self, "selector", "one of localrank.selection, such as NearestQuery()")
-        if not isinstance(self.refinement, Refinement | None):
-            refuse(self, "refinement", "None or a Refinement")
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from localrank.measures import (
     evaluate,
 )
 from localrank.parallel import in_parallel
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, check_parameters, optional, refuse, whole
 from localrank.rankers import Ranker
 from localrank.representations.base import Points
 
@@ -65,6 +66,8 @@ class Refinement(BaseEstimator):
        Learning to Rank in Information Retrieval. CIKM 2019.
     """
 
+    _parameters: ClassVar[Rules] = {"rounds": whole(1), "n_folds": optional(whole(2))}
+
     def __init__(
         self, rounds: int = 3, *, n_folds: int | None = None, random_state: int | None = 0
     ) -> None:
@@ -81,11 +84,9 @@ class Refinement(BaseEstimator):
         n_jobs: int | None = None,
     ) -> tuple[Groups, list[int]]:
         """The last groups, and how many queries changed their group in each round."""
-        whole_numbers(self, rounds=1)
-        if self.n_folds is not None:
-            whole_numbers(self, n_folds=2)
-            if self.n_folds > dataset.n_queries:
-                refuse(self, "n_folds", f"at most the number of queries ({dataset.n_queries})")
+        check_parameters(self)
+        if self.n_folds is not None and self.n_folds > dataset.n_queries:
+            refuse(self, "n_folds", f"at most the number of queries ({dataset.n_queries})")
         n_changed = []
         for _ in range(self.rounds - 1):
             representation, profiles = self._profiles(dataset, groups, train, n_jobs)

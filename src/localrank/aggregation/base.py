@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from localrank.aggregation.kernels import counts_below
 from localrank.data import RankingDataset
+from localrank.parameters import check_parameters
 
 
 class Aggregator(BaseEstimator):
@@ -41,7 +42,7 @@ class Aggregator(BaseEstimator):
         query_weight : array-like of shape (n_queries,), optional
             What each query counts.
         """
-        self.check_parameters()
+        check_parameters(self)
         weights = None
         if query_weight is not None:
             weights = np.asarray(query_weight, dtype=np.float64)
@@ -62,11 +63,8 @@ class Aggregator(BaseEstimator):
             Says which documents are of the same query; its labels are not used.
         scores : array-like of shape (n_documents, n_lists)
         """
-        self.check_parameters()
+        check_parameters(self)
         return dataset.in_input_order(self._aggregate(_counts(dataset, scores), dataset.offsets))
-
-    def check_parameters(self) -> None:
-        """Refuse wrong parameters."""
 
     def _fit(
         self,

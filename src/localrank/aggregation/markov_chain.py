@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.aggregation.base import Aggregator
 from localrank.aggregation.kernels import majority_chain
-from localrank.parameters import refuse
+from localrank.parameters import Rules, number
 
 
 class MarkovChain(Aggregator):
@@ -46,12 +46,10 @@ class MarkovChain(Aggregator):
     array([2.73, 0.2 , 0.07])
     """
 
+    _parameters: ClassVar[Rules] = {"restart": number(above=0, below=1)}
+
     def __init__(self, restart: float = 0.05) -> None:
         self.restart = restart
-
-    def check_parameters(self) -> None:
-        if not isinstance(self.restart, Real) or not 0 < self.restart < 1:
-            refuse(self, "restart", "a number above 0 and below 1")
 
     def _aggregate(
         self, counts: NDArray[np.float64], offsets: NDArray[np.int64]

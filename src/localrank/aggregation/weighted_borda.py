@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
@@ -9,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.aggregation.base import Aggregator
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import whole_numbers
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, whole
 from localrank.progress import progress
 
 # What a list may weigh, relative to the others. Sums of whole numbers are exact, so that
@@ -61,6 +64,8 @@ class WeightedBorda(Aggregator):
     (0.836, 0.9)
     """
 
+    _parameters: ClassVar[Rules] = {"measure": a_measure, "max_passes": whole(1)}
+
     def __init__(
         self,
         measure: str | Measure = "ndcg@10",
@@ -77,10 +82,6 @@ class WeightedBorda(Aggregator):
         check_is_fitted(self, "units_")
         weights: NDArray[np.float64] = self.units_ / self.units_.sum()
         return weights
-
-    def check_parameters(self) -> None:
-        whole_numbers(self, max_passes=1)
-        parse_measure(self.measure)
 
     def _fit(
         self,

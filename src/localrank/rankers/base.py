@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.measures import NDCG
+from localrank.parameters import check_parameters
 from localrank.persistence import save
 from localrank.rankers.inputs import (
     as_dataset,
@@ -61,7 +62,7 @@ class Ranker(BaseEstimator):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        """Check the parameters, then learn."""
+        """Learn."""
 
     @abstractmethod
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
@@ -93,6 +94,7 @@ class Ranker(BaseEstimator):
         valid : RankingDataset or (X, y, qid), optional
             Held-out queries for rankers that choose their size by them; others ignore it.
         """
+        check_parameters(self)
         dataset = as_dataset(X, y, qid)
         name = type(self).__name__
         if dataset.n_features == 0:

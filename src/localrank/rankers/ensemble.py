@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import joblib
 import numpy as np
@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import refuse
+from localrank.parameters import Rule, Rules, one_of
 from localrank.rankers.base import Ranker
 
 
@@ -50,6 +50,18 @@ class Ensemble(Ranker):
     (3, True)
     """
 
+    _parameters: ClassVar[Rules] = {
+        "rankers": Rule(
+            lambda value: (
+                isinstance(value, Sequence)
+                and len(value) > 0
+                and all(isinstance(ranker, Ranker) for ranker in value)
+            ),
+            "a list of rankers, not empty",
+        ),
+        "combine": one_of("zscore", "mean", "borda"),
+    }
+
     def __init__(
         self,
         rankers: Sequence[Ranker],
@@ -75,12 +87,6 @@ class Ensemble(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        given = isinstance(self.rankers, Sequence) and len(self.rankers) > 0
-        if not given or not all(isinstance(ranker, Ranker) for ranker in self.rankers):
-            refuse(self, "rankers", "a list of rankers, not empty")
-        if self.combine not in ("zscore", "mean", "borda"):
-            refuse(self, "combine", "'zscore', 'mean' or 'borda'")
-
         alone = joblib.effective_n_jobs(self.n_jobs) == 1
 
         def train(ranker: Ranker) -> Ranker:

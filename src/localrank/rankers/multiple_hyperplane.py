@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.aggregation import Aggregator, Borda
 from localrank.data import RankingDataset
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
 from localrank.rankers.base import Ranker
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
@@ -83,6 +83,15 @@ class MultipleHyperplaneRanker(Ranker):
            [1., 0.]])
     """
 
+    _parameters: ClassVar[Rules] = {
+        "ranker": optional(instance(Ranker, "a ranker")),
+        "pairs": one_of("all", "adjacent", "sampled"),
+        "n_pairs": optional(whole(1)),
+        "aggregator": optional(
+            instance(Aggregator, "one of localrank.aggregation, such as Borda()")
+        ),
+    }
+
     def __init__(
         self,
         ranker: Ranker | None = None,
@@ -133,7 +142,10 @@ class MultipleHyperplaneRanker(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
+        if getattr(self.ranker, "label_pairs", None) is not None:
+            refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
+        if self.n_pairs is not None and self.pairs != "sampled":
+            refuse(self, "n_pairs", "None unless pairs='sampled'")
         used, skipped = self._level_pairs(dataset, query_weights)
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
 
@@ -187,22 +199,6 @@ class MultipleHyperplaneRanker(Ranker):
             return [(float(levels[high]), float(levels[low])) for high, low in chosen]
 
         return labels(used), labels([place for place in places if place not in usable])
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.ranker, Ranker | None):
-            refuse(self, "ranker", "a ranker")
-        if getattr(self.ranker, "label_pairs", None) is not None:
-            refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
-        if self.pairs not in ("all", "adjacent", "sampled"):
-            refuse(self, "pairs", "'all', 'adjacent' or 'sampled'")
-        if self.n_pairs is not None:
-            whole_numbers(self, n_pairs=1)
-            if self.pairs != "sampled":
-                refuse(self, "n_pairs", "None unless pairs='sampled'")
-        if not isinstance(self.aggregator, Aggregator | None):
-            refuse(self, "aggregator", "one of localrank.aggregation, such as Borda()")
-        if self.aggregator is not None:
-            self.aggregator.check_parameters()
 
 
 def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
-from localrank.parameters import refuse
+from localrank.parameters import Rules, instance, one_of
 from localrank.rankers.base import Ranker
 from localrank.rankers.blocks import predict_in_blocks
 
@@ -64,6 +64,11 @@ class Quadratic(Ranker):
     ['f5', 'f1^2', 'f2^2', 'f3^2', 'f4^2', 'f5^2', 'f1*f2', 'f1*f3']
     """
 
+    _parameters: ClassVar[Rules] = {
+        "ranker": instance(Ranker, "a ranker"),
+        "dtype": one_of("float64", "float32", None),
+    }
+
     def __init__(
         self, ranker: Ranker, *, dtype: Literal["float64", "float32"] | None = None
     ) -> None:
@@ -83,10 +88,6 @@ class Quadratic(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        if self.dtype not in ("float64", "float32", None):
-            refuse(self, "dtype", "'float64', 'float32' or None")
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
         self.ranker_ = clone(self.ranker).fit(
             quadratic_features(dataset, self.dtype_),

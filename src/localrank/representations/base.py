@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.parameters import check_parameters
 
 
 class Representation(BaseEstimator):
@@ -39,6 +40,7 @@ class Representation(BaseEstimator):
 
     def fit(self, dataset: RankingDataset) -> Self:
         """Learn what the descriptions need from the training queries."""
+        check_parameters(self)
         self._check_values(dataset)
         self._fit(dataset)
         self.n_features_in_ = dataset.n_features
@@ -65,7 +67,7 @@ class Representation(BaseEstimator):
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
-        """Check the parameters, then learn."""
+        """Learn."""
 
     @abstractmethod
     def _transform(self, dataset: RankingDataset) -> NDArray[Any]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers
+from localrank.parameters import Rules, number, optional
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 
@@ -36,16 +38,14 @@ class RelevantMean(Points):
            [0., 0.]])
     """
 
+    _parameters: ClassVar[Rules] = {"relevance_level": optional(number(above=0))}
+
     def __init__(self, relevance_level: float | None = None) -> None:
         self.relevance_level = relevance_level
 
     @property
     def needs_labels(self) -> bool:
         return True
-
-    def _fit(self, dataset: RankingDataset) -> None:
-        if self.relevance_level is not None:
-            numbers(self, relevance_level=(0, None))
 
     def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
         level = self.relevance_level

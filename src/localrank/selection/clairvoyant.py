@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.measures import Measure, parse_measure
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
@@ -54,6 +56,7 @@ class Clairvoyant(Selector):
     """
 
     needs_labels: ClassVar[bool] = True
+    _parameters: ClassVar[Rules] = {"measure": a_measure}
 
     def __init__(
         self, measure: str | Measure = "map", *, representation: Representation | None = None
@@ -67,7 +70,7 @@ class Clairvoyant(Selector):
         return self._all_on(best_models(dataset, models, parse_measure(self.measure))[0])
 
     def _fit(self, groups: Groups) -> None:
-        parse_measure(self.measure)
+        """Everything is chosen by the labels of the query itself."""
 
 
 def best_models(

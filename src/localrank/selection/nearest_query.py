@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
-from localrank.parameters import refuse
+from localrank.parameters import Rule, Rules
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
@@ -67,6 +67,13 @@ class NearestQuery(Selector):
 
     index_: LSH | None
 
+    _parameters: ClassVar[Rules] = {
+        "index": Rule(
+            lambda index: isinstance(index, LSH) or index in ("exact", "lsh"),
+            "'exact', 'lsh' or an LSH(...)",
+        ),
+    }
+
     def __init__(
         self,
         index: Literal["exact", "lsh"] | LSH = "exact",
@@ -97,8 +104,6 @@ class NearestQuery(Selector):
             self.index_ = clone(self.index)
         elif self.index == "lsh":
             self.index_ = LSH()
-        elif self.index != "exact":
-            refuse(self, "index", "'exact', 'lsh' or an LSH(...)")
         if self.index_ is not None:
             self.index_.fit(self.descriptions_)
 

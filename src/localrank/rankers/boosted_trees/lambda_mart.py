@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.measures import Measure
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, one_of, whole
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
 
 # LightGBM's lambdarank refuses longer lists.
@@ -81,6 +81,11 @@ class LambdaMART(BoostedTrees):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "objective": one_of("lambdarank", "rank_xendcg"),
+        "truncation_level": whole(1),
+    }
+
     def __init__(
         self,
         n_trees: int = 300,
@@ -113,11 +118,8 @@ class LambdaMART(BoostedTrees):
         self.truncation_level = truncation_level
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
-        whole_numbers(self, truncation_level=1)
         if self.objective == "lambdarank":
             return self._lambdarank(dataset)
-        if self.objective != "rank_xendcg":
-            refuse(self, "objective", "'lambdarank' or 'rank_xendcg'")
         labels = dataset.labels
         unfit = labels[(labels != np.round(labels)) | (labels > MAX_LABEL)]
         if unfit.size:

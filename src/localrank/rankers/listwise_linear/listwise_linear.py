@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from localrank.data import RankingDataset
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import numbers, whole_numbers
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers.content_order import content_order, hash_factors
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
@@ -101,6 +103,14 @@ class ListwiseLinear(LinearRanker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "l2": optional(number(above=0)),
+        "n_folds": whole(2),
+        "measure": a_measure,
+        "tol": number(above=0),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         l2: float | None = None,
@@ -126,10 +136,6 @@ class ListwiseLinear(LinearRanker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        numbers(self, tol=(0, None))
-        whole_numbers(self, n_folds=2, max_iter=1)
-        if self.l2 is not None:
-            numbers(self, l2=(0, None))
         measure = parse_measure(self.measure)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         if self.l2 is None:

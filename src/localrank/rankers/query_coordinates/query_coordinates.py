@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
-from localrank.parameters import refuse
+from localrank.parameters import Rules, instance
 from localrank.rankers.base import Ranker
 from localrank.rankers.blocks import predict_in_blocks
 from localrank.rankers.query_coordinates.coordinates import coordinates
@@ -80,6 +80,8 @@ class QueryCoordinates(Ranker):
     ['f5', 'f1 (z)', 'f2 (z)', 'f3 (z)', 'f4 (z)', 'f5 (z)', 'f1 (p)']
     """
 
+    _parameters: ClassVar[Rules] = {"ranker": instance(Ranker, "a ranker")}
+
     def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
         self.ranker = ranker
         self.parts = parts
@@ -93,8 +95,6 @@ class QueryCoordinates(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
         self.ranker_ = clone(self.ranker).fit(
             query_coordinates(dataset, self.parts),
             query_weight=query_weights,

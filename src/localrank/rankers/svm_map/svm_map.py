@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers, whole_numbers
+from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers.content_order import content_order
 from localrank.rankers.inputs import as_dataset
 from localrank.rankers.linear import LinearRanker, Scaling
@@ -87,6 +87,13 @@ class SVMMap(LinearRanker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "C": number(above=0),
+        "relevance_level": optional(number(above=0)),
+        "tol": number(above=0),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -137,7 +144,6 @@ class SVMMap(LinearRanker):
         return models
 
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        self._check_parameters()
         n_relevant = np.add.reduceat(self._relevant(dataset), dataset.offsets[:-1], dtype=np.int64)
         return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
 
@@ -147,7 +153,6 @@ class SVMMap(LinearRanker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
         shared: list[_Training] = getattr(self, "_shared", [])
         if not shared:
             shared.append(self._prepare(dataset, query_weights))
@@ -177,12 +182,6 @@ class SVMMap(LinearRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _check_parameters(self) -> None:
-        numbers(self, C=(0, None), tol=(0, None))
-        whole_numbers(self, max_iter=1)
-        if self.relevance_level is not None:
-            numbers(self, relevance_level=(0, None))
 
     def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         level = self.relevance_level
