@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from localrank.aggregation.base import Aggregator
 from localrank.aggregation.kernels import majority_chain
+from localrank.declaration import declare
 from localrank.parameters import Rules, number
 
 
+@declare("markov-chain", "a walk towards what most lists prefer")
 class MarkovChain(Aggregator):
     """Ranks documents by how often a walk towards what the majority prefers visits them.
 

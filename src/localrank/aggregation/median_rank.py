@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from localrank.aggregation.base import Aggregator
 from localrank.aggregation.kernels import medians
+from localrank.declaration import declare
 
 
+@declare("median-rank", "the median of a document's ranks")
 class MedianRank(Aggregator):
     """Ranks documents by the median of their ranks in the lists [1]_.
 

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation.base import Aggregator
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, whole
@@ -23,6 +24,7 @@ START = 8
 ROUNDING = 1e-10
 
 
+@declare("weighted-borda", "Borda with a weight for each list, learned from labels")
 class WeightedBorda(Aggregator):
     """Borda's count with a weight for each list, learned on whole lists of labelled queries.
 

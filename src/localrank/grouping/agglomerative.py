@@ -11,11 +11,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
+from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups, too_many_groups
 from localrank.parameters import Rules, one_of, whole
 from localrank.representations.base import Representation
 
 
+@declare("agglomerative", "the two nearest groups joined until enough are left")
 class Agglomerative(Grouping):
     """Starts with one group per query and joins the two nearest until `n_clusters` are left.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups
 from localrank.parameters import Rules, whole
 from localrank.representations.base import Representation
@@ -15,6 +16,9 @@ from localrank.representations.base import Representation
 BLOCK_BYTES = 2**26
 
 
+@declare(
+    "neighbourhoods", "each query with its nearest; groups overlap", sample={"n_neighbours": 15}
+)
 class Neighbourhoods(Grouping):
     """For each training query, a group of it and its nearest queries; groups overlap [1]_.
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import measure_features
@@ -15,6 +16,7 @@ from localrank.parameters import Rules, flag
 from localrank.rankers.base import Ranker
 
 
+@declare("best-feature", "the single best feature as a score")
 class BestFeature(Ranker):
     """Ranks by the one feature with the best mean measure on the training queries.
 

@@ -12,11 +12,13 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rule, Rules, one_of
 from localrank.rankers.base import Ranker
 
 
+@declare("ensemble", "several rankers, averaged", sample={"rankers": ["lambdamart", "rank-svm"]})
 class Ensemble(Ranker):
     """The mean of several rankers' scores, made comparable within each query.
 

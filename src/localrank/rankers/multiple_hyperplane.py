@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation import Aggregator, Borda
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
 from localrank.rankers.base import Ranker
@@ -22,6 +23,10 @@ from localrank.rankers.rank_svm.rank_svm import RankSVM
 MAX_LEVELS = 20
 
 
+@declare(
+    "multiple-hyperplanes",
+    "one hyperplane per pair of relevance levels, rankings aggregated",
+)
 class MultipleHyperplaneRanker(Ranker):
     """Trains a ranker for each pair of label levels, and aggregates their rankings of a query.
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parameters import Rules, instance, one_of
 from localrank.rankers.base import Ranker
 from localrank.rankers.blocks import predict_in_blocks
@@ -20,6 +21,7 @@ DOUBLE_PRECISION_BYTES = 2**30
 BLOCK_BYTES = 2**24
 
 
+@declare("quadratic", "a ranker on products of features as well", sample={"ranker": "lambdamart"})
 class Quadratic(Ranker):
     """Trains a ranker on the features, their squares and their products in pairs.
 

@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parameters import Rules, number, optional
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 
 
+@declare("relevant-mean", "the mean of its relevant documents; training queries only")
 class RelevantMean(Points):
     """Describes a query by the mean of its relevant documents [1]_.
 

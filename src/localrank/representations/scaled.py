@@ -10,10 +10,16 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
+from localrank.declaration import declare
 from localrank.parameters import Rules, instance
 from localrank.representations.base import Representation
 
 
+@declare(
+    "scaled",
+    "another representation on features of equal spread",
+    sample={"representation": "mean"},
+)
 class Scaled(Representation):
     """Another representation on features divided by their spread within the training queries.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.kernels.sorting import argsort_descending
 from localrank.measures import NDCG
 from localrank.measures.single_features import measure_features
@@ -17,6 +18,7 @@ from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 
 
+@declare("top-documents", "the mean of its top documents under one feature")
 class TopDocuments(Points):
     """Describes a query by the mean of its top documents under a reference feature [1]_, [2]_.
 

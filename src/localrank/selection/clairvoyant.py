@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
@@ -18,6 +19,7 @@ from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
+@declare("clairvoyant", "the best group by the query's own labels: a bound")
 class Clairvoyant(Selector):
     """Chooses the group whose model ranks the query best, by the query's own labels [1]_.
 

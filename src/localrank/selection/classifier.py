@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules, flag
 from localrank.rankers import Ranker
@@ -24,6 +25,7 @@ from localrank.selection.base import Selector
 N_FOLDS, N_BINS = 5, 10
 
 
+@declare("classifier", "the group that logistic regression predicts")
 class Classifier(Selector):
     """Predicts the group of a query from its description, as training queries have theirs [1]_.
 

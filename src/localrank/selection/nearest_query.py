@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules
 from localrank.rankers import Ranker
@@ -23,6 +24,7 @@ _BLOCK = 1 << 22
 _TIE = 1e-12
 
 
+@declare("nearest-query", "the group of the most similar training query")
 class NearestQuery(Selector):
     """Chooses the group of the most similar training query [1]_.
 

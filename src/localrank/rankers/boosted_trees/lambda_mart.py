@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure
 from localrank.parameters import Rules, one_of, whole
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
@@ -18,6 +19,12 @@ MAX_DOCUMENTS = 10_000
 MAX_LABEL = 30
 
 
+@declare(
+    "lambdamart",
+    "boosted trees for NDCG",
+    grid={"n_leaves": [5, 7, 15]},
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 class LambdaMART(BoostedTrees):
     """Boosted trees on LambdaRank's gradients of NDCG [1]_, trained by LightGBM.
 

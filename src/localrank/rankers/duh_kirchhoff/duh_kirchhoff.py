@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
+from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, number, one_of, optional, whole
 from localrank.rankers.base import Ranker
@@ -31,6 +32,12 @@ ROUNDING = 1e-14
 BLOCK = 2**20
 
 
+@declare(
+    "duh-kirchhoff",
+    "a model for each query, in its documents' own directions",
+    kind="local",
+    sample={"ranker": "rank-boost", "ranker__n_rounds": 8},
+)
 class DuhKirchhoff(Ranker):
     """Trains a ranker for each query, on all training data seen in the query's own directions.
 

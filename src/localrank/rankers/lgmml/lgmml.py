@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parameters import Rules, flag, number, one_of, optional, whole
 from localrank.rankers.base import Ranker
 from localrank.rankers.lgmml.anchors import local_scores
@@ -21,6 +22,12 @@ _BLOCK, _QUERY_BLOCK = 1 << 14, 1 << 22
 _TIE = 1e-12
 
 
+@declare(
+    "lgmml",
+    "distances to anchors by local metrics",
+    kind="local",
+    grid={"n_metrics": [10, 50]},
+)
 class LGMML(Ranker):
     """Ranks by distances to anchor documents, each in a metric of its own (L-GMML) [1]_.
 

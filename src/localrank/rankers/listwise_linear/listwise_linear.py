@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
@@ -29,6 +30,7 @@ _PATH_TOL = 1e-5
 SINGLE_QUERY_L2 = 1.0
 
 
+@declare("listwise-linear", "linear, from whole lists")
 class ListwiseLinear(LinearRanker):
     """Linear ranker whose softmax over a query's documents comes near the gains of the labels.
 

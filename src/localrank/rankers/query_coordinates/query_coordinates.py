@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.declaration import declare
 from localrank.parameters import Rules, instance
 from localrank.rankers.base import Ranker
 from localrank.rankers.blocks import predict_in_blocks
@@ -33,6 +34,12 @@ AGGREGATES = (
 BLOCK_BYTES = 2**26
 
 
+@declare(
+    "query-coordinates",
+    "a ranker on features relative to the query's documents",
+    kind="local",
+    sample={"ranker": "lambdamart"},
+)
 class QueryCoordinates(Ranker):
     """Trains a ranker on the features and on where they put a document within its query.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, optional, whole
@@ -28,6 +29,12 @@ SMALLEST_GAIN = 1e-10
 SMALLEST_LOSS = 1e-12
 
 
+@declare(
+    "rank-boost",
+    "boosted thresholds of single features",
+    grid={"n_rounds": [30, 100, 300]},
+    sample={"n_rounds": 15},
+)
 class RankBoost(Ranker):
     """Boosted thresholds of single features on the exponential loss of pairs [1]_.
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, number, one_of, whole
 from localrank.rankers.inputs import as_dataset
 from localrank.rankers.linear import LinearRanker, Scaling
@@ -21,6 +22,7 @@ from localrank.rankers.rank_svm.newton import minimize
 from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
 
+@declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})
 class RankSVM(LinearRanker):
     """Linear ranker that wants each better document to score at least 1 above each worse one.
 

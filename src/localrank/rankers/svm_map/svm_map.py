@@ -13,6 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers.content_order import content_order
 from localrank.rankers.inputs import as_dataset
@@ -21,6 +22,7 @@ from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRis
 from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
 
 
+@declare("svm-map", "linear, for average precision", grid={"C": [0.01, 0.1, 1.0, 10.0]})
 class SVMMap(LinearRanker):
     """Linear support vector machine whose loss is 1 - average precision [1]_.
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parameters import Rules, number, one_of
 from localrank.representations.base import Representation
 from localrank.representations.gaussian.divergences import (
@@ -26,6 +27,7 @@ _LEAST_SHRINKAGE = 1e-12
 _BLOCK = 2**22
 
 
+@declare("gaussian", "a normal distribution of its documents")
 class Gaussian(Representation):
     """Describes a query by a Gaussian fitted to its documents [1]_.
 

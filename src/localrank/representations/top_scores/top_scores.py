@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parameters import Rules, refuse, whole
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
@@ -18,6 +19,7 @@ from localrank.representations.top_scores.top_values import top_values
 _ROUNDING = 1e-12
 
 
+@declare("top-scores", "principal components of the highest values of each feature")
 class TopScores(Points):
     """Describes a query by the highest values of each feature, in principal components [1]_.
 
