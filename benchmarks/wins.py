@@ -34,7 +34,6 @@ from numpy.typing import NDArray
 from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import compare, correct, paired_test
 from localrank.measures import Measure, parse_measure
-from localrank.methods import global_ensemble, global_mixed
 from localrank.rankers import (
     GBRT,
     LGMML,
@@ -53,6 +52,8 @@ from localrank.recipes import (
     adaptive_training,
     best,
     fast,
+    global_ensemble,
+    global_mixed,
     local_rank,
     pca_queries,
     query_neighbours,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
 from localrank.grouping.training import TrainingQueries
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
 from localrank.rankers.base import lists_of
 from localrank.representations.base import Representation
@@ -76,6 +76,15 @@ class LocalRanker(Ranker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "representation": instance(
+            Representation, "one of localrank.representations, such as Mean()"
+        ),
+        "ranker": instance(Ranker, "a ranker"),
+        "selector": instance(Selector, "one of localrank.selection, such as NearestQuery()"),
+        "min_queries": whole(1),
+    }
+
     def __init__(
         self,
         representation: Representation,
@@ -106,7 +115,6 @@ class LocalRanker(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
         training = TrainingQueries(
             dataset, self.ranker, query_weights, self.min_queries, self.n_jobs
         )
@@ -228,15 +236,6 @@ class LocalRanker(Ranker):
             scores=self.predict_rows(one),
             group_scores=lists_of(self.models_, one).T,
         )
-
-    def _check_parameters(self) -> None:
-        whole_numbers(self, min_queries=1)
-        if not isinstance(self.representation, Representation):
-            refuse(self, "representation", "one of localrank.representations, such as Mean()")
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        if not isinstance(self.selector, Selector):
-            refuse(self, "selector", "one of localrank.selection, such as NearestQuery()")
 
 
 @dataclass(frozen=True, eq=False)

@@ -346,14 +346,14 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
         ),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "measure=5"],
-            "given by its name",
+            "must be a measure or its name",
         ),
         (
             [
                 *("train", "{folder}/train.txt", "-o", "{folder}/m", "--method", "best-feature"),
                 *("--set", "both_directions=maybe"),
             ],
-            "must be true or false",
+            "must be True or False. Got 'maybe' instead",
         ),
         (["train", "{folder}/unlabelled.csv", "-o", "{folder}/m"], "no column 'label'"),
         (["train", "{folder}/train.txt", "{folder}/unlabelled.csv", "-o", "m"], "not both"),

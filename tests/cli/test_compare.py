@@ -280,15 +280,17 @@ def test_wrong_requests_are_refused_before_any_work(run, collection, tmp_path, o
     assert "trained" not in err
 
 
-def test_methods_lists_every_method_with_its_parameters(run):
+def test_methods_lists_every_method_and_part_with_its_parameters(run):
     code, out, _ = run("methods", "--json")
     assert code == 0
-    listed = json.loads(out)
+    listed, parts = json.loads(out).values()
     assert listed["local-rank"]["parameters"]["n_clusters"] == "4"
     assert listed["local-rank"]["kind"] == "local"
     code, out, _ = run("methods")
     assert code == 0
     assert all(name in out for name in listed)
+    assert parts["representation"]["top-scores"]["parameters"] == ["h", "n_components"]
+    assert all(name in out for known in parts.values() for name in known)
 
 
 def test_demo_compares_global_and_local_methods_and_writes_the_report(run, monkeypatch, tmp_path):

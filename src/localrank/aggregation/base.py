@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 
 from localrank.aggregation.kernels import counts_below
 from localrank.data import RankingDataset
+from localrank.parameters import check_parameters
 
 
 class Aggregator(BaseEstimator):
@@ -38,6 +39,7 @@ class Aggregator(BaseEstimator):
         query_weight : array-like of shape (n_queries,), optional
             What each query counts.
         """
+        check_parameters(self)
         weights = None
         if query_weight is not None:
             weights = np.asarray(query_weight, dtype=np.float64)
@@ -55,7 +57,6 @@ class Aggregator(BaseEstimator):
         query_weights: NDArray[np.float64] | None = None,
     ) -> Self:
         """Learn from lists in the order of the rows that a door has checked."""
-        self.check_parameters()
         self._fit(dataset, self._prepared(lists, dataset.offsets), query_weights)
         return self
 
@@ -68,7 +69,7 @@ class Aggregator(BaseEstimator):
             Says which documents are of the same query; its labels are not used.
         scores : array-like of shape (n_documents, n_lists)
         """
-        self.check_parameters()
+        check_parameters(self)
         return dataset.in_input_order(self.aggregate_rows(dataset, self._admitted(dataset, scores)))
 
     def aggregate_rows(
@@ -76,9 +77,6 @@ class Aggregator(BaseEstimator):
     ) -> NDArray[np.float64]:
         """One score per row, of lists in the order of the rows that a door has checked."""
         return self._aggregate(self._prepared(lists, dataset.offsets), dataset.offsets)
-
-    def check_parameters(self) -> None:
-        """Refuse wrong parameters."""
 
     def _admitted(self, dataset: RankingDataset, scores: Any) -> NDArray[np.float64]:
         """Lists as callers have them, checked, in the order of the rows."""

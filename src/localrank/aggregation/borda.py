@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.aggregation.base import RankAggregator
+from localrank.declaration import declare
 
 
+@declare("borda", "how many documents are below, all lists together")
 class Borda(RankAggregator):
     """Scores a document by how many documents the lists put below it, all lists together [1]_.
 

@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.aggregation.base import ScoreAggregator
+from localrank.declaration import declare
 
 
+@declare("mean-score", "the mean of scores as they are")
 class MeanScore(ScoreAggregator):
     """The mean of the lists' scores as they are.
 

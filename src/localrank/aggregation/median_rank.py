@@ -7,8 +7,10 @@ from numpy.typing import NDArray
 
 from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import medians
+from localrank.declaration import declare
 
 
+@declare("median-rank", "the median of a document's ranks")
 class MedianRank(RankAggregator):
     """Ranks documents by the median of their ranks in the lists [1]_.
 

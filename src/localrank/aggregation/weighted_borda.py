@@ -10,8 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import whole_numbers
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, whole
 from localrank.progress import progress
 
 # What a list may weigh, relative to the others. Sums of whole numbers are exact, so that
@@ -22,6 +24,7 @@ START = 8
 ROUNDING = 1e-10
 
 
+@declare("weighted-borda", "Borda with a weight for each list, learned from labels")
 class WeightedBorda(RankAggregator):
     """Borda's count with a weight for each list, learned on whole lists of labelled queries.
 
@@ -63,6 +66,7 @@ class WeightedBorda(RankAggregator):
     (0.836, 0.9)
     """
 
+    _parameters: ClassVar[Rules] = {"measure": a_measure, "max_passes": whole(1)}
     learns: ClassVar[bool] = True
 
     def __init__(
@@ -81,10 +85,6 @@ class WeightedBorda(RankAggregator):
         check_is_fitted(self, "units_")
         weights: NDArray[np.float64] = self.units_ / self.units_.sum()
         return weights
-
-    def check_parameters(self) -> None:
-        whole_numbers(self, max_passes=1)
-        parse_measure(self.measure)
 
     def _fit(
         self,

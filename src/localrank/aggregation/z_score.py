@@ -6,8 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.aggregation.base import ScoreAggregator
+from localrank.declaration import declare
 
 
+@declare("z-score", "the mean of scores standardised within the query")
 class ZScore(ScoreAggregator):
     """The mean of the lists' scores, each standardised within the query.
 

@@ -70,10 +70,10 @@ def make_methods(
     from localrank.methods import (
         METHODS,
         check_method,
-        global_ensemble,
         make_ranker,
         n_models,
     )
+    from localrank.recipes import global_ensemble
 
     asked = [name.strip() for name in names.split(",") if name.strip()]
     if "all" in asked:

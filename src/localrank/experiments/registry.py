@@ -15,7 +15,7 @@ from localrank.experiments import (
     pca_queries,
 )
 from localrank.experiments.base import Reproduction, Say
-from localrank.methods import suggestion
+from localrank.names import unknown
 
 
 class Experiment(Protocol):
@@ -81,9 +81,7 @@ def reproduce(
         Takes a line about the progress.
     """
     if experiment not in EXPERIMENTS:
-        raise ValueError(
-            f"There is no experiment {experiment!r}.{suggestion(experiment, EXPERIMENTS)}"
-        )
+        raise unknown("There is no experiment", experiment, EXPERIMENTS)
     parts = list(folds(folder))
     return EXPERIMENTS[experiment](
         parts,

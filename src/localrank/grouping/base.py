@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from localrank.parameters import check_parameters
 from localrank.representations.base import Representation
 
 if TYPE_CHECKING:
@@ -94,9 +95,14 @@ class Groups:
 class Grouping(BaseEstimator):
     """Puts training queries into groups; scikit-learn's clusterers serve as well."""
 
-    @abstractmethod
     def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
-        """Check the parameters, then group the queries with these descriptions."""
+        """Groups of the queries with these descriptions."""
+        check_parameters(self)
+        return self._group(representation, descriptions)
+
+    @abstractmethod
+    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+        """Group the queries."""
 
     def group_training(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from localrank.grouping.training import TrainingQueries
 from localrank.measures import NDCG, AveragePrecision, Measure, Precision, ReciprocalRank
 from localrank.measures.base import evaluate_rows
 from localrank.parallel import in_parallel
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, optional, refuse, whole
 from localrank.rankers import Ranker
 from localrank.representations.base import Points, Representation
 
@@ -73,6 +73,8 @@ class Refined(Grouping):
     2
     """
 
+    _parameters: ClassVar[Rules] = {"rounds": whole(1), "n_folds": optional(whole(2))}
+
     def __init__(
         self,
         grouping: Any,
@@ -96,12 +98,9 @@ class Refined(Grouping):
         representation: Representation,
         descriptions: NDArray[Any],
     ) -> Groups:
-        whole_numbers(self, rounds=1)
         n_queries = training.dataset.n_queries
-        if self.n_folds is not None:
-            whole_numbers(self, n_folds=2)
-            if self.n_folds > n_queries:
-                refuse(self, "n_folds", f"at most the number of queries ({n_queries})")
+        if self.n_folds is not None and self.n_folds > n_queries:
+            refuse(self, "n_folds", f"at most the number of queries ({n_queries})")
         groups = training.form_groups(self.grouping, representation, descriptions)
         n_changed = []
         for _ in range(self.rounds - 1):

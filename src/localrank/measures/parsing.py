@@ -10,6 +10,7 @@ from typing import Any
 
 from localrank.measures.base import Measure
 from localrank.measures.conventions import CONVENTIONS, MEASURES, TOOLS, UNCUT
+from localrank.parameters import Rule
 
 _ALIASES = {alias: measure for measure, aliases in MEASURES.items() for alias in aliases}
 
@@ -70,6 +71,14 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
     for text in filter(str.strip, (match[2] or "").split(",")):
         given |= _parameter(text, measure, parameters - {"cutoff"})
     return measure(**(CONVENTIONS[convention][measure] | given))
+
+
+def _is_measure(value: Any) -> bool:
+    """Whether a value is a measure; what is wrong with a name is an error of its own."""
+    return isinstance(value, str | Measure) and isinstance(parse_measure(value), Measure)
+
+
+a_measure = Rule(_is_measure, "a measure or its name, such as 'ndcg@10'")
 
 
 def _split_cutoff(text: str) -> tuple[str, str | None]:

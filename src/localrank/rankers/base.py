@@ -16,6 +16,7 @@ from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
 from localrank.measures import NDCG
+from localrank.parameters import check_parameters
 from localrank.persistence import save
 from localrank.rankers.inputs import (
     as_dataset,
@@ -165,6 +166,7 @@ class Ranker(BaseEstimator):
         valid: RankingDataset | tuple[Any, Any, Any] | None = None,
     ) -> tuple[RankingDataset, NDArray[np.float64] | None, RankingDataset | None]:
         """Training queries, their weights and validation queries, as `fit` takes them, checked."""
+        check_parameters(self)
         dataset = as_dataset(X, y, qid)
         name = type(self).__name__
         if dataset.n_features == 0:
@@ -198,6 +200,7 @@ class Ranker(BaseEstimator):
         query_weights: NDArray[np.float64] | None = None,
         valid: RankingDataset | None = None,
     ) -> Self:
+        """Learn from rows that are in order already, as along a path of models."""
         self._fit(dataset, query_weights, valid)
         self._remember(dataset)
         return self

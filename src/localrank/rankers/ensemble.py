@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import joblib
 import numpy as np
@@ -12,11 +12,13 @@ from sklearn.base import clone
 
 from localrank.aggregation import Aggregator, ZScore
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import refuse
+from localrank.parameters import Rule, Rules, instance, optional
 from localrank.rankers.base import Ranker, lists_of
 
 
+@declare("ensemble", "several rankers, averaged", sample={"rankers": ["lambdamart", "rank-svm"]})
 class Ensemble(Ranker):
     """Several rankers, their lists of a query's documents made into one.
 
@@ -42,8 +44,7 @@ class Ensemble(Ranker):
 
     Examples
     --------
-    >>> from localrank.aggregation import Aggregator, ZScore
-    from localrank.data import make_queries
+    >>> from localrank.data import make_queries
     >>> from localrank.rankers import LambdaMART, RankSVM
     >>> dataset, _ = make_queries(80)
     >>> trees = [LambdaMART(20, random_state=seed) for seed in range(2)]
@@ -51,6 +52,20 @@ class Ensemble(Ranker):
     >>> len(ensemble.rankers_), ensemble.predict(dataset).shape == (dataset.n_documents,)
     (3, True)
     """
+
+    _parameters: ClassVar[Rules] = {
+        "rankers": Rule(
+            lambda value: (
+                isinstance(value, Sequence)
+                and len(value) > 0
+                and all(isinstance(ranker, Ranker) for ranker in value)
+            ),
+            "a list of rankers, not empty",
+        ),
+        "aggregator": optional(
+            instance(Aggregator, "one of localrank.aggregation, such as Borda(), or None")
+        ),
+    }
 
     def __init__(
         self,
@@ -84,11 +99,6 @@ class Ensemble(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        given = isinstance(self.rankers, Sequence) and len(self.rankers) > 0
-        if not given or not all(isinstance(ranker, Ranker) for ranker in self.rankers):
-            refuse(self, "rankers", "a list of rankers, not empty")
-        if not isinstance(self.aggregator, Aggregator | None):
-            refuse(self, "aggregator", "one of localrank.aggregation, such as Borda(), or None")
         alone = joblib.effective_n_jobs(self.n_jobs) == 1
 
         def train(ranker: Ranker) -> Ranker:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
+from localrank.parameters import Rules, instance
 from localrank.rankers.base import Ranker
 
 
@@ -25,6 +26,7 @@ class Expanded(Ranker):
         The trained clone.
     """
 
+    _parameters: ClassVar[Rules] = {"ranker": instance(Ranker, "a ranker")}
     # What the expansion of a block should take, unless one query takes more.
     block_bytes: ClassVar[int]
 

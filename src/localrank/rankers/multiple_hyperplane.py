@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation import Aggregator, Borda
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
 from localrank.rankers.base import Ranker, lists_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
@@ -23,6 +24,10 @@ from localrank.rankers.rank_svm.rank_svm import RankSVM
 MAX_LEVELS = 20
 
 
+@declare(
+    "multiple-hyperplanes",
+    "one hyperplane per pair of relevance levels, rankings aggregated",
+)
 class MultipleHyperplaneRanker(Ranker):
     """Trains a ranker for each pair of label levels, and aggregates their rankings of a query.
 
@@ -83,6 +88,15 @@ class MultipleHyperplaneRanker(Ranker):
            [2., 1.],
            [1., 0.]])
     """
+
+    _parameters: ClassVar[Rules] = {
+        "ranker": optional(instance(Ranker, "a ranker")),
+        "pairs": one_of("all", "adjacent", "sampled"),
+        "n_pairs": optional(whole(1)),
+        "aggregator": optional(
+            instance(Aggregator, "one of localrank.aggregation, such as Borda()")
+        ),
+    }
 
     def __init__(
         self,
@@ -172,7 +186,10 @@ class MultipleHyperplaneRanker(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
+        if getattr(self.ranker, "label_pairs", None) is not None:
+            refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
+        if self.n_pairs is not None and self.pairs != "sampled":
+            refuse(self, "n_pairs", "None unless pairs='sampled'")
         used, skipped = self._level_pairs(dataset, query_weights)
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
 
@@ -225,22 +242,6 @@ class MultipleHyperplaneRanker(Ranker):
             return [(float(levels[high]), float(levels[low])) for high, low in chosen]
 
         return labels(used), labels([place for place in places if place not in usable])
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.ranker, Ranker | None):
-            refuse(self, "ranker", "a ranker")
-        if getattr(self.ranker, "label_pairs", None) is not None:
-            refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
-        if self.pairs not in ("all", "adjacent", "sampled"):
-            refuse(self, "pairs", "'all', 'adjacent' or 'sampled'")
-        if self.n_pairs is not None:
-            whole_numbers(self, n_pairs=1)
-            if self.pairs != "sampled":
-                refuse(self, "n_pairs", "None unless pairs='sampled'")
-        if not isinstance(self.aggregator, Aggregator | None):
-            refuse(self, "aggregator", "one of localrank.aggregation, such as Borda()")
-        if self.aggregator is not None:
-            self.aggregator.check_parameters()
 
 
 def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.parameters import refuse
+from localrank.declaration import declare
+from localrank.parameters import Rules, one_of
 from localrank.rankers.base import Ranker
 from localrank.rankers.expanded import Expanded
 
@@ -17,6 +18,7 @@ from localrank.rankers.expanded import Expanded
 DOUBLE_PRECISION_BYTES = 2**30
 
 
+@declare("quadratic", "a ranker on products of features as well", sample={"ranker": "lambdamart"})
 class Quadratic(Expanded):
     """Trains a ranker on the features, their squares and their products in pairs.
 
@@ -61,6 +63,7 @@ class Quadratic(Expanded):
     ['f5', 'f1^2', 'f2^2', 'f3^2', 'f4^2', 'f5^2', 'f1*f2', 'f1*f3']
     """
 
+    _parameters: ClassVar[Rules] = {"dtype": one_of("float64", "float32", None)}
     block_bytes = 2**24
 
     def __init__(
@@ -79,10 +82,6 @@ class Quadratic(Expanded):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        if self.dtype not in ("float64", "float32", None):
-            refuse(self, "dtype", "'float64', 'float32' or None")
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
         super()._fit(dataset, query_weights, valid)
 

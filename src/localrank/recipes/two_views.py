@@ -6,12 +6,14 @@ from numbers import Integral
 from typing import Any
 
 from localrank.aggregation import MeanScore
+from localrank.declaration import declare
 from localrank.rankers import (
     GBRT,
     CrossEntropyMART,
     Ensemble,
     LambdaMART,
     QueryCoordinates,
+    Ranker,
     RankSVM,
 )
 
@@ -20,6 +22,12 @@ from localrank.rankers import (
 COORDINATES_FRACTION = 0.18
 
 
+@declare(
+    "best",
+    "models of four kinds, on the features and in the query's coordinates",
+    kind="local",
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 def best(
     n_trees: int = 300,
     *,
@@ -70,6 +78,12 @@ def best(
     return Ensemble(views, aggregator=MeanScore())
 
 
+@declare(
+    "fast",
+    "two models, one on the features, one in the query's coordinates",
+    kind="local",
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 def fast(
     n_trees: int = 300,
     *,
@@ -106,6 +120,45 @@ def fast(
     plain, _ = both_losses(n_trees, **shared)
     _, local = both_losses(n_trees, **shared, feature_fraction=COORDINATES_FRACTION)
     return Ensemble([plain, QueryCoordinates(local)], n_jobs=n_jobs)
+
+
+@declare(
+    "query-coordinates",
+    "LambdaMART on features relative to the query's documents",
+    kind="local",
+    sample={"ranker": "lambdamart"},
+)
+def in_coordinates(
+    ranker: Ranker | None = None,
+    *,
+    parts: str = "zpab",
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> QueryCoordinates:
+    """A ranker on documents in the coordinates of their query.
+
+    Parameters
+    ----------
+    ranker : Ranker, optional
+        By default LambdaMART, with a smaller share of the columns for each tree, because there
+        are four times as many.
+    parts : str, default="zpab"
+    n_jobs : int or None, default=None
+        Threads of the default ranker, and its seed:
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> in_coordinates().ranker.feature_fraction
+    0.18
+    """
+    if ranker is None:
+        ranker = LambdaMART(
+            feature_fraction=COORDINATES_FRACTION,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+    return QueryCoordinates(ranker, parts=parts)
 
 
 def both_losses(n_trees: int, **shared: Any) -> tuple[LambdaMART, CrossEntropyMART]:

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.parameters import check_parameters
 
 
 class Representation(BaseEstimator):
@@ -40,6 +41,7 @@ class Representation(BaseEstimator):
 
     def fit(self, dataset: RankingDataset) -> Self:
         """Learn what the descriptions need from the training queries."""
+        check_parameters(self)
         self._check_values(dataset)
         return self.fit_rows(dataset)
 
@@ -74,7 +76,7 @@ class Representation(BaseEstimator):
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
-        """Check the parameters, then learn."""
+        """Learn."""
 
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:

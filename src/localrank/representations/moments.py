@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.representations.base import Points
 
 
+@declare("mean", "the mean of its documents")
 class Mean(Points):
     """Describes a query by the mean of its documents [1]_.
 
@@ -36,6 +38,7 @@ class Mean(Points):
         return means
 
 
+@declare("variance", "the variance of each feature")
 class Variance(Points):
     """Describes a query by the variance of each feature over its n documents, with divisor n.
 
@@ -53,6 +56,7 @@ class Variance(Points):
         return query_means(rest**2, dataset.offsets)
 
 
+@declare("skew", "the skew of each feature")
 class Skew(Points):
     """Describes a query by the skew of each feature, its third central moment over σ³.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.linalg import principal_axes
 from localrank.parameters import refuse
 from localrank.representations.base import Representation
@@ -19,6 +20,7 @@ _BLOCK, _BLOCK_ROWS = 1 << 18, 512
 _ROUNDING = 1e-12
 
 
+@declare("principal-components", "the directions in which its documents spread")
 class PrincipalComponents(Representation):
     """The leading principal components of a query's documents.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,16 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
-from localrank.parameters import refuse
+from localrank.declaration import declare
+from localrank.parameters import Rules, instance
 from localrank.representations.base import Representation
 
 
+@declare(
+    "scaled",
+    "another representation on features of equal spread",
+    sample={"representation": "mean"},
+)
 class Scaled(Representation):
     """Another representation on features divided by their spread within the training queries.
 
@@ -44,6 +50,10 @@ class Scaled(Representation):
 
     representation_: Representation
 
+    _parameters: ClassVar[Rules] = {
+        "representation": instance(Representation, "one of localrank.representations"),
+    }
+
     def __init__(self, representation: Representation) -> None:
         self.representation = representation
 
@@ -54,11 +64,6 @@ class Scaled(Representation):
     @property
     def points(self) -> bool:
         return self.representation.points
-
-    def fit_rows(self, dataset: RankingDataset) -> Self:
-        if not isinstance(self.representation, Representation):
-            refuse(self, "representation", "one of localrank.representations")
-        return super().fit_rows(dataset)
 
     def _fit(self, dataset: RankingDataset) -> None:
         self.spread_ = spread_within_queries(dataset)

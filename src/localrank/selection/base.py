@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
+from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 
@@ -36,6 +37,10 @@ class Selector(BaseEstimator):
 
     representation: Representation | None
 
+    _parameters: ClassVar[Rules] = {
+        "representation": optional(instance(Representation, "one of localrank.representations")),
+    }
+
     def fit(
         self,
         dataset: RankingDataset,
@@ -54,6 +59,7 @@ class Selector(BaseEstimator):
         descriptions : ndarray
             The training queries in it.
         """
+        check_parameters(self)
         self.representation_, self.descriptions_ = representation, descriptions
         if self.representation is not None:
             self.representation_ = clone(self.representation).fit_rows(dataset)
@@ -74,7 +80,7 @@ class Selector(BaseEstimator):
 
     @abstractmethod
     def _fit(self, groups: Groups) -> None:
-        """Check the parameters, then learn from `descriptions_` and the groups."""
+        """Learn from `descriptions_` and the groups."""
 
     def _check_points(self) -> None:
         """Refuse a representation that only gives distances."""

@@ -9,14 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.measures import Measure, parse_measure
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules
 from localrank.rankers import Ranker
 from localrank.rankers.base import lists_of
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
+@declare("clairvoyant", "the best group by the query's own labels: a bound")
 class Clairvoyant(Selector):
     """Chooses the group whose model ranks the query best, by the query's own labels [1]_.
 
@@ -55,6 +59,7 @@ class Clairvoyant(Selector):
     """
 
     needs_labels: ClassVar[bool] = True
+    _parameters: ClassVar[Rules] = {"measure": a_measure}
 
     def __init__(
         self, measure: str | Measure = "map", *, representation: Representation | None = None
@@ -68,7 +73,7 @@ class Clairvoyant(Selector):
         return self._all_on(best_models(dataset, models, parse_measure(self.measure))[0])
 
     def _fit(self, groups: Groups) -> None:
-        parse_measure(self.measure)
+        """Everything is chosen by the labels of the query itself."""
 
 
 def best_models(

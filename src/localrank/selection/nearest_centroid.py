@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
+@declare("nearest-centroid", "the group with the nearest centre")
 class NearestCentroid(Selector):
     """Chooses the group with the nearest centre, the mean of its queries' descriptions [1]_.
 

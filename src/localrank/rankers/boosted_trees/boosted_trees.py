@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import joblib
 import lightgbm
@@ -16,7 +16,8 @@ from sklearn.utils import check_random_state
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
-from localrank.parameters import numbers, whole_numbers
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
 
@@ -32,6 +33,17 @@ class BoostedTrees(Ranker):
     ranked in file order, which in many collections is the order of a good feature. Another seed
     therefore trains on another order of the rows.
     """
+
+    _parameters: ClassVar[Rules] = {
+        "n_trees": whole(1),
+        "learning_rate": number(above=0),
+        "n_leaves": whole(2),
+        "min_leaf_documents": whole(1),
+        "feature_fraction": number(above=0, most=1),
+        "l2": number(least=0),
+        "patience": whole(1),
+        "measure": a_measure,
+    }
 
     def __init__(
         self,
@@ -75,10 +87,6 @@ class BoostedTrees(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        whole_numbers(self, n_trees=1, n_leaves=2, min_leaf_documents=1, patience=1)
-        numbers(self, learning_rate=(0, None), feature_fraction=(0, 1))
-        if self.l2 != 0:
-            numbers(self, l2=(0, None))
         measure = parse_measure(self.measure)
         objective, target = self._objective(dataset)
         train = lightgbm.Dataset(

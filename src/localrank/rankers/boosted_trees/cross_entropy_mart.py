@@ -8,12 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
 
 # LightGBM's rank_xendcg takes 2 to the power of a label as an integer of 32 bits.
 MAX_LABEL = 30
 
 
+@declare(
+    "cross-entropy-mart",
+    "boosted trees on whole lists",
+    grid={"n_leaves": [5, 7, 15]},
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 class CrossEntropyMART(BoostedTrees):
     """Boosted trees on the cross entropy of a query's softmax [1]_, trained by LightGBM.
 

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure
-from localrank.parameters import whole_numbers
+from localrank.parameters import Rules, whole
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
 
 # LightGBM's lambdarank refuses longer lists.
 MAX_DOCUMENTS = 10_000
 
 
+@declare(
+    "lambdamart",
+    "boosted trees for NDCG",
+    grid={"n_leaves": [5, 7, 15]},
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 class LambdaMART(BoostedTrees):
     """Boosted trees on LambdaRank's gradients of NDCG [1]_, trained by LightGBM.
 
@@ -68,6 +75,10 @@ class LambdaMART(BoostedTrees):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "truncation_level": whole(1),
+    }
+
     def __init__(
         self,
         n_trees: int = 300,
@@ -98,7 +109,6 @@ class LambdaMART(BoostedTrees):
         self.truncation_level = truncation_level
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
-        whole_numbers(self, truncation_level=1)
         longest = int(np.argmax(dataset.query_sizes))
         name, size = dataset.query_ids[longest].item(), dataset.query_sizes[longest]
         if size > MAX_DOCUMENTS:

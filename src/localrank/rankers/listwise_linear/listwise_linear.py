@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,13 @@ from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
 from localrank.data.content_order import row_keys
+from localrank.declaration import declare
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
-from localrank.parameters import numbers, whole_numbers
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
@@ -28,6 +31,7 @@ _PATH_TOL = 1e-5
 SINGLE_QUERY_L2 = 1.0
 
 
+@declare("listwise-linear", "linear, from whole lists")
 class ListwiseLinear(LinearRanker):
     """Linear ranker whose softmax over a query's documents comes near the gains of the labels.
 
@@ -102,6 +106,14 @@ class ListwiseLinear(LinearRanker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "l2": optional(number(above=0)),
+        "n_folds": whole(2),
+        "measure": a_measure,
+        "tol": number(above=0),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         l2: float | None = None,
@@ -127,10 +139,6 @@ class ListwiseLinear(LinearRanker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        numbers(self, tol=(0, None))
-        whole_numbers(self, n_folds=2, max_iter=1)
-        if self.l2 is not None:
-            numbers(self, l2=(0, None))
         measure = parse_measure(self.measure)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         if self.l2 is None:

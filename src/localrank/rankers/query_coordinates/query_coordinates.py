@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
-from localrank.parameters import refuse
+from localrank.declaration import declare
+from localrank.parameters import Rule, Rules, check_parameters
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.expanded import Expanded
@@ -29,9 +29,20 @@ AGGREGATES = (
     "component of deviations (p)",
     "spread of percentiles",
 )
-RULE = f"one or more of the letters of {PARTS!r}, each at most once"
+some_parts = Rule(
+    lambda parts: (
+        isinstance(parts, str) and 0 < len(set(parts)) == len(parts) and set(parts) <= set(PARTS)
+    ),
+    f"one or more of the letters of {PARTS!r}, each at most once",
+)
 
 
+@declare(
+    "query-coordinates",
+    "a ranker on features relative to the query's documents",
+    kind="local",
+    sample={"ranker": "lambdamart"},
+)
 class QueryCoordinates(Expanded):
     """Trains a ranker on the features and on where they put a document within its query.
 
@@ -79,23 +90,12 @@ class QueryCoordinates(Expanded):
     ['f5', 'f1 (z)', 'f2 (z)', 'f3 (z)', 'f4 (z)', 'f5 (z)', 'f1 (p)']
     """
 
+    _parameters: ClassVar[Rules] = {"parts": some_parts}
     block_bytes = 2**26
 
     def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
         self.ranker = ranker
         self.parts = parts
-
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        if not _are_parts(self.parts):
-            refuse(self, "parts", RULE)
-        super()._fit(dataset, query_weights, valid)
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts = "".join(part for part in PARTS if part in self.parts)
@@ -118,15 +118,11 @@ def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDat
            [ 4.   ,  0.   ,  0.625],
            [ 4.   ,  0.   ,  0.625]])
     """
-    if not _are_parts(parts):
-        raise ValueError(f"The 'parts' of query coordinates must be {RULE}. Got {parts!r} instead.")
+    ranker = QueryCoordinates(BestFeature(), parts=parts)
+    check_parameters(ranker)
     if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
         raise ValueError("Query coordinates cannot take missing values: impute them first.")
-    return QueryCoordinates(BestFeature(), parts=parts).expanded(dataset)
-
-
-def _are_parts(parts: Any) -> bool:
-    return isinstance(parts, str) and 0 < len(set(parts)) == len(parts) and set(parts) <= set(PARTS)
+    return ranker.expanded(dataset)
 
 
 # Serving asks for the same names list after list.

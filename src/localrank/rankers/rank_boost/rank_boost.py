@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
-from localrank.parameters import whole_numbers
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
 from localrank.rankers.inputs import has_two_labels
@@ -28,6 +30,12 @@ SMALLEST_GAIN = 1e-10
 SMALLEST_LOSS = 1e-12
 
 
+@declare(
+    "rank-boost",
+    "boosted thresholds of single features",
+    grid={"n_rounds": [30, 100, 300]},
+    sample={"n_rounds": 15},
+)
 class RankBoost(Ranker):
     """Boosted thresholds of single features on the exponential loss of pairs [1]_.
 
@@ -99,6 +107,13 @@ class RankBoost(Ranker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "n_rounds": whole(1),
+        "n_thresholds": optional(whole(1)),
+        "patience": whole(1),
+        "measure": a_measure,
+    }
+
     def __init__(
         self,
         n_rounds: int = 300,
@@ -118,9 +133,6 @@ class RankBoost(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        whole_numbers(self, n_rounds=1, patience=1)
-        if self.n_thresholds is not None:
-            whole_numbers(self, n_thresholds=1)
         measure = parse_measure(self.measure)
         dataset, query_weights = _with_pairs(dataset, query_weights)
         thresholds, bins = bin_features(dataset.features, self.n_thresholds)

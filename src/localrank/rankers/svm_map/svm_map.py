@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +13,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers, whole_numbers
+from localrank.declaration import declare
+from localrank.parameters import Rules, check_parameters, number, optional, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
 
 
+@declare("svm-map", "linear, for average precision", grid={"C": [0.01, 0.1, 1.0, 10.0]})
 class SVMMap(LinearRanker):
     """Linear support vector machine whose loss is 1 - average precision [1]_.
 
@@ -85,6 +87,13 @@ class SVMMap(LinearRanker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "C": number(above=0),
+        "relevance_level": optional(number(above=0)),
+        "tol": number(above=0),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -125,6 +134,8 @@ class SVMMap(LinearRanker):
         """
         dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
         models: list[Self] = [clone(self).set_params(C=C) for C in Cs]
+        for model in models:
+            check_parameters(model)
         shared: list[_Training] = []
         for model in sorted(models, key=lambda model: model.C):
             model._shared = shared
@@ -135,7 +146,6 @@ class SVMMap(LinearRanker):
         return models
 
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        self._check_parameters()
         n_relevant = np.add.reduceat(self._relevant(dataset), dataset.offsets[:-1], dtype=np.int64)
         return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
 
@@ -145,7 +155,6 @@ class SVMMap(LinearRanker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
         shared: list[_Training] = getattr(self, "_shared", [])
         if not shared:
             shared.append(self._prepare(dataset, query_weights))
@@ -175,12 +184,6 @@ class SVMMap(LinearRanker):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _check_parameters(self) -> None:
-        numbers(self, C=(0, None), tol=(0, None))
-        whole_numbers(self, max_iter=1)
-        if self.relevance_level is not None:
-            numbers(self, relevance_level=(0, None))
 
     def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         level = self.relevance_level
