@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
-from localrank.grouping.base import Groups, group_queries, merge_small
+from localrank.grouping.base import Grouping, Groups, group_queries, merge_small
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import Rules, instance, optional, whole
+from localrank.parameters import Rule, Rules, instance, optional, whole
 from localrank.rankers import Ranker
 from localrank.rankers.content_order import content_order
 from localrank.refinement import Refinement
@@ -87,6 +87,10 @@ class LocalRanker(Ranker):
     _parameters: ClassVar[Rules] = {
         "representation": instance(
             Representation, "one of localrank.representations, such as Mean()"
+        ),
+        "grouping": Rule(
+            lambda value: isinstance(value, Grouping) or hasattr(value, "fit_predict"),
+            "one of localrank.grouping or a clusterer of scikit-learn",
         ),
         "ranker": instance(Ranker, "a ranker"),
         "selector": instance(Selector, "one of localrank.selection, such as NearestQuery()"),

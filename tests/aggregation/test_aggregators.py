@@ -1,4 +1,4 @@
-"""What every aggregator promises."""
+"""What every aggregator promises, checked for every one that declares itself."""
 
 from itertools import pairwise
 
@@ -11,10 +11,12 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from localrank import aggregation
-from localrank.aggregation import Borda, MarkovChain, MedianRank, WeightedBorda
+from localrank.aggregation import Borda, MarkovChain, MedianRank
 from localrank.data import RankingDataset
+from localrank.declaration import declared
+from localrank.parts import make_sample
 
-ALL = [Borda(), WeightedBorda(), MedianRank(), MarkovChain()]
+ALL = [make_sample(part) for part in declared(aggregation).values()]
 by_name = pytest.mark.parametrize("aggregator", ALL, ids=lambda one: type(one).__name__)
 
 
@@ -40,11 +42,6 @@ def levels_of(dataset, scores):
 def assert_same_order(dataset, first, second):
     for one, other in zip(levels_of(dataset, first), levels_of(dataset, second), strict=True):
         assert_array_equal(one, other)
-
-
-def test_all_are_tested():
-    names = {type(one).__name__ for one in ALL} | {"Aggregator"}
-    assert names == set(aggregation.__all__)
 
 
 @by_name
@@ -166,3 +163,13 @@ def test_lists_of_another_shape_are_refused(aggregator, shape):
 @by_name
 def test_the_constructor_only_stores(aggregator):
     assert vars(aggregator) == aggregator.get_params()
+
+
+@by_name
+def test_wrong_parameters_are_refused_in_one_form(aggregator):
+    dataset, lists = make_lists(7)
+    for name in aggregator.get_params(deep=False).keys() - {"random_state"}:
+        wrong = clone(aggregator).set_params(**{name: object()})
+        message = f"'{name}' parameter of {type(aggregator).__name__} must be .* Got <object"
+        with pytest.raises(ValueError, match=message):
+            wrong.fit(dataset, lists)
