@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
+from localrank.grouping.base import a_grouping
 from localrank.grouping.training import TrainingQueries
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
@@ -80,6 +81,7 @@ class LocalRanker(Ranker):
         "representation": instance(
             Representation, "one of localrank.representations, such as Mean()"
         ),
+        "grouping": a_grouping,
         "ranker": instance(Ranker, "a ranker"),
         "selector": instance(Selector, "one of localrank.selection, such as NearestQuery()"),
         "min_queries": whole(1),

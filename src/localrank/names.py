@@ -28,8 +28,8 @@ def unknown(
     ...
     ValueError: There is no measure 'ngcd'. Did you mean 'ndcg'? There are: map, ndcg.
     """
-    known = list(known)
-    near = get_close_matches(name.lower(), known, n=1, cutoff=0.5)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    there = ", ".join(sorted(known if listed is None else listed))
+    spelled = {other.lower(): other for other in known}
+    near = get_close_matches(name.lower(), spelled, n=1, cutoff=0.5)
+    hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
+    there = ", ".join(sorted(spelled.values() if listed is None else listed))
     return ValueError(f"{what} {name!r}.{hint} There are: {there}.")

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from localrank.parameters import check_parameters
+from localrank.parameters import Rule, check_parameters
 from localrank.representations.base import Representation
 
 if TYPE_CHECKING:
@@ -115,6 +115,12 @@ class Grouping(BaseEstimator):
         A grouping that looks at more than descriptions, such as `Refined`, has its own.
         """
         return training.form_groups(self, representation, descriptions)
+
+
+a_grouping = Rule(
+    lambda value: isinstance(value, Grouping) or hasattr(value, "fit_predict"),
+    "one of localrank.grouping or a clusterer of scikit-learn",
+)
 
 
 def group_queries(

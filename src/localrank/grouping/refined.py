@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from localrank.data import RankingDataset
-from localrank.grouping.base import Grouping, Groups, group_queries
+from localrank.declaration import declare
+from localrank.grouping.base import Grouping, Groups, a_grouping, group_queries
 from localrank.grouping.training import TrainingQueries
 from localrank.measures import NDCG, AveragePrecision, Measure, Precision, ReciprocalRank
 from localrank.measures.base import evaluate_rows
@@ -33,6 +34,11 @@ MEASURES: tuple[Measure, ...] = (
 )
 
 
+@declare(
+    "refined",
+    "another grouping, done again by how well each group's model ranks each query",
+    sample={"grouping": "kmeans"},
+)
 class Refined(Grouping):
     """Another grouping, done again by the queries' performance profiles [1]_.
 
@@ -73,7 +79,11 @@ class Refined(Grouping):
     2
     """
 
-    _parameters: ClassVar[Rules] = {"rounds": whole(1), "n_folds": optional(whole(2))}
+    _parameters: ClassVar[Rules] = {
+        "grouping": a_grouping,
+        "rounds": whole(1),
+        "n_folds": optional(whole(2)),
+    }
 
     def __init__(
         self,
@@ -88,8 +98,8 @@ class Refined(Grouping):
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
-        """The groups of the first round, for which no model is needed."""
+    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+        # The first round, for which no model is needed.
         return group_queries(self.grouping, representation, descriptions)
 
     def group_training(

@@ -35,6 +35,12 @@ class Measure(ABC):
     """
 
     name: ClassVar[str]
+    # Other spellings of the name.
+    aliases: ClassVar[tuple[str, ...]] = ()
+    # What each tool of `conventions.TOOLS` that has the measure does unlike the defaults here.
+    conventions: ClassVar[dict[str, dict[str, Any]]] = {}
+    # The tools among them that know it without a cutoff only.
+    uncut: ClassVar[tuple[str, ...]] = ()
     higher_is_better: ClassVar[bool] = True
     short_names: ClassVar[dict[str, str]] = {"relevance_level": "rel"}
     tie_rules: ClassVar[dict[str, str]] = TIE_RULES

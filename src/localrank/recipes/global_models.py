@@ -13,7 +13,7 @@ from localrank.recipes.two_views import both_losses
 @declare(
     "global-ensemble",
     "several LambdaMARTs of different seeds, averaged",
-    sample={"n_models": 2, "ranker": "lambdamart"},
+    sample={"n_models": 3, "ranker": "lambdamart"},
 )
 def global_ensemble(
     n_models: int = 5,
