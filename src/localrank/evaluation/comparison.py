@@ -6,7 +6,7 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -223,7 +223,7 @@ def _run(
         if isinstance(model, LocalRanker):
             groups = model.selector_.weights(fold.test, model.models_).argmax(axis=1)
             if model.n_groups_ <= MOST_GROUPS:
-                facts["map"] = group_map(model, fold.train)
+                facts["map"] = asdict(group_map(model, fold.train))
             if n_controls and 1 < model.n_groups_ <= MOST_GROUPS:
                 bound = clairvoyant_bound(
                     model, fold.train, fold.test, measure, n_controls=n_controls
