@@ -88,7 +88,7 @@ def test_models_are_counted_before_training(ranker, expected):
 
 
 def test_models_are_counted_as_they_are_after_training(queries):
-    from localrank.evaluation.comparison import count_models
+    from localrank.evaluation.engine import count_models
 
     for name in ("best", "fast", "local-rank", "query-coordinates", "rank-svm"):
         ranker = METHODS[name].make()
