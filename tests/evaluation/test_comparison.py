@@ -83,10 +83,10 @@ def test_methods_come_with_what_they_are_compared_with(found):
         "two": "method",
         "broken": "method",
         "trees reseeded": "reseeded",
-        "global-ensemble-3": "opponent",
-        "global-mixed-3": "opponent",
         "global-ensemble-2": "opponent",
         "global-mixed-2": "opponent",
+        "global-ensemble-3": "opponent",
+        "global-mixed-3": "opponent",
     }
     assert found.results["global-mixed-3"].n_models == 3
 

@@ -39,18 +39,18 @@ def judged(**methods):
 def test_the_verdict_is_by_corrected_p_values_and_names_the_opponent():
     assert judged(a=(SURE, "mix", SURE), b=(DOUBTFUL, "mix", DOUBTFUL), mix=(SURE, None, None)) == (
         "By ndcg@10 on 1,234 test queries, significantly better than base: a (+0.0200). "
-        "At equal cost, significantly better than its opponent: a (+0.0200 to mix)."
+        "At equal cost, significantly better than its opponent: a (+0.0200 against mix)."
     )
     assert judged(a=(WORSE, "mix", WORSE), b=(CHANCE, "mix", CHANCE)) == (
         "By ndcg@10 on 1,234 test queries, no method is significantly better than base; "
         "significantly worse: a (-0.0200). At equal cost, no method is significantly better than "
-        "its opponent; significantly worse: a (-0.0200 to mix)."
+        "its opponent; significantly worse: a (-0.0200 against mix)."
     )
 
 
 def test_methods_of_one_model_have_the_baseline_as_opponent():
     text = judged(a=(SURE, "base", SURE), b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
-    assert text.endswith("better than its opponent: a (+0.0200 to base).")
+    assert text.endswith("better than its opponent: a (+0.0200 against base).")
     worse = judged(b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
     assert worse.endswith("At equal cost, no method is significantly better than its opponent.")
 

@@ -93,7 +93,7 @@ def test_every_method_has_opponents_of_as_many_models_trained_once():
         "pca-queries": ["global-ensemble-4", "global-mixed-4"],
         "fast": ["global-ensemble-2", "global-mixed-2"],
     }
-    assert list(added) == [*found["local-rank"], *found["fast"]]
+    assert list(added) == [*found["fast"], *found["local-rank"]]
     for name, entry in added.items():
         assert len(entry.ranker.rankers) == int(name[-1])
         assert (entry.role, entry.kind) == ("opponent", "global")

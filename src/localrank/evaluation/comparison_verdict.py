@@ -34,7 +34,7 @@ def verdict(comparison: Comparison) -> str:
             test = comparison.at_equal_cost[name][measure]
             opponent = comparison.opponents[name]
             if test.p < 0.05:
-                gain = f"{name} ({test.mean_difference:+.4f} to {opponent})"
+                gain = f"{name} ({test.mean_difference:+.4f} against {opponent})"
                 if test.mean_difference > 0:
                     equal_better.append(gain)
                 elif opponent != baseline:  # what is worse than the baseline was said already

@@ -173,7 +173,7 @@ def equal_cost_opponents(
                 names[description] = free
                 added[free] = Entry(rival, "opponent", "global", METHODS[kind].summary)
             opponents[name].append(names[description])
-    return added, opponents
+    return dict(sorted(added.items(), key=lambda item: len(item[1].ranker.rankers))), opponents
 
 
 def _names(methods: str | Sequence[str]) -> list[str]:
