@@ -147,6 +147,21 @@ def test_the_winner_of_a_tuning_is_timed_alone(parts):
     assert result.train_cpu_seconds < 0.04  # it sleeps
 
 
+def test_a_short_scoring_is_timed_again_and_the_shortest_time_counts(parts):
+    class Disturbed(Timed):
+        waits = iter([0.0, 0.2, 0.01, 0.2, 0.6, 0.0])
+
+        def _predict(self, dataset):
+            time.sleep(next(self.waits))
+            return dataset.features[:, 0]
+
+    Timed.first = False
+    short, long = run({"a": Disturbed()}, parts[:2])["a"].runs
+    assert 0.01 <= short.predict_seconds < 0.2
+    assert 0.6 <= long.predict_seconds < 1.0
+    assert next(Disturbed.waits) == 0.0
+
+
 def test_cpu_seconds_count_work_and_not_waiting(parts):
     class Busy(Timed):
         def _fit(self, dataset, query_weights, valid):
