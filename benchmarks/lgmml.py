@@ -26,13 +26,13 @@ from threadpoolctl import threadpool_limits
 from localrank.data import Fold, RankingDataset, folds, make_queries, read_letor
 from localrank.experiments.lgmml import classes
 from localrank.experiments.published import published
-from localrank.kernels.anchors import local_scores
 from localrank.linalg import geometric_mean
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import GBRT, LGMML, LambdaMART, Ranker, RankSVM
-from localrank.rankers.gmml import GMML, pair_scatters
-from localrank.rankers.lgmml_training import Training
-from localrank.rankers.local_metrics import LocalMetrics
+from localrank.rankers.lgmml.anchors import local_scores
+from localrank.rankers.lgmml.gmml import GMML, pair_scatters
+from localrank.rankers.lgmml.local_metrics import LocalMetrics
+from localrank.rankers.lgmml.training import Training
 
 # Collections with published numbers.
 PUBLISHED = ("Yahoo! Set I", "Yahoo! Set II", "MSLR-WEB10K", "MSLR-WEB30K")

@@ -17,7 +17,7 @@ from sklearn.decomposition import PCA
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
-from localrank.queries.principal_components import PrincipalComponents
+from localrank.representations.principal_components import PrincipalComponents
 
 REPEATS = 15
 MARK = 5.0

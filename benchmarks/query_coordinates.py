@@ -21,7 +21,10 @@ from threadpoolctl import threadpool_limits
 from localrank.data import RankingDataset, read_letor
 from localrank.data.dataset import concatenate
 from localrank.rankers import LambdaMART
-from localrank.rankers.query_coordinates import QueryCoordinates, query_coordinates
+from localrank.rankers.query_coordinates.query_coordinates import (
+    QueryCoordinates,
+    query_coordinates,
+)
 
 REPEATS, LIST_REPEATS = 7, 300
 MARK, LIST_MARK = 1.0, 1e-3

@@ -27,8 +27,8 @@ from threadpoolctl import threadpool_limits
 
 from localrank.data import folds, make_queries
 from localrank.grouping.base import Groups
-from localrank.queries import PrincipalComponents
-from localrank.queries.base import Representation
+from localrank.representations import PrincipalComponents
+from localrank.representations.base import Representation
 from localrank.selection import LSH, NearestQuery
 
 N_COMPONENTS, N_FEATURES = 10, 46

@@ -25,7 +25,7 @@ from measuring import gflops, mq2007_fold
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers.rank_boost import RankBoost
+from localrank.rankers.rank_boost.rank_boost import RankBoost
 
 N_ROUNDS, REPEATS, MARK, MARK_GFLOPS = 100, 7, 0.4, 52
 

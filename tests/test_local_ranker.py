@@ -10,9 +10,15 @@ from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, Neighbourhoods
 from localrank.measures import AveragePrecision
-from localrank.queries import Mean, PrincipalComponents, RelevantMean, TopDocuments, TopScores
 from localrank.rankers import LambdaMART, RankSVM, SVMMap
 from localrank.refinement import Refinement
+from localrank.representations import (
+    Mean,
+    PrincipalComponents,
+    RelevantMean,
+    TopDocuments,
+    TopScores,
+)
 from localrank.selection import Clairvoyant, NearestCentroid, NearestQuery
 
 

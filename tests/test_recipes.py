@@ -8,7 +8,6 @@ from sklearn.metrics import adjusted_rand_score
 from localrank.data import make_queries
 from localrank.grouping import Agglomerative, Neighbourhoods
 from localrank.measures import NDCG
-from localrank.queries import RelevantMean, Scaled, TopDocuments, TopScores
 from localrank.rankers import GBRT, Ensemble, LambdaMART, QueryCoordinates, RankSVM, SVMMap
 from localrank.recipes import (
     adaptive_training,
@@ -19,6 +18,7 @@ from localrank.recipes import (
     query_neighbours,
 )
 from localrank.refinement import Refinement
+from localrank.representations import RelevantMean, Scaled, TopDocuments, TopScores
 from localrank.selection import LSH
 
 

@@ -12,11 +12,11 @@ from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Groups
 from localrank.measures import parse_measure
-from localrank.queries import Mean, RelevantMean
 from localrank.rankers import BestFeature, LambdaMART, Ranker, RankSVM
 from localrank.rankers.content_order import content_order
 from localrank.recipes import adaptive_training
 from localrank.refinement import PerformanceProfile, Refinement, count_changed
+from localrank.representations import Mean, RelevantMean
 from localrank.selection import Clairvoyant, Classifier, NearestCentroid
 
 PROFILE = ("ndcg@3", "ndcg@5", "ndcg@10", "map@100", "mrr@100", "p@3", "p@5", "p@10")
@@ -378,7 +378,7 @@ class TestClassifier:
     def test_it_needs_points(self, typed):
         train, _, _ = typed
         from localrank.grouping import Agglomerative
-        from localrank.queries import PrincipalComponents
+        from localrank.representations import PrincipalComponents
 
         local = LocalRanker(PrincipalComponents(2), Agglomerative(2), RankSVM(), Classifier())
         with pytest.raises(ValueError, match="Classifier needs queries that are points"):

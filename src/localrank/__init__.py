@@ -1,9 +1,9 @@
 """Query-adaptive learning to rank.
 
 `localrank.recipes` has the papers' local methods, `LocalRanker` what they are made of, from the
-parts in `localrank.queries`, `localrank.grouping`, `localrank.rankers` and `localrank.selection`;
-`localrank.data` and `localrank.measures` hold what they learn from and are measured by, and
-`localrank.load` reads a saved model.
+parts in `localrank.representations`, `localrank.grouping`, `localrank.rankers` and
+`localrank.selection`. `localrank.data` and `localrank.measures` hold what they learn from and are
+measured by. `localrank.load` reads a saved model.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ from localrank.data import RankingDataset
 from localrank.grouping.base import Groups, group_queries, merge_small
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import refuse, whole_numbers
-from localrank.queries.base import Representation
 from localrank.rankers import Ranker
 from localrank.rankers.content_order import content_order
 from localrank.refinement import Refinement
+from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
@@ -34,7 +34,7 @@ class LocalRanker(Ranker):
     Parameters
     ----------
     representation : Representation
-        Of `localrank.queries`.
+        Of `localrank.representations`.
     grouping : Grouping or clusterer
         Of `localrank.grouping`, or scikit-learn's, such as KMeans.
     ranker : Ranker
@@ -73,7 +73,7 @@ class LocalRanker(Ranker):
     --------
     >>> from localrank.data import make_queries
     >>> from localrank.grouping import Agglomerative
-    >>> from localrank.queries import PrincipalComponents
+    >>> from localrank.representations import PrincipalComponents
     >>> from localrank.rankers import RankSVM
     >>> from localrank.selection import NearestQuery
     >>> dataset, _ = make_queries(60)
@@ -221,7 +221,7 @@ class LocalRanker(Ranker):
     def _check_parameters(self) -> None:
         whole_numbers(self, min_queries=1)
         if not isinstance(self.representation, Representation):
-            refuse(self, "representation", "one of localrank.queries, such as Mean()")
+            refuse(self, "representation", "one of localrank.representations, such as Mean()")
         if not isinstance(self.ranker, Ranker):
             refuse(self, "ranker", "a ranker")
         if not isinstance(self.selector, Selector):

@@ -39,9 +39,9 @@ COMPONENTS = (
     "grouping",
     "local_ranker",
     "measures",
-    "queries",
     "rankers",
     "refinement",
+    "representations",
     "selection",
 )
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy", "skops")

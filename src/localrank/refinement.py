@@ -21,8 +21,8 @@ from localrank.measures import (
 )
 from localrank.parallel import in_parallel
 from localrank.parameters import refuse, whole_numbers
-from localrank.queries.base import Points
 from localrank.rankers import Ranker
+from localrank.representations.base import Points
 
 # What a performance profile consists of.
 MEASURES: tuple[Measure, ...] = (

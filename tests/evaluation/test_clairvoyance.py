@@ -9,9 +9,9 @@ from localrank.data import RankingDataset, make_queries
 from localrank.evaluation import clairvoyant_bound
 from localrank.evaluation.clairvoyance import ClairvoyantBound, clairvoyant_bounds
 from localrank.measures import AveragePrecision, OrderErrorRate
-from localrank.queries import Mean
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank, pca_queries, query_neighbours
+from localrank.representations import Mean
 from localrank.selection import NearestCentroid
 
 

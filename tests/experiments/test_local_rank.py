@@ -10,8 +10,8 @@ from localrank.experiments.point_clouds import figure_1, point_clouds
 from localrank.experiments.query_clusters import clusters
 from localrank.experiments.tuned import Tuned
 from localrank.measures import NDCG, AveragePrecision
-from localrank.queries import PrincipalComponents
 from localrank.rankers import RankSVM, SVMMap
+from localrank.representations import PrincipalComponents
 
 MAP = AveragePrecision()
 

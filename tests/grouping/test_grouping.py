@@ -10,7 +10,7 @@ from localrank.data import make_queries
 from localrank.grouping import Agglomerative, Groups, Neighbourhoods
 from localrank.grouping import neighbourhoods as module
 from localrank.grouping.base import group_queries, merge_small
-from localrank.queries import Mean, PrincipalComponents
+from localrank.representations import Mean, PrincipalComponents
 
 
 @pytest.fixture

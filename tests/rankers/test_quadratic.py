@@ -11,7 +11,7 @@ from localrank.data import RankingDataset
 from localrank.measures import NDCG
 from localrank.rankers import BestFeature, LambdaMART, quadratic
 from localrank.rankers.quadratic import Quadratic, n_quadratic, quadratic_features
-from localrank.rankers.rank_boost import RankBoost
+from localrank.rankers.rank_boost.rank_boost import RankBoost
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping.base import Groups
-from localrank.queries import Gaussian, Mean, PrincipalComponents, Scaled
+from localrank.representations import Gaussian, Mean, PrincipalComponents, Scaled
 from localrank.selection import LSH, NearestQuery, nearest_query
 
 

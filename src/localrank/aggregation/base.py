@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 
+from localrank.aggregation.kernels import counts_below
 from localrank.data import RankingDataset
-from localrank.kernels.aggregation import counts_below
 
 
 class Aggregator(BaseEstimator):

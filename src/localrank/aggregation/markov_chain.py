@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.aggregation.base import Aggregator
-from localrank.kernels.aggregation import majority_chain
+from localrank.aggregation.kernels import majority_chain
 from localrank.parameters import refuse
 
 

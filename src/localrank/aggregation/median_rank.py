@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.aggregation.base import Aggregator
-from localrank.kernels.aggregation import medians
+from localrank.aggregation.kernels import medians
 
 
 class MedianRank(Aggregator):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from localrank.data import RankingDataset
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker
-from localrank.rankers.boosted_trees import BoostedTrees
+from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
 from localrank.rankers.linear import LinearRanker
 
 # Queries on a map at most, evenly taken, and features named for a group.

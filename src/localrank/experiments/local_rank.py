@@ -34,8 +34,8 @@ from localrank.experiments.query_clusters import MAP, MEASURES, clusters
 from localrank.experiments.training_shares import times
 from localrank.measures import Measure, evaluate
 from localrank.parallel import in_parallel
-from localrank.queries import PrincipalComponents
 from localrank.rankers import SVMMap
+from localrank.representations import PrincipalComponents
 
 PAPER = "local-rank"
 CS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]

@@ -8,8 +8,8 @@ from localrank.data import RankingDataset
 from localrank.experiments.base import Claim, Reproduction, Table
 from localrank.experiments.published import published
 from localrank.measures import AveragePrecision
-from localrank.queries import Gaussian, Mean, PrincipalComponents, Representation
 from localrank.rankers import SVMMap
+from localrank.representations import Gaussian, Mean, PrincipalComponents, Representation
 
 N_RELEVANT, N_IRRELEVANT = 50, 150
 # How far the relevant documents are ahead, and how far the mean of q2 is from that of q1.

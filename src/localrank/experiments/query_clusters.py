@@ -24,7 +24,8 @@ from localrank.experiments.published import published
 from localrank.grouping import Agglomerative
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, AveragePrecision, Measure, evaluate
-from localrank.queries import (
+from localrank.rankers import SVMMap
+from localrank.representations import (
     Gaussian,
     Mean,
     PrincipalComponents,
@@ -32,7 +33,6 @@ from localrank.queries import (
     Skew,
     Variance,
 )
-from localrank.rankers import SVMMap
 from localrank.selection import NearestQuery
 
 MAP: Measure = AveragePrecision()

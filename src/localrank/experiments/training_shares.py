@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from localrank.data import Fold
 from localrank.experiments.base import Claim, Reproduction, Table, Value
 from localrank.experiments.charts import save_curves
-from localrank.queries import PrincipalComponents
 from localrank.rankers import DuhKirchhoff, RankBoost, SVMMap
 from localrank.recipes import local_rank, query_neighbours
+from localrank.representations import PrincipalComponents
 from localrank.selection import LSH
 
 SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)

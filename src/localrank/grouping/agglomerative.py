@@ -13,7 +13,7 @@ from scipy.spatial.distance import squareform
 
 from localrank.grouping.base import Grouping, Groups, too_many_groups
 from localrank.parameters import refuse, whole_numbers
-from localrank.queries.base import Representation
+from localrank.representations.base import Representation
 
 
 class Agglomerative(Grouping):
@@ -34,7 +34,7 @@ class Agglomerative(Grouping):
 
     Examples
     --------
-    >>> from localrank.queries import Mean
+    >>> from localrank.representations import Mean
     >>> points = np.array([[0.0], [1.0], [10.0], [11.0], [13.0]])
     >>> Agglomerative(2).group(Mean(), points).home
     array([0, 0, 1, 1, 1])

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from localrank.queries.base import Representation
+from localrank.representations.base import Representation
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def group_queries(
     --------
     >>> from sklearn.cluster import KMeans
     >>> from localrank.data import make_queries
-    >>> from localrank.queries import Mean
+    >>> from localrank.representations import Mean
     >>> dataset, _ = make_queries(30)
     >>> mean = Mean().fit(dataset)
     >>> len(group_queries(KMeans(3, random_state=0), mean, mean.transform(dataset)))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localrank.grouping.base import Grouping, Groups
 from localrank.parameters import whole_numbers
-from localrank.queries.base import Representation
+from localrank.representations.base import Representation
 
 # Distances are computed for as many queries at once as keep them within this many bytes.
 BLOCK_BYTES = 2**26
@@ -31,7 +31,7 @@ class Neighbourhoods(Grouping):
 
     Examples
     --------
-    >>> from localrank.queries import Mean
+    >>> from localrank.representations import Mean
     >>> groups = Neighbourhoods(1).group(Mean(), np.array([[0.0], [1.0], [10.0]]))
     >>> groups[0], groups[1], groups[2]
     (array([0, 1]), array([0, 1]), array([1, 2]))

@@ -16,7 +16,7 @@ from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import refuse, whole_numbers
 from localrank.rankers.base import Ranker
 from localrank.rankers.inputs import has_two_labels
-from localrank.rankers.rank_svm import RankSVM
+from localrank.rankers.rank_svm.rank_svm import RankSVM
 
 # Most label levels: 190 pairs of them.
 MAX_LEVELS = 20

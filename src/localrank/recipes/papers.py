@@ -9,7 +9,9 @@ from sklearn.cluster import BisectingKMeans, KMeans
 
 from localrank.grouping import Agglomerative, Neighbourhoods
 from localrank.local_ranker import LocalRanker
-from localrank.queries import (
+from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
+from localrank.refinement import Refinement
+from localrank.representations import (
     PrincipalComponents,
     RelevantMean,
     Representation,
@@ -17,8 +19,6 @@ from localrank.queries import (
     TopDocuments,
     TopScores,
 )
-from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
-from localrank.refinement import Refinement
 from localrank.selection import LSH, Classifier, NearestCentroid, NearestQuery
 
 Scaling = Literal["standard"] | None

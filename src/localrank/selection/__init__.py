@@ -3,7 +3,7 @@
 from localrank.selection.base import Selector
 from localrank.selection.clairvoyant import Clairvoyant
 from localrank.selection.classifier import Classifier
-from localrank.selection.lsh import LSH
+from localrank.selection.lsh.lsh import LSH
 from localrank.selection.nearest_centroid import NearestCentroid
 from localrank.selection.nearest_query import NearestQuery
 

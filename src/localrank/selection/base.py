@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, clone
 
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
-from localrank.queries.base import Representation
 from localrank.rankers import Ranker
+from localrank.representations.base import Representation
 
 
 class Selector(BaseEstimator):

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.measures import Measure, parse_measure
-from localrank.queries.base import Representation
 from localrank.rankers import Ranker
+from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
@@ -40,7 +40,7 @@ class Clairvoyant(Selector):
     >>> from localrank import LocalRanker
     >>> from localrank.data import make_queries
     >>> from localrank.grouping import Agglomerative
-    >>> from localrank.queries import PrincipalComponents
+    >>> from localrank.representations import PrincipalComponents
     >>> from localrank.rankers import RankSVM
     >>> dataset, _ = make_queries(40)
     >>> bound = LocalRanker(PrincipalComponents(), Agglomerative(2), RankSVM(), Clairvoyant())

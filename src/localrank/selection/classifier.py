@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.parameters import refuse
-from localrank.queries.base import Representation
 from localrank.rankers import Ranker
+from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 # Parts for measuring the classifier on queries it has not seen, and bins of its confidence.
@@ -56,7 +56,7 @@ class Classifier(Selector):
     Examples
     --------
     >>> from localrank.data import make_queries
-    >>> from localrank.queries import Mean
+    >>> from localrank.representations import Mean
     >>> dataset, types = make_queries(200, separation=2.0)
     >>> mean = Mean().fit(dataset)
     >>> selector = Classifier(hard=False)

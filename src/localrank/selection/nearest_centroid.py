@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
-from localrank.queries.base import Representation
 from localrank.rankers import Ranker
+from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
@@ -33,7 +33,7 @@ class NearestCentroid(Selector):
     Examples
     --------
     >>> from localrank.data import make_queries
-    >>> from localrank.queries import Mean
+    >>> from localrank.representations import Mean
     >>> dataset, types = make_queries(30, separation=3.0)
     >>> mean = Mean().fit(dataset)
     >>> selector = NearestCentroid()

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.parameters import refuse
-from localrank.queries.base import Representation
 from localrank.rankers import Ranker
+from localrank.representations.base import Representation
 from localrank.selection.base import Selector
-from localrank.selection.lsh import LSH
+from localrank.selection.lsh.lsh import LSH
 
 # Distances that are held at a time.
 _BLOCK = 1 << 22
@@ -53,7 +53,7 @@ class NearestQuery(Selector):
     Examples
     --------
     >>> from localrank.data import make_queries
-    >>> from localrank.queries import PrincipalComponents
+    >>> from localrank.representations import PrincipalComponents
     >>> dataset, types = make_queries(100, n_types=3)
     >>> representation = PrincipalComponents().fit(dataset)
     >>> components = representation.transform(dataset)

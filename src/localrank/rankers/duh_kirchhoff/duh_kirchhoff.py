@@ -1,0 +1,250 @@
+"""Duh and Kirchhoff's ranker: a model for each query, trained in the query's own directions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.base import clone
+
+from localrank.data import RankingDataset
+from localrank.data.spread import spread_within_queries
+from localrank.parallel import in_parallel, one_thread
+from localrank.parameters import numbers, refuse, whole_numbers
+from localrank.rankers.base import Ranker
+from localrank.rankers.duh_kirchhoff.products import kernel_values, row_products
+from localrank.rankers.linear import Scaling, scaled_features
+from localrank.rankers.rank_boost.rank_boost import RankBoost
+
+Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+# A direction with a smaller share of the variance of the first one is taken for none.
+RESOLUTION = 1e-10
+# Differences between documents below this share of their values are rounding.
+ROUNDING = 1e-14
+# Kernel values held at a time.
+BLOCK = 2**20
+
+
+class DuhKirchhoff(Ranker):
+    """Trains a ranker for each query, on all training data seen in the query's own directions.
+
+    For a query to rank, it finds the principal components of the query's documents [1]_,
+    projects all training documents on them, trains a ranker there, and ranks the projected
+    documents of the query by it. So every query has a model of its own, fitted to what its
+    documents differ in, and nothing is learned before the query is known: `fit` keeps the
+    training data, in the saved model too, and ranking one query takes as long as training one
+    ranker. Slow by design.
+
+    Parameters
+    ----------
+    ranker : Ranker, optional
+        What is trained for each query; RankBoost(100) by default.
+    kernel : {"linear", "poly", "rbf"}, default="linear"
+        Plain principal components, or those of kernel PCA with (gamma x·y + 1)^degree or
+        exp(-gamma ‖x - y‖²).
+    n_components : int, default=10
+        Number of directions; as many as the documents have where they have fewer.
+    degree : int, default=3
+        Of the polynomial.
+    gamma : float or None, default=None
+        Of the kernels; None is 1 / number of features.
+    scaling : {"standard", "query"} or None, default="standard"
+        Features are divided by their standard deviation around the query means, or mapped to
+        [0, 1] within each query, or left as they are. Principal components depend on the units
+        of features, so some scaling is needed unless the features have it; only "standard"
+        leaves a query the features in which its own documents differ more than usual.
+    n_jobs : int or None, default=None
+        Queries ranked at the same time, with one thread each; -1 for all cores. The result does
+        not depend on it.
+
+    Attributes
+    ----------
+    training_ : dict of ndarray
+        Scaled features, labels and offsets of the training queries.
+    validation_ : dict of ndarray or None
+        The same of the validation queries, for rankers that choose their size by them.
+    query_weights_ : ndarray of shape (n_training_queries,) or None
+    scale_ : ndarray of shape (n_features,)
+        Under `scaling="standard"`: what each feature is divided by.
+
+    Notes
+    -----
+    Documents of a query that all have the same features have no directions, and all score 0.
+    Points of the polynomial kernel are taken relative to the mean of the query's documents, so
+    that no kernel depends on where the features have their zero.
+
+    References
+    ----------
+    .. [1] Duh, Kirchhoff. Learning to Rank with Partially-Labeled Data. SIGIR 2008.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60, random_state=0)
+    >>> train, test = dataset.select(range(55)), dataset.select(range(55, 60))
+    >>> ranker = DuhKirchhoff(RankBoost(30), n_components=8).fit(train)
+    >>> ranker.predict(test).shape == (test.n_documents,)
+    True
+    """
+
+    def __init__(
+        self,
+        ranker: Ranker | None = None,
+        *,
+        kernel: Literal["linear", "poly", "rbf"] = "linear",
+        n_components: int = 10,
+        degree: int = 3,
+        gamma: float | None = None,
+        scaling: Scaling = "standard",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.ranker = ranker
+        self.kernel = kernel
+        self.n_components = n_components
+        self.degree = degree
+        self.gamma = gamma
+        self.scaling = scaling
+        self.n_jobs = n_jobs
+
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        return self._ranker().learns_from(dataset)
+
+    def _fit(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None,
+        valid: RankingDataset | None,
+    ) -> None:
+        self._check_parameters()
+        teaches = self.learns_from(dataset)
+        if not (teaches if query_weights is None else query_weights[teaches]).any():
+            raise ValueError(
+                f"There is nothing to learn: {self._ranker()} has no use for any of the queries."
+            )
+        self.__dict__.pop("scale_", None)
+        if self.scaling == "standard":
+            self.scale_ = spread_within_queries(dataset)
+        self.training_ = self._kept(dataset)
+        self.validation_ = None if valid is None else self._kept(valid)
+        self.query_weights_ = query_weights
+
+    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+        training = _dataset(self.training_)
+        valid = None if self.validation_ is None else _dataset(self.validation_)
+        ranker = one_thread(self._ranker())
+
+        def scores_of(documents: NDArray[np.float64]) -> NDArray[np.float64]:
+            # In an order of their own, documents have the same components, to the last bit, in
+            # whatever order they come.
+            order = np.lexsort(documents.T[::-1])
+            project = self._projection(documents[order])
+            scores = np.zeros(len(documents))
+            if project is None:
+                return scores
+            model = clone(ranker).fit(
+                training.with_features(project(training.features)),
+                query_weight=self.query_weights_,
+                valid=None if valid is None else valid.with_features(project(valid.features)),
+            )
+            own_query = np.zeros(len(documents), np.int64)
+            scores[order] = model.predict(project(documents[order]), qid=own_query)
+            return scores
+
+        features = self._scaled(dataset)
+        queries = [features[begin:end] for begin, end in pairwise(dataset.offsets)]
+        return np.concatenate(
+            in_parallel(scores_of, queries, n_jobs=self.n_jobs, description="Ranking queries")
+        )
+
+    def _projection(self, documents: NDArray[np.float64]) -> Function | None:
+        """The function that takes rows to a query's components; None where it has none."""
+        # Differences from a document come before the mean, so that a constant feature adds none.
+        centre = documents[0] + (documents - documents[0]).mean(axis=0)
+        centred = documents - centre
+        if np.abs(centred).max() <= ROUNDING * np.abs(documents).max():
+            return None
+        if self.kernel == "linear":
+            left, lengths, axes = np.linalg.svd(centred, full_matrices=False)
+            n = min(self.n_components, int(np.sum(lengths > RESOLUTION**0.5 * lengths[0])))
+            directions = axes[:n].T * _signs(left[:, :n])
+            # Rounding would let constant features tell training documents apart.
+            directions[~centred.any(axis=0)] = 0.0
+            return lambda rows: row_products(rows - centre, directions)
+        gamma = 1 / documents.shape[1] if self.gamma is None else float(self.gamma)
+        kernel = partial(
+            kernel_values, points=centred, kernel=self.kernel, degree=self.degree, gamma=gamma
+        )
+        return self._kernel_projection(kernel, centre, centred)
+
+    def _kernel_projection(
+        self, kernel: Function, centre: NDArray[np.float64], points: NDArray[np.float64]
+    ) -> Function | None:
+        values = kernel(points)
+        means = values.mean(axis=0)
+        size = len(points)
+        variances, vectors = eigh(
+            values - means - means[:, None] + means.mean(),
+            subset_by_index=(max(size - self.n_components, 0), size - 1),
+        )
+        noise = size * np.finfo(np.float64).eps * values.max()
+        kept = np.flatnonzero(variances > max(RESOLUTION * variances[-1], noise))[::-1]
+        if not kept.size:
+            return None
+        vectors = vectors[:, kept]
+        weights = vectors * (_signs(vectors) / np.sqrt(variances[kept]))
+        # A kernel value counts by its difference from the row's mean: so do weights of sum 0.
+        weights -= weights.mean(axis=0)
+        origin = means @ weights
+
+        def project(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+            step = max(BLOCK // size, 1)
+            projected = np.empty((len(rows), len(kept)))
+            for first in range(0, len(rows), step):
+                block = slice(first, first + step)
+                projected[block] = row_products(kernel(rows[block] - centre), weights) - origin
+            return projected
+
+        return project
+
+    def _ranker(self) -> Ranker:
+        return RankBoost(100) if self.ranker is None else self.ranker
+
+    def _kept(self, dataset: RankingDataset) -> dict[str, NDArray[Any]]:
+        return {
+            "features": self._scaled(dataset),
+            "labels": dataset.labels,
+            "offsets": dataset.offsets,
+        }
+
+    def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        return scaled_features(dataset, self.scaling, getattr(self, "scale_", None))
+
+    def _check_parameters(self) -> None:
+        if self.ranker is not None and not isinstance(self.ranker, Ranker):
+            refuse(self, "ranker", "a ranker or None")
+        if self.kernel not in ("linear", "poly", "rbf"):
+            refuse(self, "kernel", "'linear', 'poly' or 'rbf'")
+        whole_numbers(self, n_components=1, degree=1)
+        if self.gamma is not None:
+            numbers(self, gamma=(0, None))
+        if self.scaling not in ("standard", "query", None):
+            refuse(self, "scaling", "'standard', 'query' or None")
+
+
+def _dataset(kept: dict[str, NDArray[Any]]) -> RankingDataset:
+    n_queries = len(kept["offsets"]) - 1
+    return RankingDataset(kept["features"], kept["labels"], kept["offsets"], np.arange(n_queries))
+
+
+def _signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What makes the largest entry of each column positive, the first of about equal ones."""
+    sizes = np.abs(vectors)
+    first = np.argmax(sizes > 0.999999 * sizes.max(axis=0), axis=0)
+    signs: NDArray[np.float64] = np.sign(vectors[first, np.arange(vectors.shape[1])])
+    return signs

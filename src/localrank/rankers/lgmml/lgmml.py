@@ -1,0 +1,244 @@
+"""Localized geometric mean metrics."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from localrank.data import RankingDataset
+from localrank.parameters import numbers, refuse, whole_numbers
+from localrank.rankers.base import Ranker
+from localrank.rankers.lgmml.anchors import local_scores
+from localrank.rankers.lgmml.training import Training
+from localrank.representations import PrincipalComponents
+
+# Documents whose distances to all anchors are held at a time; distances between queries.
+_BLOCK, _QUERY_BLOCK = 1 << 14, 1 << 22
+# By how much rounding may part equal distances between queries.
+_TIE = 1e-12
+
+
+class LGMML(Ranker):
+    """Ranks by distances to anchor documents, each in a metric of its own (L-GMML) [1]_.
+
+    Training repeats `n_metrics` times: take a query, learn the metric M_r from its relevant and
+    irrelevant documents (`GMML`), and take as anchor p_r the relevant document from which
+    sorting the query's documents by distance gives the best NDCG. With the distances
+    x_r = c ‖p - p_r‖ in metric M_r, the score of a document p is
+
+        f(p) = - sum over r of φ_r x_r exp(-x_r),    φ_r >= 0.
+
+    The weights φ are learned for each training query by stochastic steps on the WARP loss,
+    beginning at 1: draw a document with lower ones in the query, draw lower documents until one
+    scores within the margin of it, and step against their difference, further the fewer draws
+    it took.
+
+    Parameters
+    ----------
+    n_metrics : int, default=50
+        Number of metrics and anchors. Each training query gives as many as its weight has a
+        share in; while there are fewer metrics than queries, none gives two.
+    sampling_rate : float, default=0.8
+        Share of the relevant, and of the irrelevant documents that a metric is learned from.
+    relevance_level : float or None, default=None
+        Documents with at least this label are relevant, the others irrelevant; None is any
+        label above 0. The weights are learned from all labels.
+    margin : float, default=0.1
+        By how much a document should score above those with lower labels, as a multiple of
+        `n_metrics`.
+    n_iterations : int, default=1000
+        Steps for each training query.
+    step : float, default=0.1
+        Length of a step. Weights begin at 1; beginning at w is the same as dividing `margin` and
+        `step` by w.
+    unseen : {"mean", "uniform", "nearest"}, default="mean"
+        The weights for a query to rank: the mean of those of the training queries, all alike, or
+        those of the most similar training query (by `PrincipalComponents` of scaled features).
+    query_dependent : bool, default=False
+        Whether features are relative to a query in the same space: a document less its query.
+        Then all anchors are the query itself, the zero vector.
+    scale : {"median", "monotone"}, default="median"
+        The factor c, the same for all metrics. x exp(-x) rises up to x = 1 and falls beyond.
+        "median": the median distance of training documents is 1, so that half of them lie where
+        a farther document scores higher. "monotone": the largest is 1, so that within the
+        training distances a farther document never scores higher for any metric.
+    ridge : float, default=0.01
+        Multiple of the identity in the matrices that metrics are learned from; features have
+        mean square 1 there.
+    n_jobs : int or None, default=None
+        Metrics, and parts of the queries, learned at the same time; -1 for all cores. The
+        result does not depend on it.
+    random_state : int or None, default=0
+
+    Attributes
+    ----------
+    metrics_ : LocalMetrics
+        The anchors and metrics, with the scale of the features and c.
+    weights_ : ndarray of shape (n_queries, n_metrics)
+        The weights φ of each training query that was learned from, in an order of their content.
+    mean_weights_ : ndarray of shape (n_metrics,)
+    representation_, descriptions_
+        Under `unseen="nearest"`: what similarity to the training queries is worked out from.
+
+    Notes
+    -----
+    Features are divided by the root of their mean square, which for each feature is its 2-norm
+    times one constant. A query's weight is its share in the metrics and in the mean of φ.
+
+    A distance has no direction: a document that is better than the anchor is as far from it as
+    one that is as much worse. Anchors are documents among others, and the best documents, beyond
+    them, rank low. So this method ranks clearly worse than linear models and boosted trees where
+    features say by themselves what is better, as they do in web search. `scale="median"` lessens
+    the harm: where x exp(-x) falls, documents far beyond the anchors come up again, and so do
+    those far behind. Anchors moved out from among the documents, along the difference of the
+    relevant and irrelevant means, make it almost as good as a linear model on OHSUMED; on MQ2008,
+    where queries have few documents, that takes metrics of several queries as well
+    (`benchmarks/lgmml.py`).
+
+    "mean" weights did best on the validation parts of OHSUMED and MQ2008; weights of one query
+    serve other queries less well.
+
+    References
+    ----------
+    .. [1] Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(120, random_state=0)
+    >>> train, test = dataset.select(range(80)), dataset.select(range(80, 120))
+    >>> ranker = LGMML(n_metrics=20).fit(train)
+    >>> ranker.metrics_.distances(test.features).shape == (test.n_documents, 20)
+    True
+    >>> ranker.predict(test).shape == (test.n_documents,)
+    True
+    """
+
+    representation_: PrincipalComponents
+    descriptions_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        n_metrics: int = 50,
+        *,
+        sampling_rate: float = 0.8,
+        relevance_level: float | None = None,
+        margin: float = 0.1,
+        n_iterations: int = 1000,
+        step: float = 0.1,
+        unseen: Literal["mean", "uniform", "nearest"] = "mean",
+        query_dependent: bool = False,
+        scale: Literal["median", "monotone"] = "median",
+        ridge: float = 0.01,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_metrics = n_metrics
+        self.sampling_rate = sampling_rate
+        self.relevance_level = relevance_level
+        self.margin = margin
+        self.n_iterations = n_iterations
+        self.step = step
+        self.unseen = unseen
+        self.query_dependent = query_dependent
+        self.scale = scale
+        self.ridge = ridge
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        n_relevant = np.add.reduceat(self._relevant(dataset), dataset.offsets[:-1], dtype=np.int64)
+        return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
+
+    def _fit(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None,
+        valid: RankingDataset | None,
+    ) -> None:
+        self._check_parameters()
+        used = self.learns_from(dataset)
+        if query_weights is not None:
+            used &= query_weights > 0
+        if not used.any():
+            level = self.relevance_level
+            least = "above 0" if level is None else f"of {level:g} or more"
+            raise ValueError(
+                f"There is nothing to learn: no query that weighs anything has both relevant "
+                f"documents (a label {least}) and irrelevant ones."
+            )
+        shares = np.ones(int(used.sum())) if query_weights is None else query_weights[used]
+        training = Training.prepare(dataset.select(used), shares / shares.sum())
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        metrics = training.learn_metrics(
+            self.n_metrics,
+            relevance_level=self.relevance_level,
+            sampling_rate=self.sampling_rate,
+            ridge=self.ridge,
+            at_query=self.query_dependent,
+            rng=rng,
+            n_jobs=self.n_jobs,
+        )
+        self.metrics_ = training.scale_distances(metrics, self.scale, self.n_jobs)
+        self.weights_ = training.learn_weights(
+            self.metrics_,
+            margin=self.margin * self.n_metrics,
+            step=self.step,
+            n_iterations=self.n_iterations,
+            rng=rng,
+            n_jobs=self.n_jobs,
+        )
+        self.mean_weights_ = training.shares @ self.weights_
+        for name in ("representation_", "descriptions_"):
+            self.__dict__.pop(name, None)
+        if self.unseen == "nearest":
+            scaled = self._scaled(training.dataset)
+            self.representation_ = PrincipalComponents().fit(scaled)
+            self.descriptions_ = self.representation_.transform(scaled)
+
+    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+        own = np.zeros(dataset.n_documents, np.int64)
+        weights = np.ones((1, len(self.mean_weights_)))
+        if self.unseen == "mean":
+            weights[0] = self.mean_weights_
+        elif self.unseen == "nearest":
+            weights, own = self.weights_, self._nearest(dataset)[dataset.query_index]
+        scores = np.empty(dataset.n_documents)
+        for first in range(0, dataset.n_documents, _BLOCK):
+            block = slice(first, first + _BLOCK)
+            distances = self.metrics_.distances(dataset.features[block])
+            scores[block] = local_scores(distances, weights, own[block])
+        return scores
+
+    def _nearest(self, dataset: RankingDataset) -> NDArray[np.int64]:
+        """The position of the most similar training query, for each query; the first of equals."""
+        descriptions = self.representation_.transform(self._scaled(dataset))
+        nearest = np.empty(len(descriptions), np.int64)
+        n_rows = max(_QUERY_BLOCK // len(self.descriptions_), 1)
+        for first in range(0, len(descriptions), n_rows):
+            block = slice(first, first + n_rows)
+            apart = self.representation_.distances(descriptions[block], self.descriptions_)
+            nearest[block] = np.argmax(apart <= apart.min(axis=1, keepdims=True) + _TIE, axis=1)
+        return nearest
+
+    def _scaled(self, dataset: RankingDataset) -> RankingDataset:
+        return dataset.with_features(dataset.features / self.metrics_.scale)
+
+    def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        level = self.relevance_level
+        return dataset.labels > 0 if level is None else dataset.labels >= level
+
+    def _check_parameters(self) -> None:
+        whole_numbers(self, n_metrics=1, n_iterations=0)
+        numbers(self, sampling_rate=(0, 1), step=(0, None), ridge=(0, None))
+        if self.relevance_level is not None:
+            numbers(self, relevance_level=(0, None))
+        if self.margin != 0:
+            numbers(self, margin=(0, None))
+        if self.unseen not in ("mean", "uniform", "nearest"):
+            refuse(self, "unseen", "'mean', 'uniform' or 'nearest'")
+        if self.scale not in ("median", "monotone"):
+            refuse(self, "scale", "'median' or 'monotone'")

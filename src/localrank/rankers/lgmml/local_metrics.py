@@ -1,0 +1,112 @@
+"""Metrics around anchors, and the distances of documents to all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.rankers.lgmml.anchors import add_squares
+
+Matrix = NDArray[np.float64]
+
+# Panels are at least this wide, and at most so many.
+_WIDTH, _PANELS = 16, 8
+# Numbers in a block of products, few enough to stay in the processor's cache; rows of one.
+_BLOCK, _BLOCK_ROWS = 1 << 18, 256
+# Blocks have a multiple of so many rows, so that matrix products treat all rows alike and equal
+# documents stay equal.
+_UNIT = 16
+
+
+@dataclass(frozen=True, eq=False)
+class LocalMetrics:
+    """Anchors a_r, each with a metric M_r of its own.
+
+    The distance of a document x to anchor r is ‖R_r (x / scale - a_r)‖, where R_r is upper
+    triangular and M_r = R_r^T R_r. Distances of a block of documents to all anchors take a few
+    matrix products: rows i to j of all the R_r make a panel, and only the features from i on
+    have a part in it, which saves almost half the work.
+
+    Parameters
+    ----------
+    scale : ndarray of shape (n_features,)
+        What features are divided by.
+    anchors : ndarray of shape (n_metrics, n_features)
+        Of scaled features.
+    panels : list of ndarray of shape (n_features - first row, n_rows * n_metrics)
+        Rows of the factors, transposed: the first row of all of them, then the second.
+    origins : list of ndarray of shape (n_rows, n_metrics)
+        The products of these rows with the anchors, relative to the mean of the anchors.
+
+    Examples
+    --------
+    >>> metrics = LocalMetrics.stack(
+    ...     np.ones(2), anchors=np.zeros((2, 2)), factors=[np.eye(2), np.array([[1, 1], [0, 2]])]
+    ... )
+    >>> metrics.distances(np.array([[3.0, 4.0]])) ** 2
+    array([[ 25., 113.]])
+    """
+
+    scale: NDArray[np.float64]
+    anchors: Matrix
+    panels: list[Matrix]
+    origins: list[Matrix]
+
+    @classmethod
+    def stack(
+        cls, scale: NDArray[np.float64], anchors: Matrix, factors: Sequence[NDArray[Any]] | Matrix
+    ) -> Self:
+        """Metrics from the triangular factor of each."""
+        n_features = len(scale)
+        width = max(_WIDTH, -(-n_features // _PANELS))
+        triangles = np.array(factors, dtype=np.float64)
+        centred = anchors - anchors.mean(axis=0)
+        panels, origins = [], []
+        for begin in range(0, n_features, width):
+            rows = triangles[:, begin : begin + width, begin:].transpose(2, 1, 0)
+            panels.append(rows.reshape(len(rows), -1))
+            origins.append(np.einsum("rk,kjr->jr", centred[:, begin:], rows))
+        return cls(scale, anchors, panels, origins)
+
+    def scaled(self, factor: float) -> Self:
+        """The same metrics with all distances times a factor."""
+        return replace(
+            self,
+            panels=[factor * panel for panel in self.panels],
+            origins=[factor * origin for origin in self.origins],
+        )
+
+    def factors(self) -> Matrix:
+        """The triangular factor of each metric, of shape (n_metrics, n_features, n_features)."""
+        n_metrics, n_features = self.anchors.shape
+        factors = np.zeros((n_metrics, n_features, n_features))
+        for panel in self.panels:
+            rows = panel.reshape(len(panel), -1, n_metrics).transpose(2, 1, 0)
+            begin = n_features - len(panel)
+            factors[:, begin : begin + rows.shape[1], begin:] = rows
+        return factors
+
+    def distances(self, features: NDArray[Any]) -> Matrix:
+        """Distances of documents to the anchors, of shape (n_documents, n_metrics)."""
+        n_documents, n_features = features.shape
+        centre = self.anchors.mean(axis=0)
+        widest = self.panels[0].shape[1]
+        n_rows = max(min(_BLOCK // widest, _BLOCK_ROWS), _UNIT)
+        # As many rows in each block, so that the last one is no exception.
+        n_rows = -(-n_documents // -(-n_documents // n_rows))
+        n_rows = -(-n_rows // _UNIT) * _UNIT
+        block, products = np.zeros((n_rows, n_features)), np.empty(n_rows * widest)
+        squares = np.zeros((n_documents, len(self.anchors)))
+        for first in range(0, n_documents, n_rows):
+            rows = features[first : first + n_rows]
+            np.divide(rows, self.scale, out=block[: len(rows)])
+            block[: len(rows)] -= centre
+            for panel, origin in zip(self.panels, self.origins, strict=True):
+                own = products[: n_rows * panel.shape[1]].reshape(n_rows, -1)
+                np.matmul(block[:, n_features - len(panel) :], panel, out=own)
+                add_squares(own, origin, squares[first : first + n_rows])
+        return np.sqrt(squares, out=squares)

@@ -1,0 +1,233 @@
+"""What `LGMML` learns from training queries: metrics, the scale of distances, weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.measures import NDCG
+from localrank.parallel import in_parallel
+from localrank.rankers.content_order import content_order, hash_factors, order_by_keys
+from localrank.rankers.lgmml.gmml import GMML
+from localrank.rankers.lgmml.local_metrics import LocalMetrics
+from localrank.rankers.lgmml.warp import warp_weights
+
+# Features are compared by their multiple of this, so that another unit, which rounds them
+# otherwise, leaves the order of rows.
+_GRID = 2.0**-20
+# Documents that the median distance is taken of, at most.
+_SAMPLE = 10_000
+# Documents whose distances to all anchors are held at a time, by each job.
+_BLOCK = 4096
+# Places in the lists sorted from several anchors that are held at a time.
+_LISTS = 1 << 20
+# A ridge below this share of the matrix it is added to would be lost in rounding.
+_ROUNDING = 1e-14
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """Training queries in an order that only their content decides.
+
+    Random draws then do not depend on the order of lines in a file. Rows of a query are in
+    ascending order of their labels.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    scale : ndarray of shape (n_features,)
+        The root of the mean square of each feature.
+    shares : ndarray of shape (n_queries,)
+        The weights of the queries, with sum 1.
+    """
+
+    dataset: RankingDataset
+    scale: NDArray[np.float64]
+    shares: NDArray[np.float64]
+
+    @classmethod
+    def prepare(cls, dataset: RankingDataset, shares: NDArray[np.float64]) -> Self:
+        """Bring queries and rows into order, and find the scale of the features."""
+        rows, queries = content_order(dataset, seed=0)
+        dataset, shares = _reordered(dataset, rows, queries), shares[queries]
+        largest = np.abs(dataset.features).max(axis=0).astype(np.float64)
+        largest[largest == 0] = 1.0
+        scale = largest * np.sqrt(np.mean((dataset.features / largest) ** 2, axis=0))
+        scale[scale == 0] = 1.0
+        factors = hash_factors(dataset.n_features + 1, seed=0)
+        cells = np.rint(dataset.features / scale / _GRID).astype(np.int64).view(np.uint64)
+        keys = cells @ factors[1:] + dataset.labels.view(np.uint64) * factors[0]
+        rows, queries = order_by_keys(dataset, keys, major=dataset.labels)
+        return cls(_reordered(dataset, rows, queries), scale, shares[queries])
+
+    def learn_metrics(
+        self,
+        n_metrics: int,
+        *,
+        relevance_level: float | None,
+        sampling_rate: float,
+        ridge: float,
+        at_query: bool,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+    ) -> LocalMetrics:
+        """A metric and an anchor from each of the queries drawn."""
+        dataset, offsets = self.dataset, self.dataset.offsets
+
+        def learn(item: tuple[int, np.random.Generator]) -> tuple[NDArray[Any], NDArray[Any]]:
+            query, own_rng = item
+            own = slice(offsets[query], offsets[query + 1])
+            documents, labels = dataset.features[own] / self.scale, dataset.labels[own]
+            # Labels ascend.
+            n_irrelevant = int(
+                np.searchsorted(labels, 0, side="right")
+                if relevance_level is None
+                else np.searchsorted(labels, relevance_level)
+            )
+            N = _sample(own_rng, documents[:n_irrelevant], sampling_rate)
+            P = _sample(own_rng, documents[n_irrelevant:], sampling_rate)
+            size = np.square(documents - documents.mean(axis=0)).sum(axis=1).max()
+            gmml = GMML(ridge=max(ridge, _ROUNDING * len(documents) ** 2 * size)).fit(P, N)
+            if at_query:
+                return np.zeros(len(self.scale)), gmml.factor_
+            return _best_anchor(gmml, P, documents, labels), gmml.factor_
+
+        queries = self._draw_queries(n_metrics, rng)
+        items = list(zip(queries.tolist(), rng.spawn(n_metrics), strict=True))
+        learned = in_parallel(learn, items, n_jobs=n_jobs, description="Learning metrics")
+        anchors, factors = zip(*learned, strict=True)
+        return LocalMetrics.stack(self.scale, np.array(anchors), factors)
+
+    def scale_distances(
+        self, metrics: LocalMetrics, scale: Literal["median", "monotone"], n_jobs: int | None
+    ) -> LocalMetrics:
+        """The metrics with the median or the largest distance of training documents made 1."""
+        features = self.dataset.features
+        if scale == "median":
+            features = features[:: -(-len(features) // _SAMPLE)]
+        blocks = [features[first : first + _BLOCK] for first in range(0, len(features), _BLOCK)]
+        if scale == "monotone":
+            parts = in_parallel(
+                lambda block: metrics.distances(block).max(),
+                blocks,
+                n_jobs=n_jobs,
+                description="Largest distance",
+            )
+            size = float(np.max(parts))
+        else:
+            found = in_parallel(
+                metrics.distances, blocks, n_jobs=n_jobs, description="Median distance"
+            )
+            size = float(np.median(np.concatenate(found)))
+        return metrics.scaled(1 / size) if size > 0 else metrics
+
+    def learn_weights(
+        self,
+        metrics: LocalMetrics,
+        *,
+        margin: float,
+        step: float,
+        n_iterations: int,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+    ) -> NDArray[np.float64]:
+        """Weights of the metrics for each query, by WARP."""
+        dataset, offsets = self.dataset, self.dataset.offsets
+        n_lower = _n_lower(dataset)
+        seeds = rng.integers(2**64, size=dataset.n_queries, dtype=np.uint64)
+
+        def learn(queries: slice) -> NDArray[np.float64]:
+            own = offsets[queries.start : queries.stop + 1]
+            rows = slice(own[0], own[-1])
+            distances = metrics.distances(dataset.features[rows])
+            return warp_weights(
+                -distances * np.exp(-distances),
+                own - own[0],
+                n_lower[rows],
+                seeds[queries],
+                margin=margin,
+                step=step,
+                n_iterations=n_iterations,
+            )
+
+        parts = list(_blocks_of_queries(offsets))
+        found = in_parallel(learn, parts, n_jobs=n_jobs, description="Learning weights")
+        return np.concatenate(found)
+
+    def _draw_queries(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Each query about as often as its share says: at equal steps through all shares."""
+        order = rng.permutation(len(self.shares))
+        ends = np.cumsum(self.shares[order])
+        places = (np.arange(n) + rng.random()) / n * ends[-1]
+        drawn: NDArray[np.int64] = order[np.searchsorted(ends[:-1], places, side="right")]
+        return drawn
+
+
+def _reordered(
+    dataset: RankingDataset, rows: NDArray[np.int64], queries: NDArray[np.int64]
+) -> RankingDataset:
+    return RankingDataset(
+        dataset.features[rows],
+        dataset.labels[rows],
+        np.append(0, np.cumsum(dataset.query_sizes[queries])),
+        dataset.query_ids[queries],
+    )
+
+
+def _sample(
+    rng: np.random.Generator, documents: NDArray[np.float64], rate: float
+) -> NDArray[np.float64]:
+    n = int(np.ceil(rate * len(documents)))
+    return documents[np.sort(rng.permutation(len(documents))[:n])]
+
+
+def _best_anchor(
+    gmml: GMML,
+    candidates: NDArray[np.float64],
+    documents: NDArray[np.float64],
+    labels: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """The candidate from which sorting the documents by distance gives the best NDCG."""
+    n_rows = max(_LISTS // len(documents), 1)
+    values = [
+        _ndcg(labels, gmml.distances(candidates[first : first + n_rows], documents))
+        for first in range(0, len(candidates), n_rows)
+    ]
+    best: NDArray[np.float64] = candidates[np.argmax(np.concatenate(values))]
+    return best
+
+
+def _ndcg(labels: NDArray[np.float64], distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """NDCG of a query's documents sorted by each row of distances, nearest first."""
+    n_lists, n_documents = distances.shape
+    lists = RankingDataset(
+        np.empty((distances.size, 0)),
+        np.tile(labels, n_lists),
+        n_documents * np.arange(n_lists + 1),
+        np.arange(n_lists),
+    )
+    return NDCG()(lists, -distances.ravel())
+
+
+def _n_lower(dataset: RankingDataset) -> NDArray[np.int64]:
+    """How many documents of the query have a lower label, where labels ascend in each query."""
+    rows = np.arange(dataset.n_documents)
+    begins = dataset.offsets[:-1][dataset.query_index]
+    first = np.append(True, dataset.labels[1:] != dataset.labels[:-1]) | (rows == begins)
+    level_begins: NDArray[np.int64] = np.maximum.accumulate(np.where(first, rows, 0))
+    return level_begins - begins
+
+
+def _blocks_of_queries(offsets: NDArray[np.int64]) -> Iterator[slice]:
+    """Consecutive queries with about as many documents in each block."""
+    begin = 0
+    while begin < len(offsets) - 1:
+        end = int(np.searchsorted(offsets, offsets[begin] + _BLOCK, side="right")) - 1
+        end = max(end, begin + 1)
+        yield slice(begin, end)
+        begin = end

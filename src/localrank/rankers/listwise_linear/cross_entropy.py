@@ -1,0 +1,148 @@
+"""The cross entropy between lists of targets and softmaxes of linear scores, and its minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from localrank.kernels.sorting import read_only
+from localrank.rankers.listwise_linear.softmax import cross_entropy
+
+Floats = NDArray[np.float64]
+
+# With more features than this, the second derivatives at 0 are taken for a diagonal matrix.
+_EXPLICIT = 2000
+
+
+@dataclass(frozen=True)
+class Minimum:
+    """Weights, the objective there, the steps taken, and whether there were enough of them."""
+
+    weights: Floats
+    objective: float
+    n_steps: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class CrossEntropy:
+    """The weighted mean over queries of -Σ t_i log softmax(Xw)_i.
+
+    L-BFGS takes as many steps as second derivatives differ between directions, which they do by
+    orders of magnitude where features are alike. It therefore works in coordinates in which
+    those at w = 0 are all 1: w = V z / sqrt(curvatures + l2) with the eigenvectors V of the
+    covariance within queries.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_documents, n_features)
+        Query by query, each query's near the origin: a shift of a query changes nothing.
+    offsets : ndarray of shape (n_queries + 1,)
+    targets : ndarray of shape (n_documents,)
+        Of each query with a weight they sum to 1.
+    weights : ndarray of shape (n_queries,)
+        They sum to 1.
+    curvatures : ndarray of shape (n_features,)
+    axes : ndarray of shape (n_features, n_features) or None
+        V, or None for the features themselves.
+    """
+
+    features: Floats
+    offsets: NDArray[np.int64]
+    targets: Floats
+    weights: Floats
+    curvatures: Floats
+    axes: Floats | None
+
+    @classmethod
+    def of(
+        cls, features: Floats, offsets: NDArray[np.int64], targets: Floats, weights: Floats
+    ) -> Self:
+        """For weights of queries with any sum above 0."""
+        weights = weights / weights.sum()
+        curvatures, axes = _curvatures(features, offsets, weights)
+        return cls(
+            read_only(features, np.float64),
+            read_only(offsets, np.int64),
+            read_only(targets, np.float64),
+            read_only(weights, np.float64),
+            curvatures,
+            axes,
+        )
+
+    def without(self, queries: NDArray[np.bool_]) -> Self:
+        """The mean over the other queries, in the same coordinates."""
+        weights = np.where(queries, 0.0, self.weights)
+        return replace(self, weights=read_only(weights / weights.sum(), np.float64))
+
+    def evaluate(self, weights: Floats, l2: float) -> tuple[float, Floats]:
+        """The cross entropy plus l2/2 |w|², and its gradient."""
+        value, gradient = cross_entropy(
+            self.features, self.offsets, self.targets, self.weights, weights
+        )
+        return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
+
+    def minimum(self, l2: float, tol: float, max_iter: int, start: Floats | None = None) -> Minimum:
+        """The minimum for one l2."""
+        units = 1.0 / np.sqrt(self.curvatures + l2)
+        axes = self.axes
+
+        def weights_at(place: Floats) -> Floats:
+            return place * units if axes is None else axes @ (place * units)
+
+        def slope(gradient: Floats) -> Floats:
+            return units * (gradient if axes is None else gradient @ axes)
+
+        def evaluate(place: Floats) -> tuple[float, Floats]:
+            value, gradient = self.evaluate(weights_at(place), l2)
+            return value, slope(gradient)
+
+        place = np.zeros_like(units)
+        if start is not None:
+            place = (start if axes is None else start @ axes) / units
+        found = minimize(
+            evaluate,
+            place,
+            jac=True,
+            method="L-BFGS-B",
+            options={
+                "gtol": tol * np.abs(slope(self._gradient_at_zero)).max(),
+                "ftol": 0.0,
+                "maxiter": max_iter,
+                "maxfun": 20 * max_iter,
+            },
+        )
+        # Status 2 is a search along a line that rounding keeps from going lower.
+        return Minimum(weights_at(found.x), float(found.fun), int(found.nit), found.status != 1)
+
+    def path(self, l2s: Iterable[float], tol: float, max_iter: int) -> Iterator[Floats]:
+        """The weights for each l2, each search starting where the last ended."""
+        weights = None
+        for l2 in l2s:
+            weights = self.minimum(l2, tol, max_iter, weights).weights
+            yield weights
+
+    @cached_property
+    def _gradient_at_zero(self) -> Floats:
+        return self.evaluate(np.zeros_like(self.curvatures), 0.0)[1]
+
+
+def _curvatures(
+    features: Floats, offsets: NDArray[np.int64], weights: Floats
+) -> tuple[Floats, Floats | None]:
+    """Second derivatives at w = 0, where a query's softmax is uniform, along their axes."""
+    sizes = np.diff(offsets)
+    shares = np.repeat(weights / sizes, sizes)
+    means = np.add.reduceat(features, offsets[:-1]) / sizes[:, None]
+    if features.shape[1] > _EXPLICIT:
+        squares = np.einsum("i,ij,ij->j", shares, features, features, optimize=False)
+        return np.maximum(squares - weights @ means**2, 0.0), None
+    second = (features * shares[:, None]).T @ features - (means * weights[:, None]).T @ means
+    values, axes = np.linalg.eigh(second)
+    return np.maximum(values, 0.0), axes

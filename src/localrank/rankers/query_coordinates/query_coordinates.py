@@ -1,0 +1,153 @@
+"""Any ranker on documents in the coordinates of their query."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from localrank.data import RankingDataset
+from localrank.data.checks import sum_is_finite
+from localrank.parameters import refuse
+from localrank.rankers.base import Ranker
+from localrank.rankers.blocks import predict_in_blocks
+from localrank.rankers.query_coordinates.coordinates import coordinates
+
+# Every part, in the order of the columns.
+PARTS = "zpab"
+AGGREGATES = (
+    "mean percentile",
+    "mean percentile (p)",
+    "reciprocal rank fusion",
+    "reciprocal rank fusion (p)",
+    "component of percentiles",
+    "component of percentiles (p)",
+    "component of deviations",
+    "component of deviations (p)",
+    "spread of percentiles",
+)
+# Documents are scored in blocks of whole queries whose coordinates take about this many bytes.
+BLOCK_BYTES = 2**26
+
+
+class QueryCoordinates(Ranker):
+    """Trains a ranker on the features and on where they put a document within its query.
+
+    Whether a value is high or low depends on the query: BM25 grows with the number of terms.
+    Coordinates are relative to the documents of the query, without their labels, so that a new
+    query has them as well. They do not change when a feature is shifted or scaled by a positive
+    factor within a query. With n documents in the query, the parts are
+
+    - z: (x - mean) / standard deviation, of each feature;
+    - p: rank from below / n, of each feature, equal values sharing their mean rank;
+    - a: nine aggregates of the features that vary in the query: the mean of a document's
+      percentiles p; the mean of 10 / (10 + n (1 - p)), reciprocal rank fusion; the first
+      principal component of the percentiles and that of the deviations z, the loadings of the
+      features having a positive sum; after each of the four its own p; and the standard
+      deviation of the document's percentiles;
+    - b: (x - median) / (1.4826 median absolute deviation + 0.1 standard deviation), of each
+      feature, at most 20 either way.
+
+    The ranker gets the features, then the parts in this order: from 46 features 193 columns. A
+    feature that is constant in a query, or differs by no more than four roundings of its largest
+    value, is 0 in z and b, (n + 1) / 2n in p, and has no part in a. Fewer columns at a time suit
+    more columns: give boosted trees a smaller `feature_fraction`.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Stays as it is: a clone is trained.
+    parts : str, default="zpab"
+        Letters of the parts to add, in any order, which changes nothing.
+
+    Attributes
+    ----------
+    ranker_ : Ranker
+        The trained clone.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80, n_features=5, random_state=0)
+    >>> ranker = QueryCoordinates(LambdaMART(n_trees=20), parts="zp").fit(dataset)
+    >>> ranker.ranker_.n_features_in_
+    15
+    >>> ranker.ranker_.feature_names_in_[4:11].tolist()
+    ['f5', 'f1 (z)', 'f2 (z)', 'f3 (z)', 'f4 (z)', 'f5 (z)', 'f1 (p)']
+    """
+
+    def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
+        self.ranker = ranker
+        self.parts = parts
+
+    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+        return self.ranker.learns_from(dataset)
+
+    def _fit(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None,
+        valid: RankingDataset | None,
+    ) -> None:
+        if not isinstance(self.ranker, Ranker):
+            refuse(self, "ranker", "a ranker")
+        self.ranker_ = clone(self.ranker).fit(
+            query_coordinates(dataset, self.parts),
+            query_weight=query_weights,
+            valid=None if valid is None else query_coordinates(valid, self.parts),
+        )
+
+    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+        return predict_in_blocks(
+            self.ranker_,
+            dataset,
+            lambda part: query_coordinates(part, self.parts),
+            self.ranker_.n_features_in_ * dataset.features.itemsize,
+            BLOCK_BYTES,
+        )
+
+
+def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDataset:
+    """The same documents with their features and the coordinates of `QueryCoordinates`.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[2.0], [6.0], [4.0], [4.0]], qid=[1, 1, 1, 1])
+    >>> query_coordinates(dataset, "zp").features.round(3)
+    array([[ 2.   , -1.414,  0.25 ],
+           [ 6.   ,  1.414,  1.   ],
+           [ 4.   ,  0.   ,  0.625],
+           [ 4.   ,  0.   ,  0.625]])
+    """
+    if not isinstance(parts, str) or not parts or set(parts) - set(PARTS) or _repeated(parts):
+        raise ValueError(
+            f"The 'parts' parameter of QueryCoordinates must be one or more of the letters of "
+            f"{PARTS!r}, each at most once. Got {parts!r} instead."
+        )
+    if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
+        raise ValueError("Query coordinates cannot take missing values: impute them first.")
+    ordered = "".join(part for part in PARTS if part in parts)
+    table = coordinates(dataset.features, dataset.offsets, ordered)
+    names = dataset.feature_names
+    return dataset.with_features(table, None if names is None else _names(names, ordered))
+
+
+def _repeated(parts: str) -> bool:
+    return len(set(parts)) < len(parts)
+
+
+# Serving asks for the same names list after list.
+@lru_cache(maxsize=8)
+def _names(names: tuple[str, ...], parts: str) -> tuple[str, ...]:
+    result = dict.fromkeys(names)
+    for part in parts:
+        for name in AGGREGATES if part == "a" else [f"{name} ({part})" for name in names]:
+            # Features that are coordinates themselves may have the name already.
+            while name in result:
+                name += "'"
+            result[name] = None
+    return tuple(result)

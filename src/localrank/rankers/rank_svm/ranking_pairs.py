@@ -1,0 +1,227 @@
+"""The pairs a pairwise linear ranker learns from, and sums of losses over them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.kernels.rows import centred_rows, projections
+from localrank.kernels.sorting import argsort_descending, read_only
+from localrank.rankers.rank_svm.pair_graphs import laplacian_factors, laplacian_product
+from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
+
+# Rows of the Laplacian times the features that are held at once: few enough for the cache.
+_BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class PairLosses:
+    """Sums over weighted pairs at given scores; see `localrank.rankers.rank_svm.pairs`."""
+
+    scores: NDArray[np.float64]
+    knee: float
+    loss: float
+    hinge: float
+    excess: float
+    gradient: NDArray[np.float64]
+    degrees: NDArray[np.float64]
+    order: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RankingPairs:
+    """Documents in groups, where a pair is two documents of a group with different levels.
+
+    Groups are queries, or the documents of a query with one of two labels. Groups without a pair
+    are left out. Features are centred in each group, which leaves differences as they are and
+    makes them exact. Rows and groups are in an order that only their content decides.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_rows, n_features)
+    offsets : ndarray of shape (n_groups + 1,)
+    levels : ndarray of shape (n_rows,)
+        Labels of each group numbered from 0.
+    n_levels : ndarray of shape (n_groups,)
+    weights : ndarray of shape (n_groups,)
+        Weight of each pair of a group; over all pairs they sum to 1.
+    n_pairs : ndarray of shape (n_groups,)
+    """
+
+    features: NDArray[np.float64]
+    offsets: NDArray[np.int64]
+    levels: NDArray[np.int64]
+    n_levels: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    n_pairs: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        dataset: RankingDataset,
+        features: NDArray[np.float64],
+        query_weights: NDArray[np.float64] | None = None,
+        *,
+        label_pairs: Sequence[tuple[float, float]] | None = None,
+        by_query: bool = False,
+    ) -> Self:
+        """The pairs of a dataset with other features.
+
+        Every pair weighs the same times its query's weight; with `by_query` each query's pairs
+        share the query's weight. There is at least one pair.
+        """
+        rows, offsets, queries = _groups(dataset, label_pairs)
+        labels = dataset.labels if rows is None else dataset.labels[rows]
+        levels = np.empty(len(labels), np.int64)
+        n_levels, n_pairs = np.empty(len(queries), np.int64), np.empty(len(queries), np.int64)
+        count_pairs(
+            read_only(labels, np.float64), read_only(offsets, np.int64), levels, n_levels, n_pairs
+        )
+        weights = np.ones(len(queries)) if query_weights is None else query_weights[queries]
+        kept = (n_pairs > 0) & (weights > 0)
+        if by_query:
+            weights = weights / np.maximum(np.bincount(queries, n_pairs)[queries], 1)
+        order, groups = _content_order(features, rows, offsets, weights, np.flatnonzero(kept))
+        n_pairs, weights = n_pairs[groups], weights[groups]
+        weights = weights / np.max(weights)
+        offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[groups])])
+        return cls(
+            centred_rows(
+                read_only(features, np.float64), order if rows is None else rows[order], offsets
+            ),
+            offsets,
+            levels[order],
+            n_levels[groups],
+            weights / np.sum(weights * n_pairs),
+            n_pairs,
+        )
+
+    def every(self, step: int) -> Self:
+        """Every so manieth group, of the same total weight."""
+        groups = np.arange(0, len(self.n_pairs), step)
+        sizes = np.diff(self.offsets)[groups]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[groups] - offsets[:-1], sizes)
+        weights, n_pairs = self.weights[groups], self.n_pairs[groups]
+        return replace(
+            self,
+            features=self.features[rows],
+            offsets=offsets,
+            levels=self.levels[rows],
+            n_levels=self.n_levels[groups],
+            weights=weights / np.sum(weights * n_pairs),
+            n_pairs=n_pairs,
+        )
+
+    def losses(self, scores: NDArray[np.float64], knee: float) -> PairLosses:
+        scores = read_only(scores, np.float64)
+        order = np.empty(len(scores), np.int64)
+        gradient, degrees = np.empty(len(scores)), np.empty(len(scores))
+        loss, hinge, excess = pair_losses(
+            scores,
+            self.offsets,
+            self.levels,
+            self.n_levels,
+            self.weights,
+            knee,
+            order,
+            gradient,
+            degrees,
+        )
+        return PairLosses(scores, knee, loss, hinge, excess, gradient, degrees, order)
+
+    def hessian(self, at: PairLosses) -> NDArray[np.float64]:
+        """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
+        n_features = self.features.shape[1]
+        total = np.zeros((n_features, n_features))
+        longest = int(np.diff(self.offsets).max())
+        higher, lower = np.empty((2, max(_BLOCK, longest), n_features))
+        # Room for a row of each level beside one of each document.
+        scaled = np.empty((2 * len(higher), n_features))
+        first = 0
+        while first < len(self.n_pairs):
+            end = self.offsets[first] + len(higher)
+            last = int(np.searchsorted(self.offsets, end, side="right")) - 1
+            n_scaled, n_higher = laplacian_factors(
+                self.features,
+                at.scores,
+                self.offsets,
+                self.levels,
+                self.n_levels,
+                self.weights,
+                at.knee,
+                at.order,
+                at.degrees,
+                first,
+                last,
+                scaled,
+                higher,
+                lower,
+            )
+            crossed = higher[:n_higher].T @ lower[:n_higher]
+            total += scaled[:n_scaled].T @ scaled[:n_scaled] - crossed - crossed.T
+            first = last
+        return total
+
+    def hessian_product(self, at: PairLosses, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The product of that matrix and a vector, without the matrix."""
+        along = self.features @ vector
+        product = np.empty_like(along)
+        laplacian_product(
+            along,
+            at.scores,
+            self.offsets,
+            self.levels,
+            self.n_levels,
+            self.weights,
+            at.knee,
+            at.order,
+            at.degrees,
+            product,
+        )
+        result: NDArray[np.float64] = product @ self.features
+        return result
+
+
+def _groups(
+    dataset: RankingDataset, label_pairs: Sequence[tuple[float, float]] | None
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+    """Rows (None for all as they are), offsets and query of the groups of documents."""
+    if label_pairs is None:
+        return None, dataset.offsets, np.arange(dataset.n_queries)
+    rows, sizes, queries = [], [], []
+    for pair in label_pairs:
+        chosen = np.flatnonzero(np.isin(dataset.labels, pair))
+        found, counts = np.unique(dataset.query_index[chosen], return_counts=True)
+        rows.append(chosen)
+        sizes.append(counts)
+        queries.append(found)
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    return np.concatenate(rows), offsets, np.concatenate(queries)
+
+
+def _content_order(
+    features: NDArray[np.float64],
+    rows: NDArray[np.int64] | None,
+    offsets: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    kept: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Positions of the kept groups' rows, and the groups, in the order of a projection."""
+    direction = 0.5 + np.modf(np.arange(1, features.shape[1] + 1) * 0.6180339887498949)[0]
+    keys = projections(read_only(features, np.float64), direction)
+    if rows is not None:
+        keys = keys[rows]
+    order = argsort_descending(keys, offsets)
+    begins, sizes = offsets[:-1][kept], np.diff(offsets)[kept]
+    first, second = keys[order[begins]], keys[order[begins + 1]]
+    place = np.lexsort((weights[kept], sizes, second, first))
+    begins, sizes = begins[place], sizes[place]
+    ends = np.cumsum(sizes)
+    positions = np.arange(ends[-1]) + np.repeat(begins - ends + sizes, sizes)
+    return order[positions], kept[place]

@@ -1,0 +1,137 @@
+"""Gaussians fitted to the documents of a query."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.parameters import numbers, refuse
+from localrank.representations.base import Representation
+from localrank.representations.gaussian.divergences import (
+    bhattacharyya_exponents,
+    inverse_factors,
+    scatters,
+)
+from localrank.representations.moments import centred, query_means
+
+Floats = NDArray[np.float64]
+
+# The least that is added to a variance, relative to it, so that every covariance has a factor
+# in float64: a new query may vary far more than the training queries.
+_LEAST_SHRINKAGE = 1e-12
+# Numbers in a block of the arrays that distances are computed with.
+_BLOCK = 2**22
+
+
+class Gaussian(Representation):
+    """Describes a query by a Gaussian fitted to its documents [1]_.
+
+    The mean is that of the documents. Their covariance S alone is singular where the documents
+    are fewer than the features, so the Gaussian has covariance (1 - shrinkage) S + shrinkage T,
+    with T the diagonal matrix of the variances of the average training query.
+
+    Both distances are invariant to the units of the features, and to a shift of all queries at
+    once; unlike `PrincipalComponents` they see where a cloud lies and how large it is. With many
+    features few clouds overlap, and most of Bhattacharyya's distances are close to 1.
+
+    Parameters
+    ----------
+    distance : {"kl", "bhattacharyya"}, default="kl"
+        The mean of both Kullback-Leibler divergences, which is 0 or larger, or one minus the
+        Bhattacharyya kernel, from 0 to 1.
+    shrinkage : float, default=0.1
+        Above 0, at most 1: with 1 all queries have the covariance T.
+
+    Attributes
+    ----------
+    variances_ : ndarray of shape (n_features,)
+        The diagonal of T. A feature that is constant within every training query has the
+        variance between the queries, or 1 where it never varies at all.
+
+    Notes
+    -----
+    Descriptions have the shape (n_queries, n_features + 1, n_features): row 0 is the mean, the
+    others are the lower triangular Cholesky factor of the covariance.
+
+    References
+    ----------
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009. Section 2.2.
+
+    Examples
+    --------
+    >>> X = [[0.0], [2.0], [1.0], [3.0], [0.0], [20.0]]
+    >>> dataset = RankingDataset.from_arrays(X, qid=[1, 1, 2, 2, 3, 3])
+    >>> gaussian = Gaussian().fit(dataset)
+    >>> queries = gaussian.transform(dataset)
+    >>> gaussian.distances(queries[:1], queries).round(2)
+    array([[0.  , 0.12, 9.87]])
+    """
+
+    def __init__(
+        self,
+        distance: Literal["kl", "bhattacharyya"] = "kl",
+        *,
+        shrinkage: float = 0.1,
+    ) -> None:
+        self.distance = distance
+        self.shrinkage = shrinkage
+
+    def _fit(self, dataset: RankingDataset) -> None:
+        if self.distance not in ("kl", "bhattacharyya"):
+            refuse(self, "distance", "'kl' or 'bhattacharyya'")
+        numbers(self, shrinkage=(0, 1))
+        means, rest = centred(dataset)
+        within = query_means(rest**2, dataset.offsets).mean(axis=0)
+        between = np.where(np.ptp(means, axis=0) > 0, means.var(axis=0), 1.0)
+        self.variances_ = np.where(within > 0, within, between)
+
+    def _transform(self, dataset: RankingDataset) -> Floats:
+        means, rest = centred(dataset)
+        covariances = scatters(rest, dataset.offsets)
+        covariances *= ((1 - self.shrinkage) / dataset.query_sizes)[:, None, None]
+        diagonals = np.einsum("qii->qi", covariances)
+        diagonals += np.maximum(self.shrinkage * self.variances_, _LEAST_SHRINKAGE * diagonals)
+        return np.concatenate([means[:, None], np.linalg.cholesky(covariances)], axis=1)
+
+    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> Floats:
+        a = A[:, 0], A[:, 1:]
+        b = a if A is B else (B[:, 0], B[:, 1:])
+        if self.distance == "bhattacharyya":
+            return -np.expm1(-np.maximum(bhattacharyya_exponents(*a, *b), 0.0))
+        # In the sum of both divergences the determinants cancel.
+        forth = _divergence_terms(*a, *b)
+        back = forth if A is B else _divergence_terms(*b, *a)
+        divergences: Floats = np.maximum((forth + back.T) / 4 - A.shape[2] / 2, 0.0)
+        return divergences
+
+    def similarities(self, distances: Floats) -> Floats:
+        """Bhattacharyya's kernel; for divergences 1 / (1 + distance)."""
+        if self.distance == "bhattacharyya":
+            return 1.0 - distances
+        return super().similarities(distances)
+
+
+def _divergence_terms(
+    means_a: Floats, factors_a: Floats, means_b: Floats, factors_b: Floats
+) -> Floats:
+    """tr(S_b^-1 S_a) + (m_a - m_b)' S_b^-1 (m_a - m_b) for all pairs, of shape (n_a, n_b).
+
+    The trace is the product of the two matrices' entries, one product for all pairs. Means are
+    subtracted pair by pair, so that large ones do not cancel.
+    """
+    n, d = means_a.shape
+    covariances = (factors_a @ factors_a.swapaxes(1, 2)).reshape(n, d * d)
+    terms = np.empty((n, len(means_b)))
+    step = max(1, _BLOCK // (d * max(n, d)))
+    for begin in range(0, len(means_b), step):
+        block = slice(begin, begin + step)
+        inverses = inverse_factors(factors_b[block])
+        precisions = (inverses.swapaxes(1, 2) @ inverses).reshape(-1, d * d)
+        whitened = (means_a - means_b[block, None]) @ inverses.swapaxes(1, 2)
+        squares = np.einsum("bai,bai->ab", whitened, whitened)
+        terms[:, block] = covariances @ precisions.T + squares
+    return terms

@@ -1,0 +1,115 @@
+"""A query as the directions in which its documents spread."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.linalg import principal_axes
+from localrank.parameters import refuse
+from localrank.representations.base import Representation
+
+# Numbers in a block of distances, few enough to stay in the processor's cache; rows of one.
+_BLOCK, _BLOCK_ROWS = 1 << 18, 512
+# By how much rounding may keep a sum of shares from the share it equals.
+_ROUNDING = 1e-12
+
+
+class PrincipalComponents(Representation):
+    """The leading principal components of a query's documents.
+
+    With u_1, …, u_P the eigenvectors of the covariance of a query's documents, by decreasing
+    eigenvalue, the similarity of two queries is (|u_1 · u'_1| + … + |u_P · u'_P|) / P [1]_, and
+    their distance is 1 less that. It does not change when the documents of a query are shifted,
+    scaled or reordered.
+
+    A direction that a query's documents do not determine is the zero vector, so that it agrees
+    with nothing: where fewer than P directions vary, in queries of one document, in constant
+    features. A query with r < P directions has similarity r / P to itself. A direction counts
+    as undetermined when its variance is less than 1e-12 of the largest.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        An int is the number P of components. A float, above 0 and at most 1, is a share of
+        variance: P is the smallest number of components that have this share in the average
+        training query, queries without variance left out; 1 if all are.
+
+    Attributes
+    ----------
+    n_components_ : int
+        The number P.
+    explained_ : ndarray of shape (n_features,)
+        The share of each component in the variance of the average training query.
+
+    References
+    ----------
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009.
+
+    Examples
+    --------
+    >>> line = np.array([[0.0, 0.0], [3.0, 4.0], [6.0, 8.0]])
+    >>> upright = np.array([[0.0, 0.0], [0.0, 1.0]])
+    >>> documents = np.vstack([line, 7 - 2 * line, upright])
+    >>> dataset = RankingDataset.from_arrays(documents, qid=[1, 1, 1, 2, 2, 2, 3, 3])
+    >>> representation = PrincipalComponents().fit(dataset)
+    >>> components = representation.transform(dataset)
+    >>> components.round(3)
+    array([[[0.6, 0.8]],
+           [[0.6, 0.8]],
+           [[0. , 1. ]]])
+    >>> representation.distances(components[:1], components).round(3)
+    array([[0. , 0. , 0.2]])
+    """
+
+    def __init__(self, n_components: float = 0.8) -> None:
+        self.n_components = n_components
+
+    def _fit(self, dataset: RankingDataset) -> None:
+        self._check_n_components(dataset.n_features)
+        shares, _ = principal_axes(dataset.features, dataset.offsets, 0)
+        varying = shares[shares[:, 0] > 0]
+        self.explained_ = varying.sum(axis=0) / max(len(varying), 1)
+        n_needed = np.argmax(np.cumsum(self.explained_) >= self.n_components - _ROUNDING) + 1
+        whole = isinstance(self.n_components, Integral)
+        self.n_components_ = int(self.n_components if whole else n_needed)
+
+    def _check_n_components(self, n_features: int) -> None:
+        value = self.n_components
+        most = n_features if isinstance(value, Integral) else 1
+        if not isinstance(value, Real) or isinstance(value, bool) or not 0 < value <= most:
+            refuse(
+                self,
+                "n_components",
+                f"an int from 1 to the number of features, {n_features}, or a float above 0, "
+                f"at most 1",
+            )
+
+    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)
+        return components
+
+    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+        distances = np.zeros((len(A), len(B)))
+        n_rows = min(max(len(A), 1), _BLOCK_ROWS)
+        n_columns = _BLOCK // n_rows
+        for row in range(0, len(A), n_rows):
+            for column in range(0, len(B), n_columns):
+                a, b = A[row : row + n_rows], B[column : column + n_columns]
+                block = distances[row : row + n_rows, column : column + n_columns]
+                for component in range(A.shape[1]):
+                    products = a[:, component] @ b[:, component].T
+                    block += np.abs(products, out=products)
+        distances /= -A.shape[1]
+        distances += 1.0
+        return np.clip(distances, 0.0, 1.0, out=distances)
+
+    def similarities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The similarity of the paper: 1 less the distance."""
+        similarities: NDArray[np.float64] = 1.0 - distances
+        return similarities

@@ -1,0 +1,53 @@
+"""The mean of a query's relevant documents."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.parameters import numbers
+from localrank.representations.base import Points
+from localrank.representations.moments import query_means
+
+
+class RelevantMean(Points):
+    """Describes a query by the mean of its relevant documents [1]_.
+
+    It needs labels, so it serves to group training queries; a selector then needs another
+    representation for new ones. A query without a relevant document is the zero vector.
+
+    Parameters
+    ----------
+    relevance_level : float, optional
+        The least label of a relevant document; by None every label above 0 is relevant.
+
+    References
+    ----------
+    .. [1] Cremers, Kaur, Koesomo, et al. Adaptive Training With K-Means and Hierarchical
+       Clustering.
+
+    Examples
+    --------
+    >>> X = [[1.0, 4.0], [3.0, 0.0], [9.0, 9.0], [5.0, 5.0]]
+    >>> dataset = RankingDataset.from_arrays(X, y=[1, 2, 0, 0], qid=["a", "a", "a", "b"])
+    >>> RelevantMean().fit(dataset).transform(dataset)
+    array([[2., 2.],
+           [0., 0.]])
+    """
+
+    def __init__(self, relevance_level: float | None = None) -> None:
+        self.relevance_level = relevance_level
+
+    @property
+    def needs_labels(self) -> bool:
+        return True
+
+    def _fit(self, dataset: RankingDataset) -> None:
+        if self.relevance_level is not None:
+            numbers(self, relevance_level=(0, None))
+
+    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        level = self.relevance_level
+        relevant = dataset.labels > 0 if level is None else dataset.labels >= level
+        return query_means(dataset.features, dataset.offsets, relevant.astype(np.float64))

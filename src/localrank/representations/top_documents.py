@@ -1,0 +1,131 @@
+"""The mean of a query's first documents under one feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.kernels.sorting import argsort_descending
+from localrank.measures import NDCG
+from localrank.measures.single_features import measure_features
+from localrank.parameters import refuse, whole_numbers
+from localrank.representations.base import Points
+from localrank.representations.moments import query_means
+
+
+class TopDocuments(Points):
+    """Describes a query by the mean of its top documents under a reference feature [1]_, [2]_.
+
+    Documents with equal values at the cut share the places that are left, so that the mean is
+    the expected one over all their orders.
+
+    Parameters
+    ----------
+    n : int, default=10
+        How many documents; a query with fewer keeps what it has.
+    feature : int or str, default="best"
+        The reference, such as BM25, by column or by name; larger values come first. "best" is
+        the feature with the highest mean NDCG@5 on the training queries, which then need labels.
+    columns : sequence of int or str, optional
+        The features that make up the description, by column or by name; by None all of them.
+
+    Attributes
+    ----------
+    feature_ : int
+        Column of the reference; the first of equally good ones.
+    columns_ : ndarray of int
+        Columns of the description.
+
+    References
+    ----------
+    .. [1] Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
+       SIGIR 2008.
+    .. [2] Cremers, Kaur, Koesomo, et al. Adaptive Training With K-Means and Hierarchical
+       Clustering.
+
+    Examples
+    --------
+    The second and third documents share the second place.
+
+    >>> X = [[0.9, 1.0], [0.5, 2.0], [0.5, 6.0], [0.1, 8.0]]
+    >>> dataset = RankingDataset.from_arrays(X, qid=[1, 1, 1, 1], feature_names=["bm25", "age"])
+    >>> TopDocuments(2, feature="bm25").fit(dataset).transform(dataset)
+    array([[0.7, 2.5]])
+    """
+
+    def __init__(
+        self,
+        n: int = 10,
+        *,
+        feature: int | str = "best",
+        columns: Sequence[int | str] | None = None,
+    ) -> None:
+        self.n = n
+        self.feature = feature
+        self.columns = columns
+
+    def _fit(self, dataset: RankingDataset) -> None:
+        whole_numbers(self, n=1)
+        self.columns_ = self._checked_columns(dataset)
+        self.feature_ = self._checked_feature(dataset)
+
+    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        weights = _shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
+        return query_means(dataset.features, dataset.offsets, weights)[:, self.columns_]
+
+    def _checked_feature(self, dataset: RankingDataset) -> int:
+        if self.feature == "best":
+            if dataset.relevance is None:
+                raise ValueError(
+                    "TopDocuments with feature='best' finds the best feature by labels. The "
+                    "dataset has none: take labelled training queries, or give it a feature."
+                )
+            return int(measure_features(dataset, NDCG(5)).argmax())
+        column = _column(dataset, self.feature)
+        if column < 0:
+            refuse(self, "feature", f"'best' or {_known(dataset)}")
+        return column
+
+    def _checked_columns(self, dataset: RankingDataset) -> NDArray[np.int64]:
+        if self.columns is None:
+            return np.arange(dataset.n_features)
+        # A single name is a sequence too, of letters.
+        listed = isinstance(self.columns, Sequence | np.ndarray) and not isinstance(
+            self.columns, str
+        )
+        columns = [_column(dataset, value) for value in self.columns] if listed else []
+        if not columns or min(columns) < 0:
+            refuse(self, "columns", f"None or a list of features, each {_known(dataset)}")
+        return np.array(columns)
+
+
+def _shares_of_places(values: NDArray[Any], dataset: RankingDataset, n: int) -> NDArray[np.float64]:
+    """The expected share that each document has in the first n places, from 0 to 1."""
+    begins, query = dataset.offsets[:-1], dataset.query_index
+    n_places = np.minimum(n, dataset.query_sizes)
+    order = argsort_descending(values, dataset.offsets)
+    last = values[order[begins + n_places - 1]][query]
+    above, tied = values > last, values == last
+    n_left = n_places - np.add.reduceat(above, begins, dtype=np.int64)
+    shares: NDArray[np.float64] = (
+        above + tied * (n_left / np.add.reduceat(tied, begins, dtype=np.int64))[query]
+    )
+    return shares
+
+
+def _column(dataset: RankingDataset, value: Any) -> int:
+    """The column of a feature given by number or name, -1 where there is none."""
+    names = dataset.feature_names or ()
+    if isinstance(value, str):
+        return names.index(value) if value in names else -1
+    number = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return int(value) if number and value < dataset.n_features else -1
+
+
+def _known(dataset: RankingDataset) -> str:
+    columns = f"a column from 0 to {dataset.n_features - 1}"
+    return f"{columns} or the name of one" if dataset.feature_names else columns
