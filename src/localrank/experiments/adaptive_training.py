@@ -9,6 +9,7 @@ relevant document is at rank 1, so MRR stands here by that rule as well.
 from __future__ import annotations
 
 import copy
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ PAPER = "adaptive-training"
 N_TREES, N_CLUSTERS, N_CONTROLS = 500, 5, 3
 NDCG_5: Measure = NDCG(5)
 MRR: Measure = ReciprocalRank(100)
-GROUPINGS = ("kmeans", "ward")
+GROUPINGS: tuple[Literal["kmeans", "ward"], ...] = ("kmeans", "ward")
 CONTROL = "baseline, other seed"
 FAULTY = "mrr@100, as the paper counts"
 

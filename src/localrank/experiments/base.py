@@ -18,7 +18,6 @@ from localrank.evaluation.significance import p_text
 from localrank.experiments.published import source, whole
 
 Value = str | int | float | None
-Cells = Mapping[tuple[str, ...], float]
 
 # A difference is one from here on.
 LEVEL = 0.05
@@ -49,8 +48,8 @@ class Table:
         cls,
         title: str,
         names: Sequence[str],
-        ours: Cells,
-        published: Cells,
+        ours: Mapping[Any, float],
+        published: Mapping[Any, float],
         note: str = "",
     ) -> Table:
         """Our values beside published ones, by the same keys: tuples of text, one per name.

@@ -139,7 +139,7 @@ class Diagnostics:
         models = list(zip(singles, several, folds, strict=True))
         planes = [many.pair_scores(fold.test) for _, many, fold in models]
         pairs = set.intersection(*map(set, planes))
-        scores = {
+        scores: dict[str, Any] = {
             BASELINE: np.concatenate([single.predict(fold.test) for single, _, fold in models]),
             OWN: {pair: np.concatenate([own[pair] for own in planes]) for pair in pairs},
         }
@@ -193,7 +193,7 @@ def _compare(found: Reproduction, results: Results) -> None:
         row: list[Value] = [method]
         for name, measure in measures.items():
             test = tests[name].get(method)
-            row += [result.mean(measure), test and test.corrected_p_value]
+            row += [result.mean(measure), None if test is None else test.corrected_p_value]
         rows.append([*row, ", ".join(chosen(result))])
     top = np.maximum.reduceat(base.test.labels, base.test.offsets[:-1]) == level
     found.tables += [

@@ -22,7 +22,7 @@ import numpy as np
 
 from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.experiments.base import Claim, Reproduction, Table, decided, p_value
+from localrank.experiments.base import Claim, Reproduction, Table, Value, decided, p_value
 from localrank.experiments.charts import Interval, save_intervals
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled, corrected
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
@@ -202,7 +202,7 @@ def _means(found: Reproduction, pooled: Pooled, title: str, seeds: str) -> None:
     )
     more = [name for name in pooled.results if name not in pooled.names]
     places = [place for place in pooled.places if place != HELD_OUT] + more
-    rows = []
+    rows: list[list[Value]] = []
     for method in pooled.methods:
         means = [
             " / ".join(f"{pooled.values(place, method, m).mean():.4f}"[1:] for m in MEASURES)

@@ -82,9 +82,9 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
             "LambdaMART, cross-entropy": cross_entropy,
         }
 
-    fraction = {"feature_fraction": COORDINATES_FRACTION}
+    few_columns: dict[str, Any] = {"feature_fraction": COORDINATES_FRACTION}
     plain, again = trees(), trees(1)
-    few, few_again = trees(**fraction), trees(1, **fraction)
+    few, few_again = trees(**few_columns), trees(1, **few_columns)
     mixed = [*few, ListwiseLinear(random_state=seed), *few_again[:2]]
     in_coordinates = {
         **single(*few),
