@@ -20,7 +20,8 @@ from localrank.experiments.base import (
     p_value,
 )
 from localrank.experiments.published import published, published_cells
-from localrank.experiments.setting import Setting, chosen
+from localrank.experiments.results import chosen
+from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import DuhKirchhoff, Quadratic, RankBoost, Ranker, SVMMap
 from localrank.recipes import local_rank, query_neighbours

@@ -30,7 +30,8 @@ from localrank.evaluation.hyperplanes import (
 from localrank.experiments.base import Claim, Reproduction, Table, Value
 from localrank.experiments.charts import save_curves
 from localrank.experiments.published import published, published_cells
-from localrank.experiments.setting import Setting, chosen
+from localrank.experiments.results import chosen
+from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 

@@ -14,7 +14,8 @@ from localrank.evaluation import MethodResult, paired_test
 from localrank.experiments.base import Claim, Reproduction, Table, Value, counts
 from localrank.experiments.charts import save_curves
 from localrank.experiments.published import published_cells
-from localrank.experiments.setting import Setting, chosen
+from localrank.experiments.results import bound_means, chosen
+from localrank.experiments.setting import Setting
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
@@ -140,7 +141,7 @@ def _methods(found: Reproduction, results: Results) -> None:
 
 def _clusters(found: Reproduction, by_clusters: Results, by_height: Results) -> None:
     numbers = [int(n) for n in by_clusters]
-    means = [_bounds(result) for result in by_clusters.values()]
+    means = [bound_means(result, MAP) for result in by_clusters.values()]
     found.tables += [
         Table(
             "MAP against the number of clusters",
@@ -165,15 +166,3 @@ def _clusters(found: Reproduction, by_clusters: Results, by_height: Results) -> 
         y_label="MAP",
         log_x=True,
     )
-
-
-def _bounds(result: MethodResult) -> tuple[float, float, float]:
-    """Mean MAP of the selected groups, of the best ones in hindsight, and of the control."""
-    selected, names = result.values(MAP), np.array(result.fold_names)
-    best, control = selected.copy(), selected.copy()
-    for run in result.runs:
-        # Where there is one group, nothing is chosen.
-        if run.bound is not None:
-            best[names == run.fold] = run.bound.values
-            control[names == run.fold] = run.bound.control.mean(axis=0)
-    return float(selected.mean()), float(best.mean()), float(control.mean())

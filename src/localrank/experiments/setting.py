@@ -105,10 +105,3 @@ def with_validation(parts: Iterable[Fold]) -> list[Fold]:
             fold = replace(fold, train=train, valid=valid)
         validated.append(fold)
     return validated
-
-
-def chosen(result: MethodResult) -> list[str]:
-    """The values of the parameters that were chosen in each fold, in few letters."""
-    return [
-        "/".join(f"{value:g}" for value in run.chosen.values()) for run in result.runs if run.chosen
-    ]
