@@ -1,19 +1,15 @@
-"""Localized geometric mean metrics, beside the paper's Figures 2, 3, 4 and Tables 4, 5.
+"""Localized geometric mean metrics: time to score and to learn, unseen queries, what is at fault.
 
-Run with `python benchmarks/lgmml.py [PART ...]`, parts being figure2, figure3, figure4, table4,
-table5, unseen and fault. Collections from the folder in LOCALRANK_DATA or from `../shared/data`
-beside the project: OHSUMED and MQ2008 in five folds, MSLR-sample as it is split. Choices of
-`unseen`, and what is at fault, are looked at on validation parts; test parts are only scored.
-
-The paper's collections (Yahoo, the whole of MSLR) and its 500 metrics and 5000 trees are not
-those here; its figures stand as plots only, without numbers.
+Run with `python benchmarks/lgmml.py [PART ...]`, parts being scoring, unseen and fault; the paper's
+figures and tables are in `localrank reproduce lgmml`. Collections from the folder in LOCALRANK_DATA
+or from `../shared/data` beside the project: OHSUMED and MQ2008 in five folds, MSLR-sample as it is
+split. Choices of `unseen`, and what is at fault, are looked at on validation parts.
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Literal
 
@@ -23,133 +19,47 @@ from numpy.typing import NDArray
 from scipy.linalg import sqrtm
 from threadpoolctl import threadpool_limits
 
-from localrank.data import Fold, RankingDataset, folds, make_queries, read_letor
-from localrank.experiments.lgmml import classes
+from localrank.data import Fold, RankingDataset, folds, read_letor
+from localrank.evaluation import run
 from localrank.experiments.published import published
 from localrank.linalg import geometric_mean
-from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.rankers import GBRT, LGMML, LambdaMART, Ranker, RankSVM
+from localrank.measures import NDCG
+from localrank.rankers import LGMML, LambdaMART, Ranker, RankSVM
 from localrank.rankers.lgmml.anchors import local_scores
 from localrank.rankers.lgmml.gmml import GMML, pair_scatters
 from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.training import Training
 
-# Collections with published numbers.
-PUBLISHED = ("Yahoo! Set I", "Yahoo! Set II", "MSLR-WEB10K", "MSLR-WEB30K")
+# Collections with published times.
+PUBLISHED = ("Yahoo! Set I", "Yahoo! Set II", "MSLR-WEB10K")
 # How much longer than a LambdaMART of 500 trees scoring may take, and milliseconds for a metric.
 SCORING_MARK, METRIC_MARK = 3.0, 2.0
 
 Scale = Literal["median", "monotone"]
+Unseen = Literal["mean", "uniform", "nearest"]
 
-COLLECTIONS = ("OHSUMED", "MQ2008", "MSLR-sample")
-NDCGS: tuple[Measure, ...] = (NDCG(5), NDCG(10), NDCG(20))
-NDCG_10 = NDCGS[1]
+COLLECTIONS = ("OHSUMED", "MQ2008")
+NDCG_10 = NDCG(10)
 SCALES: tuple[Scale, ...] = ("median", "monotone")
 N_TREES = 500
 lgmml = partial(LGMML, n_jobs=-1)
 
 
 def parts(name: str) -> Iterator[Fold]:
-    """The folds of a collection; none where it is not there."""
+    """The folds of a collection, tested on their validation parts; none where it is not there."""
     if not (DATA / name).is_dir():
         print(f"{name}: skipped, there is no {DATA / name} (set LOCALRANK_DATA)")
-        return iter(())
-    return folds(DATA / name)
+        return
+    for fold in folds(DATA / name):
+        assert fold.valid is not None
+        yield Fold(fold.name, fold.train, None, fold.valid)
 
 
 def heading(text: str) -> None:
     print(f"\n== {text}")
 
 
-def figure2() -> None:
-    """Classes of documents around centres, with their number as label; MAP of new queries.
-
-    Labels of the upper half of the classes are relevant. The global metric is learned from
-    1,000 documents of all queries together.
-    """
-    heading("Figure 2: MAP against the number of metrics, documents in classes")
-    for n_classes, numbers in (
-        (2, (1, 2, 3, 4)),
-        (10, (1, 2, 5, 10, 15)),
-        (50, (1, 10, 25, 50, 60)),
-        (100, (1, 25, 50, 100, 120)),
-    ):
-        level = n_classes / 2
-        train, test = classes(n_classes)
-        measure = AveragePrecision(relevance_level=level)
-        pooled = RankingDataset(
-            train.features[:1000], train.labels[:1000], np.array([0, 1000]), np.array([0])
-        )
-        chance = measure.mean(test, np.zeros(test.n_documents))
-        print(f"{n_classes} classes; chance {chance:.4f}")
-        for scale in SCALES:
-            local = partial(lgmml, scale=scale, relevance_level=level)
-            one = local(1, sampling_rate=1.0).fit(pooled)
-            values = [
-                f"{m}: {measure.mean(test, local(m).fit(train).predict(test)):.4f}" for m in numbers
-            ]
-            line = f"global {measure.mean(test, one.predict(test)):.4f}; {', '.join(values)}"
-            print(f"  {scale:10}{line}")
-
-
-def figure3() -> None:
-    heading("Figure 3: NDCG@10 of test parts against the number of metrics")
-    numbers = (1, 2, 5, 10, 20, 50, 100, 200)
-    print(f"{'':24}" + "".join(f"{m:8}" for m in numbers))
-    for name in COLLECTIONS:
-        found = [
-            [[test_value(lgmml(m, scale=scale), fold) for m in numbers] for scale in SCALES]
-            for fold in parts(name)
-        ]
-        for scale, row in zip(SCALES, np.mean(found, axis=0), strict=True) if found else ():
-            print(f"{name}, {scale:10}".ljust(24) + "".join(f"{value:8.4f}" for value in row))
-
-
-def test_value(ranker: Ranker, fold: Fold) -> float:
-    return NDCG_10.mean(fold.test, ranker.fit(fold.train).predict(fold.test))
-
-
-def figure4() -> None:
-    heading("Figure 4: seconds of training 10 metrics, 50 queries of 100 documents")
-    for n_features in (10, 50, 100, 200, 500, 1000):
-        dataset, _ = make_queries(50, n_documents=(100, 100), n_features=n_features)
-        taken = min(seconds(lambda: lgmml(10).fit(dataset)) for _ in range(3))  # noqa: B023
-        print(f"  {n_features:5} features: {taken:7.3f}")
-
-
-def table4() -> None:
-    heading(f"Table 4: test parts, {N_TREES} trees, 50 metrics, one thread, no parameter tuned")
-    methods: dict[str, Callable[[], Ranker]] = {
-        "GBRT": lambda: GBRT(N_TREES),
-        "LambdaMART": lambda: LambdaMART(N_TREES),
-        "RankSVM": RankSVM,
-        "L-GMML": LGMML,
-        "L-GMML, monotone": lambda: LGMML(scale="monotone"),
-    }
-    columns = "".join(f"{measure!s:>9}" for measure in NDCGS)
-    for name in COLLECTIONS:
-        found = list(parts(name))
-        print(f"{name:20}{columns}{'seconds':>9}")
-        for method, make in methods.items():
-            rows = []
-            for fold in found:
-                start = time.perf_counter()
-                ranker = make().fit(fold.train)
-                taken = time.perf_counter() - start
-                scores = ranker.predict(fold.test)
-                rows.append([*(measure.mean(fold.test, scores) for measure in NDCGS), taken])
-            if rows:
-                *values, taken = np.mean(rows, axis=0)
-                print(f"  {method:18}" + "".join(f"{v:9.4f}" for v in values) + f"{taken:9.2f}")
-    for name in PUBLISHED:
-        print(f"published, {name:20}{'minutes':>18}")
-        minutes = published("lgmml", "minutes", name)
-        for method, values in published("lgmml", "table-4", name).items():
-            columns = "".join(f"{value:9.4f}" for value in values.values())
-            print(f"  {method:18}{columns}{minutes[method]:9.1f}")
-
-
-def table5() -> None:
+def scoring() -> None:
     """Interleaved, one thread, the best of several rounds each."""
     heading("Table 5: microseconds to score a document, one thread")
     if not (folder := DATA / "MSLR-sample").is_dir():
@@ -176,7 +86,7 @@ def table5() -> None:
         mark = "within" if metrics <= SCORING_MARK * trees else "OUTSIDE"
         print(f"  50 metrics take {metrics / trees:.2f} of 7-leaf trees' time: {mark} 3 times it")
         metric_time(train)
-    for name in PUBLISHED[:3]:
+    for name in PUBLISHED:
         numbers = published("lgmml", "table-5", name)
         listed = ", ".join(f"{method} {value}" for method, value in numbers.items())
         print(f"published, {name}: {listed} ms")
@@ -218,24 +128,22 @@ def metric_time(train: RankingDataset) -> None:
 
 def unseen() -> None:
     heading("Weights of unseen queries: NDCG@10 of validation parts, mean of three seeds")
-    options = ("mean", "uniform", "nearest")
+    options: tuple[Unseen, ...] = ("mean", "uniform", "nearest")
     print(f"{'':24}" + "".join(f"{option:>9}" for option in options))
-    for name in COLLECTIONS[:2]:
+    for name in COLLECTIONS:
         found = list(parts(name))
         for scale in SCALES if found else ():
-            rows = []
-            for fold in found:
-                assert fold.valid is not None
-                for seed in range(3):
-                    ranker = lgmml(scale=scale, unseen="nearest", random_state=seed)
-                    ranker.fit(fold.train)
-                    row = []
-                    for option in options:
-                        scores = ranker.set_params(unseen=option).predict(fold.valid)
-                        row.append(NDCG_10.mean(fold.valid, scores))
-                    rows.append(row)
-            values = np.mean(rows, axis=0)
-            print(f"{name}, {scale:10}".ljust(24) + "".join(f"{value:9.4f}" for value in values))
+            methods = {
+                f"{option}, {seed}": lgmml(scale=scale, unseen=option, random_state=seed)
+                for option in options
+                for seed in range(3)
+            }
+            results = run(methods, found, n_jobs=-1)
+            line = f"{name}, {scale:10}".ljust(24)
+            for option in options:
+                means = [results[f"{option}, {seed}"].mean(NDCG_10) for seed in range(3)]
+                line += f"{np.mean(means):9.4f}"
+            print(line)
 
 
 def fault() -> None:
@@ -246,17 +154,16 @@ def fault() -> None:
     heading("What is at fault: NDCG@10 of validation parts with anchors moved out, monotone")
     steps = (0, 2, 8, 32)
     print(f"{'':32}" + "".join(f"{step:8}" for step in steps) + f"{'RankSVM':>9}")
-    for name in COLLECTIONS[:2]:
+    for name in COLLECTIONS:
         found = list(parts(name))
-        linear = [valid_value(RankSVM(), fold) for fold in found]
         for n_pooled in (1, 10) if found else ():
             rows = [moved_out(fold, steps, n_pooled) for fold in found]
             values = "".join(f"{value:8.4f}" for value in np.mean(rows, axis=0))
-            label = f"{name}, metrics of {n_pooled}".ljust(32)
-            print(label + values + f"{np.mean(linear):9.4f}")
+            linear = run({"RankSVM": RankSVM()}, found)["RankSVM"].mean(NDCG_10)
+            print(f"{name}, metrics of {n_pooled}".ljust(32) + values + f"{linear:9.4f}")
     print("Mean place, from 0 (last) to 1 (first), of relevant validation documents by L-GMML,")
     print("in four groups by ascending score of RankSVM within all relevant ones:")
-    for name in COLLECTIONS[:2]:
+    for name in COLLECTIONS:
         for scale in SCALES:
             groups = [places(fold, scale) for fold in parts(name)]
             if groups:
@@ -264,14 +171,8 @@ def fault() -> None:
                 print(f"{name}, {scale:10}".ljust(32) + values)
 
 
-def valid_value(ranker: Ranker, fold: Fold) -> float:
-    assert fold.valid is not None
-    return NDCG_10.mean(fold.valid, ranker.fit(fold.train).predict(fold.valid))
-
-
 def moved_out(fold: Fold, steps: tuple[int, ...], n_pooled: int) -> list[float]:
     """NDCG@10 of the validation part, anchors moved by so many differences of means."""
-    assert fold.valid is not None
     used = fold.train.select(LGMML().learns_from(fold.train))
     training = Training.prepare(used, np.full(used.n_queries, 1 / used.n_queries))
     dataset, rng = training.dataset, np.random.default_rng(0)
@@ -306,37 +207,28 @@ def moved_out(fold: Fold, steps: tuple[int, ...], n_pooled: int) -> list[float]:
             metrics, margin=5.0, step=0.1, n_iterations=1000, rng=rng, n_jobs=-1
         )
         scores = local_scores(
-            metrics.distances(fold.valid.features),
+            metrics.distances(fold.test.features),
             weights.mean(axis=0, keepdims=True),
-            np.zeros(fold.valid.n_documents, np.int64),
+            np.zeros(fold.test.n_documents, np.int64),
         )
-        values.append(NDCG_10.mean(fold.valid, scores))
+        values.append(NDCG_10.mean(fold.test, scores))
     return values
 
 
 def places(fold: Fold, scale: Scale) -> list[float]:
     """Mean places of relevant documents, in quarters by their score of a linear model."""
-    assert fold.valid is not None
-    scores = lgmml(scale=scale).fit(fold.train).predict(fold.valid)
-    linear = RankSVM().fit(fold.train).predict(fold.valid)
+    scores = lgmml(scale=scale).fit(fold.train).predict(fold.test)
+    linear = RankSVM().fit(fold.train).predict(fold.test)
     place = np.empty(len(scores))
-    for begin, end in zip(fold.valid.offsets, fold.valid.offsets[1:], strict=False):
+    for begin, end in zip(fold.test.offsets, fold.test.offsets[1:], strict=False):
         order = np.argsort(np.argsort(scores[begin:end], kind="stable"), kind="stable")
         place[begin:end] = order / max(end - begin - 1, 1)
-    relevant = np.flatnonzero(fold.valid.labels > 0)
+    relevant = np.flatnonzero(fold.test.labels > 0)
     by_linear = relevant[np.argsort(linear[relevant], kind="stable")]
     return [float(place[group].mean()) for group in np.array_split(by_linear, 4)]
 
 
-PARTS = {
-    "figure2": figure2,
-    "figure3": figure3,
-    "figure4": figure4,
-    "table4": table4,
-    "table5": table5,
-    "unseen": unseen,
-    "fault": fault,
-}
+PARTS = {"scoring": scoring, "unseen": unseen, "fault": fault}
 
 
 def main() -> None:

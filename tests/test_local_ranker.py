@@ -316,3 +316,18 @@ def test_a_loaded_model_explains_as_before(typed, tmp_path):
     after = localrank.load(tmp_path / "model.localrank").explain(test, test.query_ids[0])
     assert_array_equal(after.neighbours, before.neighbours)
     assert_array_equal(after.group_scores, before.group_scores)
+
+
+def test_another_selector_leaves_the_model_as_it_was(typed):
+    train, test, _ = typed
+    local = by_components().fit(train)
+    before = local.predict(test)
+    oracle = local.with_selector(Clairvoyant("map"), train)
+    fitted = LocalRanker(
+        PrincipalComponents(), Agglomerative(3), RankSVM(), Clairvoyant("map")
+    ).fit(train)
+    assert_array_equal(oracle.predict(test), fitted.predict(test))
+    assert oracle.models_ is local.models_
+    assert_array_equal(local.predict(test), before)
+    with pytest.raises(ValueError, match="fitted to other queries than those in 'dataset'"):
+        local.with_selector(Clairvoyant("map"), test)

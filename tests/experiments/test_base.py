@@ -4,7 +4,6 @@ import math
 import numpy as np
 import pytest
 
-from localrank.data import Fold, make_queries
 from localrank.evaluation import paired_test
 from localrank.experiments import base
 from localrank.experiments.base import (
@@ -14,7 +13,6 @@ from localrank.experiments.base import (
     decided,
     difference,
     text,
-    with_validation,
 )
 
 
@@ -134,11 +132,26 @@ def test_a_difference_is_decided_by_its_p_value():
     assert difference(ahead).startswith("+0.1150, p")
 
 
-def test_folds_without_validation_hold_out_every_third_training_query():
-    dataset, _ = make_queries(13, n_documents=(3, 5))
-    train, test = dataset.select(range(10)), dataset.select(range(10, 13))
-    (fold,) = with_validation([Fold("split", train, None, test)])
-    assert fold.valid.query_ids.tolist() == train.query_ids[2::3].tolist()
-    assert set(fold.train.query_ids) | set(fold.valid.query_ids) == set(train.query_ids)
-    given = Fold("split", train, test, test)
-    assert with_validation([given]) == [given]
+def test_a_claim_of_a_test_has_its_difference_and_verdict():
+    ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
+    claim = Claim.tested("a is better", "MAP", ahead, " on few queries")
+    assert claim.holds is True
+    assert claim.measured == f"MAP {difference(ahead)} on few queries"
+
+
+def test_claims_can_be_of_others_than_a_paper():
+    found = Reproduction(
+        "wins", "A, B", claims=[Claim("a wins", True, "+0.1")], claimant="localrank"
+    )
+    assert found.conclusion == "On A, B localrank is borne out where it says that a wins (+0.1)."
+    assert "| localrank says that | holds | measured |" in found.markdown("c")
+
+
+def test_options_of_a_figure_reach_what_draws_it(found, tmp_path):
+    def draw(path, text):
+        path.write_text(text)
+
+    found.figure("figure-5", "More.", draw, text="<svg>5</svg>")
+    found.write(tmp_path, "c")
+    drawn = tmp_path / "figures" / "local-rank-ohsumed-figure-5.svg"
+    assert drawn.read_text() == "<svg>5</svg>"

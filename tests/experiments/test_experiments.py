@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from localrank.data import RankingDataset, folds, make_queries
-from localrank.experiments import EXPERIMENTS, published
+from localrank.data import RankingDataset, make_queries, write_letor
+from localrank.experiments import EXPERIMENTS, reproduce
+from localrank.experiments.published import published
+from localrank.experiments.setting import Setting
 
 NAMES = {
     "local-rank": "OHSUMED",
@@ -12,6 +14,7 @@ NAMES = {
     "pca-queries": "OHSUMED",
     "lgmml": "MSLR-sample",
     "multiple-hyperplanes": "OHSUMED",
+    "wins": "OHSUMED",
 }
 # A number that is published for the name, as (table, the row's first cells).
 PUBLISHED = {
@@ -31,30 +34,41 @@ PUBLISHED = {
 }
 
 
-def parts(name, n_levels=3):
+def written(folder, name, data, n_levels=3):
+    """A folder with the name of a collection, and three parts of made-up queries in it."""
     # Trees need some documents in each leaf, also where a cluster is one query.
-    sizes = (110, 120) if name in ("adaptive-training", "lgmml") else (6, 12)
+    sizes = (110, 120) if name in ("adaptive-training", "lgmml", "wins") else (6, 12)
     dataset, _ = make_queries(45, n_documents=sizes, n_features=8, n_types=2, random_state=3)
     labels = np.minimum(dataset.labels, n_levels - 1)
     # Each query has all labels, so that all can teach.
     for level in range(n_levels):
         labels[dataset.offsets[:-1] + level] = level
     dataset = RankingDataset.from_arrays(dataset.features, labels, dataset.query_index)
-    return list(folds(dataset, 3))
+    (folder / data).mkdir(parents=True)
+    for part in range(3):
+        write_letor(dataset.select(range(part, 45, 3)), folder / data / f"S{part + 1}.txt")
+    return folder / data
 
 
 @pytest.fixture(scope="module")
-def results():
+def folder(tmp_path_factory):
+    """The data of each experiment."""
+    root = tmp_path_factory.mktemp("data")
+    return lambda name: (
+        next(iter((root / name).glob("*")), None) or written(root / name, name, NAMES[name])
+    )
+
+
+@pytest.fixture(scope="module")
+def results(folder):
     """Each experiment, run once."""
     found = {}
 
     def result(name):
         if name not in found:
             lines = []
-            run = EXPERIMENTS[name](
-                parts(name), NAMES[name], quick=True, n_jobs=1, say=lines.append
-            )
-            found[name] = run, lines
+            setting = Setting(folder(name), quick=True, n_jobs=1, say=lines.append)
+            found[name] = reproduce(name, setting), lines
         return found[name]
 
     return result
@@ -74,7 +88,7 @@ def test_tables_are_whole_and_claims_have_numbers(results, name):
         assert any(c.isdigit() for c in claim.measured)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", PUBLISHED)
 def test_published_numbers_stand_beside_ours(results, name):
     found, _ = results(name)
     title, first, number = PUBLISHED[name]
@@ -98,23 +112,34 @@ def test_everything_is_written(results, name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["multiple-hyperplanes", "pca-queries", "adaptive-training"])
-def test_the_same_seed_gives_the_same_numbers_with_any_number_of_jobs(results, name):
+def test_the_same_seed_gives_the_same_numbers_with_any_number_of_jobs(results, folder, name):
     def numbers(found):
         return [table.cells() for table in found.tables if "time" not in table.title], [
             claim.measured for claim in found.claims if "trains" not in claim.says
         ]
 
-    again = EXPERIMENTS[name](parts(name), NAMES[name], quick=True, n_jobs=2, say=lambda line: None)
-    assert numbers(again) == numbers(results(name)[0])
+    setting = Setting(folder(name), quick=True, n_jobs=2, say=lambda line: None)
+    assert numbers(reproduce(name, setting)) == numbers(results(name)[0])
 
 
-def test_other_collections_have_no_published_columns():
-    found = EXPERIMENTS["multiple-hyperplanes"](
-        parts("multiple-hyperplanes", 5), "made-up", quick=True, n_jobs=1, say=lambda line: None
-    )
+def test_other_collections_have_no_published_columns(tmp_path):
+    made_up = written(tmp_path, "multiple-hyperplanes", "made-up", n_levels=5)
+    setting = Setting(made_up, quick=True, n_jobs=1, say=lambda line: None)
+    found = reproduce("multiple-hyperplanes", setting)
     assert published("multiple-hyperplanes", "table-6", "made-up") == {}
     assert not any("published" in table.columns for table in found.tables)
     (errors,) = (table for table in found.tables if table.title.startswith("Table 6"))
     assert {row[3] for row in errors.rows} == {
         f"({i},{j})" for i in range(1, 5) for j in range(i + 1, 6)
     }
+
+
+@pytest.mark.parametrize("name", ["local-rank", "adaptive-training", "pca-queries", "lgmml"])
+def test_random_experiments_of_papers_take_one_seed(folder, name):
+    with pytest.raises(ValueError, match="takes one seed. Got 2"):
+        reproduce(name, Setting(folder(name), quick=True, seeds=(0, 1), say=lambda line: None))
+
+
+def test_an_unknown_experiment_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="no experiment 'win'. Did you mean 'wins'?"):
+        reproduce("win", Setting(tmp_path))

@@ -3,14 +3,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import Fold, clean, make_queries
+from localrank.evaluation import run
 from localrank.experiments import local_rank
 from localrank.experiments.base import Reproduction
 from localrank.experiments.local_rank_methods import shares_won
 from localrank.experiments.point_clouds import figure_1, point_clouds
 from localrank.experiments.query_clusters import clusters
-from localrank.experiments.tuned import Tuned
+from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision
-from localrank.rankers import RankSVM, SVMMap
+from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 
 MAP = AveragePrecision()
@@ -29,7 +30,8 @@ def rows(found, start):
 
 def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):
     found = Reproduction("local-rank", "made-up")
-    local_rank.single_queries(found, [fold], [1.0], n_jobs=1)
+    together = run({"global": SVMMap(1.0)}, [fold])["global"]
+    local_rank.single_queries(found, [fold], together, [1.0], n_jobs=1)
     models = [SVMMap(1.0).fit(fold.train.select([q])) for q in range(fold.train.n_queries)]
     components = PrincipalComponents().fit(fold.train)
     distances = components.distances(
@@ -59,9 +61,10 @@ def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):
 
 
 @pytest.fixture(scope="module")
-def clustered(fold):
+def clustered(fold, tmp_path_factory):
     found = Reproduction("local-rank", "made-up")
-    clusters(found, [fold], [1.0], True, 0, 1, lambda line: None)
+    setting = Setting(tmp_path_factory.getbasetemp(), quick=True, n_jobs=1, say=lambda line: None)
+    clusters(found, setting, [fold], [1.0])
     return found
 
 
@@ -113,25 +116,3 @@ def test_the_clouds_are_as_the_figure_needs_them():
     q1, q2, q3 = (queries.features[queries.query_index == i] for i in range(3))
     assert np.linalg.norm(q1.mean(axis=0) - q2.mean(axis=0)) > 90
     assert np.linalg.norm(q1.mean(axis=0) - q3.mean(axis=0)) < 1
-
-
-def test_parameters_are_chosen_on_the_validation_queries(fold):
-    result = Tuned([NDCG(5), MAP])
-    cs = [1e-4, 0.1, 100.0]
-    ranker = result.fit(RankSVM(), {"C": cs}, fold, n_jobs=1)
-    means = [MAP.mean(fold.valid, RankSVM(C).fit(fold.train).predict(fold.valid)) for C in cs]
-    assert cs[int(np.argmax(means))] == ranker.C
-    assert result.chosen == [f"{ranker.C:g}"]
-    assert result.means()["map"] == pytest.approx(MAP.mean(fold.test, ranker.predict(fold.test)))
-    result.score(ranker, fold.valid)
-    assert len(result.column(MAP)) == fold.test.n_queries + fold.valid.n_queries
-
-
-def test_the_trade_off_is_the_best_on_validation_queries(fold):
-    # Far apart on noisy queries, so that the tolerance of the fits does not decide.
-    dataset, _ = clean(make_queries(70, n_documents=(6, 12), n_features=6, n_types=2, noise=1.5)[0])
-    fold = Fold("Fold1", dataset.select(range(30)), dataset.select(range(30, 45)), fold.test)
-    cs = [1e-6, 100.0]
-    means = [MAP.mean(fold.valid, SVMMap(C).fit(fold.train).predict(fold.valid)) for C in cs]
-    assert abs(means[0] - means[1]) > 0.01
-    assert local_rank.best_c(fold, cs) == cs[int(np.argmax(means))]

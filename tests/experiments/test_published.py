@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from localrank.experiments import EXPERIMENTS, published
+from localrank.experiments import EXPERIMENTS
 from localrank.experiments.local_rank_methods import COLLECTIONS, shares_won
-from localrank.experiments.published import source
+from localrank.experiments.published import published, published_cells, source
 
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
@@ -18,6 +18,15 @@ def test_a_collection_without_published_numbers_has_none():
 def test_parts_have_the_numbers_of_the_whole():
     part = published("adaptive-training", "table-2", "MQ2007-85")
     assert part == published("adaptive-training", "table-2", "MQ2007") != {}
+
+
+def test_cells_are_the_numbers_by_all_their_names():
+    cells = published_cells("local-rank", "figure-11", "OHSUMED")
+    nested = published("local-rank", "figure-11", "OHSUMED")
+    assert cells["KNN", "map"] == nested["KNN"]["map"]
+    assert len(cells) == sum(len(own) for own in nested.values())
+    assert published_cells("local-rank", "figure-5", "LETOR") == {("at rank 1",): 0.11}
+    assert published_cells("local-rank", "figure-11", "MQ2008") == {}
 
 
 def test_figure_11_is_complete():

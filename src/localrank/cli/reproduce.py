@@ -6,31 +6,37 @@ from pathlib import Path
 
 import typer
 
+from localrank.experiments import EXPERIMENTS
+
 
 def reproduce(
-    experiment: str = typer.Argument(
-        help="local-rank, adaptive-training, pca-queries, lgmml or multiple-hyperplanes."
+    experiment: str = typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}."),
+    data: Path = typer.Option(
+        ..., "--data", help="A folder with folds, such as OHSUMED; for wins, one with such folders."
     ),
-    data: Path = typer.Option(..., "--data", help="A folder with folds, such as OHSUMED."),
     output: Path = typer.Option(Path("reproduction"), "--output", "-o", help="Folder to write."),
     quick: bool = typer.Option(False, "--quick", help="Two folds, small models: a try."),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
-    seed: int = typer.Option(0, help="Seed of all randomness."),
+    seed: list[int] = typer.Option(
+        [0], help="Seed of all randomness. Given twice or more, wins averages over the seeds."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
 ) -> None:
-    """Repeat a paper's experiment: published numbers beside ours, and what holds."""
+    """Repeat an experiment: published numbers beside ours, and what holds."""
     import time
 
     from localrank.cli.tables import print_json, print_table, say, say_if_compiling
     from localrank.experiments import reproduce as repeat
+    from localrank.experiments.setting import Setting
     from localrank.persistence import library_versions
 
     start = time.perf_counter()
     say_if_compiling()
-    found = repeat(experiment, data, quick=quick, random_state=seed, n_jobs=n_jobs, say=say)
+    setting = Setting(data, quick, tuple(seed), n_jobs, output / "runs", say)
+    found = repeat(experiment, setting)
     # The folder's name alone: where it lies says nothing to others.
-    command = f"localrank reproduce {experiment} --data {found.data} --seed {seed}"
-    command += " --quick" if quick else ""
+    command = f"localrank reproduce {experiment} --data {setting.data}"
+    command += "".join(f" --seed {one}" for one in seed) + (" --quick" if quick else "")
     seconds = time.perf_counter() - start
     drawn = found.write(output, command, seconds=seconds, versions=library_versions())
     if as_json:

@@ -8,13 +8,13 @@ relevant document is at rank 1, so MRR stands here by that rule as well.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
-from localrank.data import Fold, RankingDataset, concatenate
+from localrank.data import Fold, RankingDataset
 from localrank.evaluation import (
     Calibration,
     best_feature_calibration,
@@ -25,16 +25,17 @@ from localrank.evaluation import (
 from localrank.experiments.base import (
     Claim,
     Reproduction,
-    Say,
     Table,
     Value,
+    counts,
     decided,
     difference,
 )
-from localrank.experiments.published import published
+from localrank.experiments.published import published_cells
+from localrank.experiments.setting import Setting
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, Measure, ReciprocalRank
-from localrank.rankers import BestFeature, LambdaMART
+from localrank.rankers import BestFeature, LambdaMART, Ranker
 from localrank.recipes import adaptive_training
 from localrank.selection import Clairvoyant
 
@@ -42,84 +43,66 @@ PAPER = "adaptive-training"
 N_TREES, N_CLUSTERS, N_CONTROLS = 500, 5, 3
 NDCG_5: Measure = NDCG(5)
 MRR: Measure = ReciprocalRank(100)
-GROUPINGS = ("kmeans", "ward")
+GROUPINGS: tuple[Literal["kmeans", "ward"], ...] = ("kmeans", "ward")
 CONTROL = "baseline, other seed"
 FAULTY = "mrr@100, as the paper counts"
 
 Scores = NDArray[np.float64]
 
 
-def adaptive(
-    grouping: Any,
-    n_trees: int = N_TREES,
-    n_jobs: int | None = -1,
-    random_state: int | None = 0,
-) -> LocalRanker:
-    """The paper's model: 5 clusters, three rounds, LambdaMART."""
-    return adaptive_training(
-        N_CLUSTERS,
-        grouping=grouping,
-        ranker=LambdaMART(n_trees, random_state=random_state),
-        n_jobs=n_jobs,
-        random_state=random_state,
-    )
-
-
-def reproduce(
-    parts: Sequence[Fold],
-    data: str,
-    *,
-    quick: bool = False,
-    random_state: int | None = 0,
-    n_jobs: int | None = -1,
-    say: Say = print,
-) -> Reproduction:
-    """Compare selection, fusion and oracle with one model for all queries, on all folds.
-
-    Parameters are those of every `Experiment`.
-    """
-    found = Reproduction(PAPER, data)
-    n_trees, n_controls = (20, 1) if quick else (N_TREES, N_CONTROLS)
-    seeds = (0, 1) if random_state is None else (random_state, random_state + 1)
-    tests: list[RankingDataset] = []
-    # Scores of the test documents, an oracle's by the measure it is best by.
-    scores: dict[str, list[Scores]] = {}
-    controls: dict[tuple[str, Measure], list[Scores]] = {}
-    for fold in parts[: 2 if quick else None]:
-        tests.append(fold.test)
-
-        def keep(method: str, values: Scores) -> None:
-            scores.setdefault(method, []).append(values)
-
-        keep("best feature", BestFeature().fit(fold.train).predict(fold.test))
-        for method, seed in zip(("baseline", CONTROL), seeds, strict=True):
-            baseline = LambdaMART(n_trees, n_jobs=n_jobs, random_state=seed)
-            keep(method, baseline.fit(fold.train).predict(fold.test))
-        for grouping in GROUPINGS:
-            model = adaptive(grouping, n_trees, n_jobs, random_state).fit(fold.train)
-            selector = model.selector_
-            say(
-                f"{fold.name}, {grouping}: groups of {model.groups_.sizes.tolist()} queries, "
-                f"{list(model.groups_.n_changed)} changed; classifier right "
-                f"{selector.accuracy_:.2f} of the time (largest group {selector.majority_:.2f})"
+def methods(n_trees: int, random_state: int) -> dict[str, Ranker]:
+    """One model for all queries, and the paper's: 5 clusters, three rounds, LambdaMART."""
+    trees, other = (LambdaMART(n_trees, random_state=random_state + i) for i in range(2))
+    return {
+        "best feature": BestFeature(),
+        "baseline": trees,
+        CONTROL: other,
+        **{
+            f"selective, {grouping}": adaptive_training(
+                N_CLUSTERS, grouping=grouping, ranker=trees, random_state=random_state
             )
-            keep(f"selective, {grouping}", model.predict(fold.test))
-            selector.set_params(hard=False)
-            keep(f"fusion, {grouping}", model.predict(fold.test))
-            for bound in clairvoyant_bounds(
-                model, fold.train, fold.test, (NDCG_5, MRR), n_controls=n_controls
-            ):
-                controls.setdefault((grouping, bound.measure), []).append(bound.control)
-                model.selector_ = Clairvoyant(bound.measure).fit(
-                    fold.train, model.groups_, selector.representation_, selector.descriptions_
-                )
-                keep(f"oracle by {bound.measure}, {grouping}", model.predict(fold.test))
-                model.selector_ = selector
-    test = concatenate(tests)
-    whole = {method: np.concatenate(values) for method, values in scores.items()}
-    _table_2(found, test, whole, controls)
-    _differences(found, test, whole)
-    _calibrate(found, test, whole)
+            for grouping in GROUPINGS
+        },
+    }
+
+
+def reproduce(setting: Setting) -> Reproduction:
+    """Compare selection, fusion and oracle with one model for all queries, on all folds."""
+    found = Reproduction(PAPER, setting.data)
+    n_trees, n_controls = (20, 1) if setting.quick else (N_TREES, N_CONTROLS)
+    # Other choices among the models of the clusters, and what an oracle has on random groups.
+    others: dict[str, list[Scores]] = {}
+    controls: dict[tuple[str, Measure], list[Scores]] = {}
+
+    def choose_otherwise(method: str, fold: Fold, model: Ranker) -> None:
+        if not isinstance(model, LocalRanker):
+            return
+        selector, grouping = model.selector_, method.removeprefix("selective, ")
+        setting.say(
+            f"{fold.name}, {grouping}: groups of {model.groups_.sizes.tolist()} queries, "
+            f"{list(model.groups_.n_changed)} changed; classifier right "
+            f"{selector.accuracy_:.2f} of the time (largest group {selector.majority_:.2f})"
+        )
+        fusion = clone(model.selector).set_params(hard=False)
+        choices = {f"fusion, {grouping}": fusion}
+        for bound in clairvoyant_bounds(
+            model, fold.train, fold.test, (NDCG_5, MRR), n_controls=n_controls
+        ):
+            controls.setdefault((grouping, bound.measure), []).append(bound.control)
+            choices[f"oracle by {bound.measure}, {grouping}"] = Clairvoyant(bound.measure)
+        for name, choice in choices.items():
+            scores = model.with_selector(choice, fold.train).predict(fold.test)
+            others.setdefault(name, []).append(scores)
+
+    results = setting.run(
+        methods(n_trees, setting.random_state), setting.folds, inspect=choose_otherwise
+    )
+    test = results["baseline"].test
+    scores = {method: result.scores for method, result in results.items()}
+    scores |= {method: np.concatenate(values) for method, values in others.items()}
+    _table_2(found, test, scores, controls)
+    _differences(found, test, scores)
+    _calibrate(found, test, scores)
     return found
 
 
@@ -136,7 +119,6 @@ def _table_2(
     scores: dict[str, Scores],
     controls: dict[tuple[str, Measure], list[Scores]],
 ) -> None:
-    there = published(PAPER, "table-2", found.data)
     ours: dict[tuple[str, ...], float] = {}
     methods = ["best feature", "baseline", CONTROL]
     methods += [f"{way}, {g}" for g in GROUPINGS for way in ("selective", "fusion", "oracle")]
@@ -152,8 +134,7 @@ def _table_2(
     # The faulty rule is what the paper's numbers are by.
     numbers = {
         (method, FAULTY if name == "mrr@100" else name): value
-        for method, own in there.items()
-        for name, value in own.items()
+        for (method, name), value in published_cells(PAPER, "table-2", found.data).items()
     }
     rows: list[list[Value]] = []
     gains = {}
@@ -205,7 +186,7 @@ def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Sc
             one.mean_difference,
             f"{one.interval[0]:+.4f} to {one.interval[1]:+.4f}",
             one.corrected_p_value,
-            f"{one.wins}/{one.ties}/{one.losses}",
+            counts(one),
         ]
         for method, one in tests.items()
     ]
@@ -227,24 +208,17 @@ def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Sc
     )
     both = [NDCG_5(test, scores[f"{way}, kmeans"]) for way in ("fusion", "selective")]
     fusion = paired_test(*both)
-    found.claims.append(
-        Claim(
-            "fusion ranks better than selection",
-            decided(fusion),
-            f"NDCG@5 {difference(fusion)}",
-        )
-    )
+    found.claims.append(Claim.tested("fusion ranks better than selection", "NDCG@5", fusion))
     p_values = {}
     for measure in (NDCG_5, MRR):
         oracles = [measure(test, scores[f"oracle by {measure}, {g}"]) for g in GROUPINGS]
         p_values[str(measure),] = paired_test(*oracles).p_value
-    there = {(k,): v for k, v in published(PAPER, "oracles", found.data).items()}
     found.tables.append(
         Table.compared(
             "Section 5: p-values of paired t-tests between the oracles of k-means and Ward",
             ["measure"],
             p_values,
-            there,
+            published_cells(PAPER, "oracles", found.data),
         )
     )
     p_value = p_values["ndcg@5",]
@@ -318,11 +292,12 @@ def _calibration_claims(found: Reproduction, calibration: Calibration, grouping:
     )
     over_baseline, over_control = (paired_test(selective, other) for other in (baseline, control))
     found.claims.append(
-        Claim(
+        Claim.tested(
             f"where the best feature beats the global model, selection ({grouping}) beats the "
             f"global model",
-            decided(over_baseline),
-            f"NDCG@5 {difference(over_baseline)}; over a global model with another seed, which "
-            f"regression to the mean favours alike, {difference(over_control)}",
+            "NDCG@5",
+            over_baseline,
+            f"; over a global model with another seed, which regression to the mean favours alike, "
+            f"{difference(over_control)}",
         )
     )

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from localrank.data import Fold
 from localrank.data.atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import p_text
 from localrank.experiments.published import source, whole
 
 Value = str | int | float | None
-Say = Callable[[str], None]
 
 # A difference is one from here on.
 LEVEL = 0.05
@@ -117,7 +116,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a paper says, and what was measured.
+    """What is claimed, and what was measured.
 
     Attributes
     ----------
@@ -133,6 +132,11 @@ class Claim:
     holds: bool | None
     measured: str
 
+    @classmethod
+    def tested(cls, says: str, measure: str, test: PairedTest, more: str = "") -> Claim:
+        """That the first of two methods is better, by a paired test."""
+        return cls(says, decided(test), f"{measure} {difference(test)}{more}")
+
 
 @dataclass
 class Reproduction:
@@ -142,6 +146,8 @@ class Reproduction:
     ----------
     experiment, data : str
     tables, figures, claims : list
+    claimant : str, default="the paper"
+        Who makes the claims.
     """
 
     experiment: str
@@ -149,10 +155,21 @@ class Reproduction:
     tables: list[Table] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
+    claimant: str = "the paper"
 
-    def figure(self, name: str, caption: str, save: Callable[[Path], None]) -> None:
-        """Add a figure, in a file whose name is its own among all experiments."""
-        self.figures.append(Figure(f"{self.experiment}-{self.data}-{name}".lower(), caption, save))
+    def figure(self, name: str, caption: str, save: Callable[..., None], **options: Any) -> None:
+        """Add a figure, in a file whose name no other experiment has.
+
+        Parameters
+        ----------
+        name, caption : str
+        save : callable
+            Draws the figure and writes it to a path.
+        **options
+            Of `save`.
+        """
+        name = f"{self.experiment}-{self.data}-{name}".lower().replace(", ", "-")
+        self.figures.append(Figure(name, caption, partial(save, **options)))
 
     @property
     def conclusion(self) -> str:
@@ -166,15 +183,15 @@ class Reproduction:
         """
         parts = []
         for holds, words in (
-            (True, "the paper is borne out where it says that"),
-            (False, "the paper is not borne out where it says that"),
-            (None, "the differences are within the noise where the paper says that"),
+            (True, f"{self.claimant} is borne out where it says that"),
+            (False, f"{self.claimant} is not borne out where it says that"),
+            (None, f"the differences are within the noise where {self.claimant} says that"),
         ):
             own = [f"{c.says} ({c.measured})" for c in self.claims if c.holds is holds]
             if own:
                 parts.append(f"{words} {'; that '.join(own)}")
         if not parts:
-            return f"Nothing the paper says can be tested on {self.data}."
+            return f"Nothing {self.claimant} says can be tested on {self.data}."
         return (
             f"On {self.data} "
             + ". ".join(p[0].upper() + p[1:] if i else p for i, p in enumerate(parts))
@@ -188,8 +205,8 @@ class Reproduction:
             about += f" They are of {whole(self.data)}, of which {self.data} is a part."
         verdicts = {True: "yes", False: "no", None: "undecided"}
         claims = Table(
-            "What the paper says, and what holds here",
-            ["the paper says that", "holds", "measured"],
+            f"What {self.claimant} says, and what holds here",
+            [f"{self.claimant} says that", "holds", "measured"],
             [[claim.says, verdicts[claim.holds], claim.measured] for claim in self.claims],
         )
         parts = [f"# {self.experiment} on {self.data}", f"```\n{command}\n```", about]
@@ -269,10 +286,14 @@ def plain(value: Value) -> Value:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
+def p_value(test: PairedTest) -> float:
+    """Corrected for the number of tests, where it was."""
+    return test.p_value if test.corrected_p_value is None else test.corrected_p_value
+
+
 def decided(test: PairedTest) -> bool | None:
     """Whether the first method is better; None where the difference is within the noise."""
-    p_value = test.p_value if test.corrected_p_value is None else test.corrected_p_value
-    return test.mean_difference > 0 if p_value < LEVEL else None
+    return test.mean_difference > 0 if p_value(test) < LEVEL else None
 
 
 def difference(test: PairedTest) -> str:
@@ -284,17 +305,16 @@ def difference(test: PairedTest) -> str:
     >>> difference(paired_test([0.5, 0.7, 0.9], [0.4, 0.7, 0.6]))
     '+0.1333, p = 0.270'
     """
-    p_value = test.p_value if test.corrected_p_value is None else test.corrected_p_value
-    return f"{test.mean_difference:+.4f}, {p_text(p_value)}"
+    return f"{test.mean_difference:+.4f}, {p_text(p_value(test))}"
 
 
-def with_validation(parts: Iterable[Fold]) -> list[Fold]:
-    """The folds, where every third training query validates if nothing else does."""
-    found = []
-    for fold in parts:
-        if fold.valid is None:
-            held_out = np.arange(fold.train.n_queries) % 3 == 2
-            train, valid = fold.train.select(~held_out), fold.train.select(held_out)
-            fold = replace(fold, train=train, valid=valid)
-        found.append(fold)
-    return found
+def counts(test: PairedTest) -> str:
+    """Queries won, tied and lost.
+
+    Examples
+    --------
+    >>> from localrank.evaluation import paired_test
+    >>> counts(paired_test([0.5, 0.7, 0.9], [0.4, 0.7, 0.6]))
+    '2/1/0'
+    """
+    return f"{test.wins}/{test.ties}/{test.losses}"

@@ -15,6 +15,8 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5
 DASHES = ("-", "-", "-", "-", "--", "--", ":")
 
 Curve = tuple[Sequence[float], Sequence[float]]
+# A mean, its interval, and whether the mark is filled.
+Interval = tuple[float, tuple[float, float], bool]
 
 
 def save_curves(
@@ -65,6 +67,26 @@ def save_bars(
         panel.set_xticks(range(len(ticks)), ticks)
         panel.set_title(title, fontsize=10, loc="left")
     _finish(path, figure, axes, y_label)
+
+
+def save_intervals(
+    path: Path, panels: Mapping[str, Mapping[str, Sequence[Interval]]], ticks: Sequence[str]
+) -> None:
+    """Differences from zero, a row for each tick and a mark in it for each name."""
+    figure, axes = _panels(len(panels))
+    for panel, (title, marks) in zip(axes, panels.items(), strict=True):
+        panel.axvline(0, color=COLOURS[-1], linewidth=1)
+        for place, (name, intervals) in enumerate(marks.items()):
+            colour, shift = COLOURS[place], 0.3 * (place - (len(marks) - 1) / 2)
+            for row, (mean, ends, filled) in enumerate(intervals):
+                y, fill = row + shift, colour if filled else "white"
+                panel.plot(ends, [y, y], color=colour)
+                shown = {"label": name} if row == 0 else {}
+                panel.plot(mean, y, "os^"[place % 3], color=colour, markerfacecolor=fill, **shown)
+        panel.set_yticks(range(len(ticks)), ticks)
+        panel.invert_yaxis()
+        panel.set_title(title, fontsize=10, loc="left")
+    _finish(path, figure, axes, "")
 
 
 def _panels(n_panels: int) -> tuple[Any, list[Any]]:

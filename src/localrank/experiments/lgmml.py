@@ -15,20 +15,12 @@ from typing import Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from localrank.data import Fold, RankingDataset, make_queries
-from localrank.evaluation import paired_test
-from localrank.experiments.base import (
-    Claim,
-    Reproduction,
-    Say,
-    Table,
-    Value,
-    decided,
-    difference,
-)
+from localrank.data import RankingDataset, make_queries
+from localrank.evaluation import MethodResult, paired_test
+from localrank.experiments.base import Claim, Reproduction, Table, Value
 from localrank.experiments.charts import save_curves
-from localrank.experiments.published import published
-from localrank.experiments.tuned import Tuned
+from localrank.experiments.published import published_cells
+from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import GBRT, LGMML, LambdaMART, Ranker
 
@@ -36,7 +28,7 @@ PAPER = "lgmml"
 MEASURES: list[Measure] = [NDCG(5), NDCG(10), NDCG(20)]
 NDCG_10 = MEASURES[1]
 N_TREES, N_METRICS = 500, 50
-OURS = "L-GMML"
+OURS, TREES = "L-GMML", "LambdaMART"
 METRICS = [1, 2, 5, 10, 20, 50, 100]
 DIMENSIONS = [10, 50, 100, 200, 500, 1000]
 # Numbers of classes in Figure 2, and of metrics for each.
@@ -50,35 +42,31 @@ SCALES: tuple[Literal["median", "monotone"], ...] = ("median", "monotone")
 UNSEEN: tuple[Literal["mean", "uniform", "nearest"], ...] = ("mean", "uniform", "nearest")
 
 
-def reproduce(
-    parts: Sequence[Fold],
-    data: str,
-    *,
-    quick: bool = False,
-    random_state: int | None = 0,
-    n_jobs: int | None = -1,
-    say: Say = print,
-) -> Reproduction:
+def reproduce(setting: Setting) -> Reproduction:
     """Compare local metrics with boosted trees, on all folds, and with one metric.
 
     No parameter is tuned.
-
-    Parameters are those of every `Experiment`.
     """
-    found = Reproduction(PAPER, data)
-    folds = parts[: 2 if quick else None]
+    found, quick, seed = Reproduction(PAPER, setting.data), setting.quick, setting.random_state
     local = partial(
-        LGMML, n_jobs=n_jobs, random_state=random_state, n_iterations=50 if quick else 1000
+        LGMML, n_jobs=setting.n_jobs, random_state=seed, n_iterations=50 if quick else 1000
     )
+    n_trees, n_metrics = (20, 5) if quick else (N_TREES, N_METRICS)
+    methods: dict[str, Ranker] = {
+        "GBRT": GBRT(n_trees, random_state=seed),
+        TREES: LambdaMART(n_trees, random_state=seed),
+        OURS: local(n_metrics),
+        f"{OURS}, monotone": local(n_metrics, scale="monotone"),
+        **{f"{OURS}, unseen {way}": local(n_metrics, unseen=way) for way in UNSEEN[1:]},
+    }
+    numbers = METRICS[:2] if quick else METRICS
+    by_number = {f"{m}, {scale}": local(m, scale=scale) for m in numbers for scale in SCALES}
     # Jobs have the cores; threads of matrix products would wait for each other.
     with threadpool_limits(1, user_api="blas"):
         figure_2(found, local, quick)
-        say("Figure 2: done")
-        figure_3(found, folds, local, METRICS[:2] if quick else METRICS)
-        say("Figure 3: done")
+        figure_3(found, setting.run(by_number, setting.folds), numbers)
         figure_4(found, local, DIMENSIONS[:2] if quick else DIMENSIONS)
-        say("Figure 4: done")
-        table_4(found, folds, local, quick, n_jobs, random_state, say)
+        table_4(found, setting.run(methods, setting.folds), f"{n_trees} trees, {n_metrics} metrics")
     return found
 
 
@@ -144,7 +132,10 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], quick: bool) -> N
     found.figure(
         "figure-2",
         "Figure 2: MAP against the number of metrics, documents in classes.",
-        partial(save_curves, panels=panels, x_label="metrics", y_label="MAP"),
+        save_curves,
+        panels=panels,
+        x_label="metrics",
+        y_label="MAP",
     )
     found.claims += [
         Claim(
@@ -161,20 +152,9 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], quick: bool) -> N
     ]
 
 
-def figure_3(
-    found: Reproduction, folds: Sequence[Fold], local: Callable[..., LGMML], numbers: Sequence[int]
-) -> None:
+def figure_3(found: Reproduction, results: dict[str, MethodResult], numbers: Sequence[int]) -> None:
     """NDCG@10 against the number of metrics."""
-    values = {
-        scale: [
-            np.concatenate(
-                [NDCG_10(f.test, local(m, scale=scale).fit(f.train).predict(f.test)) for f in folds]
-            )
-            for m in numbers
-        ]
-        for scale in SCALES
-    }
-    means = {scale: [float(v.mean()) for v in own] for scale, own in values.items()}
+    means = {s: [results[f"{m}, {s}"].mean(NDCG_10) for m in numbers] for s in SCALES}
     found.tables.append(
         Table(
             "Figure 3: NDCG@10 against the number of metrics",
@@ -186,20 +166,19 @@ def figure_3(
     found.figure(
         "figure-3",
         "Figure 3: NDCG@10 against the number of metrics.",
-        partial(
-            save_curves,
-            panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
-            x_label="metrics",
-            y_label="NDCG@10",
-            log_x=True,
-        ),
+        save_curves,
+        panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
+        x_label="metrics",
+        y_label="NDCG@10",
+        log_x=True,
     )
-    one = paired_test(values["median"][-1], values["median"][0])
+    many, one = (results[f"{m}, median"].values(NDCG_10) for m in (numbers[-1], 1))
     found.claims.append(
-        Claim(
+        Claim.tested(
             "many metrics rank better than a single one",
-            decided(one),
-            f"NDCG@10 {difference(one)} with {numbers[-1]} against 1",
+            "NDCG@10",
+            paired_test(many, one),
+            f" with {numbers[-1]} against 1",
         )
     )
 
@@ -223,90 +202,63 @@ def figure_4(found: Reproduction, local: Callable[..., LGMML], dimensions: Seque
     found.figure(
         "figure-4",
         "Figure 4: seconds of training against the number of features.",
-        partial(
-            save_curves,
-            panels={"made-up queries": {OURS: (list(dimensions), seconds)}},
-            x_label="features",
-            y_label="seconds",
-            log_y=True,
-        ),
+        save_curves,
+        panels={"made-up queries": {OURS: (list(dimensions), seconds)}},
+        x_label="features",
+        y_label="seconds",
+        log_y=True,
     )
 
 
-def table_4(
-    found: Reproduction,
-    folds: Sequence[Fold],
-    local: Callable[..., LGMML],
-    quick: bool,
-    n_jobs: int | None,
-    random_state: int | None,
-    say: Say,
-) -> None:
+def table_4(found: Reproduction, results: dict[str, MethodResult], sizes: str) -> None:
     """Tables 4 and 5: boosted trees and local metrics, and what weights unseen queries have."""
-    n_trees, n_metrics = (20, 5) if quick else (N_TREES, N_METRICS)
-    methods: dict[str, Ranker] = {
-        "GBRT": GBRT(n_trees, n_jobs=n_jobs, random_state=random_state),
-        "LambdaMART": LambdaMART(n_trees, n_jobs=n_jobs, random_state=random_state),
-        OURS: local(n_metrics),
-        f"{OURS}, monotone": local(n_metrics, scale="monotone"),
+    ours, trees = results[OURS], results[TREES]
+    training = {(m,): r.train_seconds / trees.train_seconds for m, r in results.items()}
+    scoring = {
+        (method,): result.milliseconds_per_query / trees.milliseconds_per_query
+        for method, result in results.items()
     }
-    methods |= {f"{OURS}, unseen {way}": local(n_metrics, unseen=way) for way in UNSEEN[1:]}
-    results = {name: Tuned(MEASURES) for name in methods}
-    for fold in folds:
-        for name, ranker in methods.items():
-            results[name].fit(ranker, {}, fold, n_jobs)
-        say(f"{fold.name}: trees and metrics")
-    there = {
-        (method, name): value
-        for method, own in published(PAPER, "table-4", found.data).items()
-        for name, value in own.items()
-    }
-    n_documents = sum(fold.test.n_documents for fold in folds)
-    per_document = 1e6 * results["LambdaMART"].scoring / n_documents
+    per_document = 1e3 * trees.milliseconds_per_query * trees.test.n_queries
+    per_document /= trees.test.n_documents
     found.tables += [
         Table.compared(
             "Table 4: boosted trees and local metrics",
             ["method", "measure"],
-            {(name, m): v for name, own in results.items() for m, v in own.means().items()},
-            there,
-            f"{len(results[OURS].column(NDCG_10)):,} test queries, {n_trees} trees, {n_metrics} "
-            f"metrics, nothing tuned. Weights of unseen queries are the mean of the training "
-            f"queries' unless named.",
+            {(name, str(m)): r.mean(m) for name, r in results.items() for m in MEASURES},
+            published_cells(PAPER, "table-4", found.data),
+            f"{ours.test.n_queries:,} test queries, {sizes}, nothing tuned. Weights of unseen "
+            f"queries are the mean of the training queries' unless named.",
         ),
         Table.compared(
             "Table 4: seconds of training a fold, over LambdaMART's",
             ["method"],
-            {(name,): r.training / results["LambdaMART"].training for name, r in results.items()},
-            _relative(published(PAPER, "minutes", found.data)),
+            training,
+            _relative(published_cells(PAPER, "minutes", found.data)),
         ),
         Table.compared(
             "Table 5: time to score a document, over LambdaMART's",
             ["method"],
-            {(name,): r.scoring / results["LambdaMART"].scoring for name, r in results.items()},
-            _relative(published(PAPER, "table-5", found.data)),
+            scoring,
+            _relative(published_cells(PAPER, "table-5", found.data)),
             f"Ten trees for each metric, as in the paper. LambdaMART takes {per_document:.1f} µs.",
         ),
     ]
-    ours = results[OURS]
-    for other in ("GBRT", "LambdaMART"):
-        one = paired_test(ours.column(NDCG_10), results[other].column(NDCG_10))
-        found.claims.append(
-            Claim(f"L-GMML ranks better than {other}", decided(one), f"NDCG@10 {difference(one)}")
-        )
-    trees = results["LambdaMART"]
+    for other in ("GBRT", TREES):
+        test = paired_test(ours.values(NDCG_10), results[other].values(NDCG_10))
+        found.claims.append(Claim.tested(f"L-GMML ranks better than {other}", "NDCG@10", test))
     found.claims += [
         Claim(
             "L-GMML trains faster than LambdaMART",
-            ours.training < trees.training,
-            f"{ours.training / trees.training:.2f} of its time",
+            training[OURS,] < 1,
+            f"{training[OURS,]:.2f} of its time",
         ),
         Claim(
             "L-GMML takes longer to score a document than LambdaMART",
-            ours.scoring > trees.scoring,
-            f"{ours.scoring / trees.scoring:.2f} of its time",
+            scoring[OURS,] > 1,
+            f"{scoring[OURS,]:.2f} of its time",
         ),
     ]
 
 
-def _relative(times: dict[str, float]) -> dict[tuple[str, ...], float]:
-    return {(method,): value / times["LambdaMART"] for method, value in times.items()}
+def _relative(times: dict[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:
+    return {method: value / times[TREES,] for method, value in times.items()}

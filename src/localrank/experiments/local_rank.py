@@ -9,28 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import Fold, clean
-from localrank.evaluation import paired_test
-from localrank.experiments.base import (
-    Claim,
-    Reproduction,
-    Say,
-    Table,
-    Value,
-    decided,
-    difference,
-    with_validation,
-)
+from localrank.evaluation import MethodResult, paired_test
+from localrank.experiments.base import Claim, Reproduction, Table, decided, difference
 from localrank.experiments.charts import save_bars
-from localrank.experiments.local_rank_methods import all_methods
+from localrank.experiments.local_rank_methods import GLOBAL, all_methods, figure_11, figure_15
 from localrank.experiments.point_clouds import figure_1
-from localrank.experiments.published import published
+from localrank.experiments.published import published_cells
 from localrank.experiments.query_clusters import MAP, MEASURES, clusters
+from localrank.experiments.setting import Setting
 from localrank.experiments.training_shares import times
 from localrank.measures import Measure, evaluate
 from localrank.parallel import in_parallel
@@ -38,35 +29,22 @@ from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 
 PAPER = "local-rank"
-CS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
 
 Values = NDArray[np.float64]
 
 
-def reproduce(
-    parts: Sequence[Fold],
-    data: str,
-    *,
-    quick: bool = False,
-    random_state: int | None = 0,
-    n_jobs: int | None = -1,
-    say: Say = print,
-) -> Reproduction:
-    """Compare local models with one for all queries, and similarities of queries, on all folds.
-
-    Parameters are those of every `Experiment`.
-    """
-    found = Reproduction(PAPER, data)
-    folds = _cleaned(found, with_validation(parts)[: 2 if quick else None])
-    cs = CS[2:5] if quick else CS
-    figure_1(found, random_state)
-    chosen = [best_c(fold, cs) for fold in folds]
-    say(f"C of SVMMap in each fold: {', '.join(f'{C:g}' for C in chosen)}")
-    single_queries(found, folds, chosen, n_jobs)
-    say("Figures 4 and 5: done")
-    clusters(found, folds, chosen, quick, random_state, n_jobs, say)
-    all_methods(found, folds, cs, quick, n_jobs, say)
-    times(found, folds[0], chosen[0], quick, n_jobs)
+def reproduce(setting: Setting) -> Reproduction:
+    """Compare local models with one for all queries, and similarities of queries, on all folds."""
+    found = Reproduction(PAPER, setting.data)
+    folds = _cleaned(found, setting.validated_folds)
+    figure_1(found, setting.random_state)
+    results, lazy = all_methods(setting, folds)
+    cs = [run.chosen["C"] for run in results[GLOBAL].runs if run.chosen]
+    single_queries(found, folds, results[GLOBAL], cs, setting.n_jobs)
+    clusters(found, setting, folds, cs)
+    figure_11(found, results, lazy)
+    figure_15(found, results)
+    times(found, folds[0], cs[0], setting.quick, setting.n_jobs)
     return found
 
 
@@ -95,21 +73,17 @@ def _cleaned(found: Reproduction, parts: Sequence[Fold]) -> list[Fold]:
     return folds
 
 
-def best_c(fold: Fold, cs: Sequence[float]) -> float:
-    """The trade-off at which one SVMMap for all queries ranks the validation queries best."""
-    assert fold.valid is not None
-    models = SVMMap().fit_path(fold.train, Cs=cs)
-    means = [MAP.mean(fold.valid, model.predict(fold.valid)) for model in models]
-    return float(cs[int(np.argmax(means))])
-
-
 def single_queries(
-    found: Reproduction, folds: Sequence[Fold], chosen: Sequence[float], n_jobs: int | None
+    found: Reproduction,
+    folds: Sequence[Fold],
+    together: MethodResult,
+    cs: Sequence[float],
+    n_jobs: int | None,
 ) -> None:
-    """Figures 4 and 5: one model per training query."""
+    """Figures 4 and 5: one model per training query, beside one for all together."""
     values: dict[str, dict[Measure, list[Values]]] = {}
     ranks, chances = [], []
-    for fold, C in zip(folds, chosen, strict=True):
+    for fold, C in zip(folds, cs, strict=True):
         train, test = fold.train, fold.test
         teaching = np.flatnonzero(SVMMap(C).learns_from(train))
 
@@ -123,11 +97,9 @@ def single_queries(
         )
         order = np.argsort(distances, axis=1, kind="stable")
         scored = [evaluate(test, model.predict(test), MEASURES) for model in models]
-        together = evaluate(test, SVMMap(C).fit(train).predict(test), MEASURES)
         for measure in MEASURES:
             single = np.array([one[measure] for one in scored]).T
             for name, own in {
-                "global": together[measure],
                 "most similar": single[np.arange(len(single)), order[:, 0]],
                 "any": single.mean(axis=1),
                 "clairvoyant": single.max(axis=1),
@@ -138,15 +110,14 @@ def single_queries(
                 # Of equally good queries the most similar one.
                 ranks.append(np.argmax(np.take_along_axis(best, order, axis=1), axis=1) + 1)
                 chances.append(best.mean(axis=1))
-    whole = {name: {m: np.concatenate(v) for m, v in own.items()} for name, own in values.items()}
-    rows: list[list[Value]] = [
-        [name, *(float(own[m].mean()) for m in MEASURES)] for name, own in whole.items()
-    ]
+    whole = {"global": {measure: together.values(measure) for measure in MEASURES}}
+    whole |= {name: {m: np.concatenate(v) for m, v in own.items()} for name, own in values.items()}
+    means = {name: [float(own[m].mean()) for m in MEASURES] for name, own in whole.items()}
     found.tables.append(
         Table(
             "Figure 4: one model per training query",
             ["model", *map(str, MEASURES)],
-            rows,
+            [[name, *own] for name, own in means.items()],
             "The model of all queries, of the most similar query, of any query on average, and of "
             "the query whose model ranks the test query best by its labels. The best of many "
             "models gains by chance alone.",
@@ -154,7 +125,6 @@ def single_queries(
     )
     first, chance = np.concatenate(ranks), np.concatenate(chances)
     share = float(np.mean(first == 1))
-    there = published(PAPER, "figure-5", "LETOR")
     found.tables.append(
         Table.compared(
             "Figure 5: where the clairvoyant query stands in the order of similarity",
@@ -165,7 +135,7 @@ def single_queries(
                 ("among the first 5",): float(np.mean(first <= 5)),
                 ("among the first 10",): float(np.mean(first <= 10)),
             },
-            {(k,): v for k, v in there.items()},
+            published_cells(PAPER, "figure-5", "LETOR"),
             "Of equally good queries the most similar one counts.",
         )
     )
@@ -174,10 +144,8 @@ def single_queries(
     against = paired_test(similar, all_)
     control = paired_test(similar, any_)
     found.claims += [
-        Claim(
-            "the clairvoyant query's model ranks far better than the global one",
-            decided(clairvoyant),
-            f"MAP {difference(clairvoyant)}",
+        Claim.tested(
+            "the clairvoyant query's model ranks far better than the global one", "MAP", clairvoyant
         ),
         Claim(
             "the most similar query's model is no better than the global one",
@@ -196,24 +164,16 @@ def single_queries(
     found.figure(
         "figure-4",
         "Figure 4: one model per training query.",
-        partial(
-            save_bars,
-            panels={
-                found.data: {
-                    name: [float(own[m].mean()) for m in MEASURES] for name, own in whole.items()
-                }
-            },
-            ticks=[str(m) for m in MEASURES],
-            y_label="mean over the test queries",
-        ),
+        save_bars,
+        panels={found.data: means},
+        ticks=[str(m) for m in MEASURES],
+        y_label="mean over the test queries",
     )
     found.figure(
         "figure-5",
         f"Figure 5: similarity rank of the clairvoyant query, the first {n_ranks}.",
-        partial(
-            save_bars,
-            panels={found.data: {"clairvoyant query": heights}},
-            ticks=ticks,
-            y_label="share of the test queries",
-        ),
+        save_bars,
+        panels={found.data: {"clairvoyant query": heights}},
+        ticks=ticks,
+        y_label="share of the test queries",
     )

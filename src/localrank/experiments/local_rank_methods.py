@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from localrank.data import Fold
-from localrank.evaluation import paired_test, paired_tests
+from localrank.evaluation import MethodResult, paired_test, paired_tests
 from localrank.experiments.base import (
     Claim,
     Reproduction,
-    Say,
     Table,
     Value,
+    counts,
     decided,
     difference,
+    p_value,
 )
-from localrank.experiments.published import published
-from localrank.experiments.tuned import Tuned
+from localrank.experiments.published import published, published_cells
+from localrank.experiments.results import chosen
+from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import DuhKirchhoff, Quadratic, RankBoost, Ranker, SVMMap
 from localrank.recipes import local_rank, query_neighbours
@@ -27,56 +29,55 @@ from localrank.recipes import local_rank, query_neighbours
 MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [NDCG(1), NDCG(5), NDCG(10), MAP]
 COLLECTIONS = ("TD2003", "TD2004", "HP2003", "HP2004", "NP2003", "NP2004", "OHSUMED", "YANDEX")
+CS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8]
 NEIGHBOURS = [25, 100, 400]
 ROUNDS = [30, 100, 300]
 # Test queries of each fold that D&K ranks, as each trains a model.
 LAZY_QUERIES = 25
-LOCAL, GLOBAL, LAZY, QUADRATIC = "LocalRank", "SVMMap", "D&K", "SVMMap, quadratic features"
+LOCAL, GLOBAL, BOOST, KNN, LAZY = "LocalRank", "SVMMap", "RankBoost", "KNN", "D&K"
+QUADRATIC = "SVMMap, quadratic features"
 # By how much the paper lets LocalRank fall behind SVMMap and calls it nearly equal.
 NEARLY = 0.001
 
+METHODS: dict[str, Ranker] = {
+    GLOBAL: SVMMap(),
+    BOOST: RankBoost(),
+    KNN: query_neighbours(),
+    LOCAL: local_rank(),
+    QUADRATIC: Quadratic(SVMMap()),
+}
+GRIDS = {
+    GLOBAL: {"C": CS},
+    BOOST: {"n_rounds": ROUNDS},
+    KNN: {"grouping__n_neighbours": NEIGHBOURS, "ranker__C": [0.1, 1.0, 10.0]},
+    LOCAL: {"grouping__n_clusters": CLUSTERS, "ranker__C": CS},
+    QUADRATIC: {"ranker__C": [0.01, 0.1, 1.0]},
+}
+QUICK_GRIDS = {
+    GLOBAL: {"C": CS[2:5]},
+    BOOST: {"n_rounds": ROUNDS[:1]},
+    KNN: {"grouping__n_neighbours": NEIGHBOURS[:1], "ranker__C": [1.0]},
+    LOCAL: {"grouping__n_clusters": CLUSTERS[:2], "ranker__C": CS[2:5]},
+    QUADRATIC: {"ranker__C": CS[2:3]},
+}
+
 Cells = Mapping[str, Mapping[str, float]]
+Results = Mapping[str, MethodResult]
 
 
-def all_methods(
-    found: Reproduction,
-    folds: Sequence[Fold],
-    cs: Sequence[float],
-    quick: bool,
-    n_jobs: int | None,
-    say: Say,
-) -> None:
-    """Add Figures 11 and 15."""
-    clusters = CLUSTERS[:2] if quick else CLUSTERS
-    methods: dict[str, tuple[Ranker, dict[str, Sequence[Any]]]] = {
-        GLOBAL: (SVMMap(), {"C": cs}),
-        "RankBoost": (RankBoost(), {"n_rounds": ROUNDS[:1] if quick else ROUNDS}),
-        "KNN": (
-            query_neighbours(),
-            {
-                "grouping__n_neighbours": NEIGHBOURS[:1] if quick else NEIGHBOURS,
-                "ranker__C": [1.0] if quick else [0.1, 1.0, 10.0],
-            },
-        ),
-        LOCAL: (local_rank(), {"grouping__n_clusters": clusters, "ranker__C": cs}),
-        QUADRATIC: (Quadratic(SVMMap()), {"ranker__C": cs[:1] if quick else [0.01, 0.1, 1.0]}),
-    }
-    results = {name: Tuned(MEASURES) for name in [*methods, LAZY]}
-    few: dict[str, Tuned] = {name: Tuned(MEASURES) for name in (LOCAL, "RankBoost")}
-    for fold in folds:
-        fitted = {
-            name: results[name].fit(ranker, grid, fold, n_jobs)
-            for name, (ranker, grid) in methods.items()
-        }
-        n_lazy = min(2 if quick else LAZY_QUERIES, fold.test.n_queries)
-        lazy = fold.test.select(np.arange(n_lazy))
-        results[LAZY].score(DuhKirchhoff(fitted["RankBoost"], n_jobs=n_jobs).fit(fold.train), lazy)
-        for name, result in few.items():
-            result.score(fitted[name], lazy)
-        say(f"{fold.name}: all methods tuned")
-    _figure_11(found, results, few)
-    _figure_15(found, results)
+def all_methods(setting: Setting, folds: Sequence[Fold]) -> tuple[Results, MethodResult]:
+    """Every method but D&K on the folds, and D&K on a few test queries of each."""
+    grids = QUICK_GRIDS if setting.quick else GRIDS
+    results = setting.run(METHODS, folds, grids=grids, measure=MAP)
+    n_lazy = 2 if setting.quick else LAZY_QUERIES
+    few = [
+        replace(fold, test=fold.test.select(range(min(n_lazy, fold.test.n_queries))))
+        for fold in folds
+    ]
+    boosts = [RankBoost(**run.chosen) for run in results[BOOST].runs if run.chosen]
+    lazy = setting.run_each([{LAZY: DuhKirchhoff(boost)} for boost in boosts], few)
+    return results, lazy[LAZY]
 
 
 def shares_won(collections: Mapping[str, Cells]) -> dict[str, float]:
@@ -108,70 +109,49 @@ def shares_won(collections: Mapping[str, Cells]) -> dict[str, float]:
     return {method: float(np.mean(own)) for method, own in (won | {"best": best}).items()}
 
 
-def _figure_11(found: Reproduction, results: Mapping[str, Tuned], few: Mapping[str, Tuned]) -> None:
-    there = {
-        (method, name): value
-        for method, own in published(found.experiment, "figure-11", found.data).items()
-        for name, value in own.items()
-    }
-    shown = [GLOBAL, "RankBoost", LAZY, "KNN", LOCAL]
-    cells = {method: results[method].means() for method in shown}
-    n_queries = len(results[GLOBAL].column(MAP))
-    n_lazy = len(results[LAZY].column(MAP))
+def figure_11(found: Reproduction, results: Results, lazy: MethodResult) -> None:
+    """All methods, and how often LocalRank is better."""
+    local, paper = results[LOCAL], found.experiment
+    cells = {method: _means(results[method]) for method in (GLOBAL, BOOST)}
+    cells |= {LAZY: _means(lazy), KNN: _means(results[KNN]), LOCAL: _means(local)}
     found.tables.append(
         Table.compared(
             "Figure 11: all methods",
             ["method", "measure"],
             {(method, name): v for method, own in cells.items() for name, v in own.items()},
-            there,
-            f"{n_queries:,} test queries; D&K, which trains a model for each query, on {n_lazy:,} "
-            f"of them.",
+            published_cells(paper, "figure-11", found.data),
+            f"{local.test.n_queries:,} test queries; D&K, which trains a model for each query, on "
+            f"{lazy.test.n_queries:,} of them.",
         )
     )
-    others = {method: results[method].column(MAP) for method in (GLOBAL, "RankBoost", "KNN")}
-    tests = paired_tests(others, results[LOCAL].column(MAP))
-    tests[LAZY] = paired_test(results[LAZY].column(MAP), few[LOCAL].column(MAP))
+    others = {method: results[method].values(MAP) for method in (GLOBAL, BOOST, KNN)}
+    tests = paired_tests(others, local.values(MAP))
+    same = np.isin(local.test.query_ids, lazy.test.query_ids)
+    tests[LAZY] = paired_test(lazy.values(MAP), local.values(MAP)[same])
     rows: list[list[Value]] = []
     for method, one in tests.items():
-        p_value = one.p_value if one.corrected_p_value is None else one.corrected_p_value
-        counts = f"{one.losses}/{one.ties}/{one.wins}"
-        chosen = ", ".join(results[method].chosen)
-        rows.append([method, -one.mean_difference, p_value, counts, chosen])
+        parameters = ", ".join(chosen(results[method])) if method != LAZY else ""
+        counted = "/".join(reversed(counts(one).split("/")))
+        rows.append([method, -one.mean_difference, p_value(one), counted, parameters])
     found.tables.append(
         Table(
             "MAP of LocalRank less that of other methods",
             ["method", "difference", "p", "won/tied/lost", "parameters in each fold"],
             rows,
             "Paired t-tests over the same test queries, but for D&K corrected by Holm's rule. "
-            f"LocalRank has clusters/C {', '.join(results[LOCAL].chosen)}.",
+            f"LocalRank has clusters/C {', '.join(chosen(local))}.",
         )
     )
-    same = {
-        LOCAL: few[LOCAL].means(),
-        LAZY: cells[LAZY],
-    }
     ours = shares_won({found.data: {m: own for m, own in cells.items() if m != LAZY}})
-    ours[LAZY] = shares_won({found.data: same})[LAZY]
-    every = {
-        name: published(found.experiment, "figure-11", name)
-        for name in (
-            "TD2003",
-            "TD2004",
-            "HP2003",
-            "HP2004",
-            "NP2003",
-            "NP2004",
-            "OHSUMED",
-            "YANDEX",
-        )
-    }
-    counted = shares_won(every)
-    stated = published(found.experiment, "wins", "all")
+    there = {str(m): float(local.values(m)[same].mean()) for m in MEASURES}
+    ours[LAZY] = shares_won({found.data: {LOCAL: there, LAZY: cells[LAZY]}})[LAZY]
+    counted_there = shares_won({name: published(paper, "figure-11", name) for name in COLLECTIONS})
+    stated = published(paper, "wins", "all")
     found.tables.append(
         Table(
             "Section 4.2.4: share of the cells of Figure 11 in which LocalRank is better",
             ["than", "here", "the paper says", "counted in its Figure 11"],
-            [[m, ours[m], stated[m], counted[m]] for m in stated],
+            [[m, ours[m], stated[m], counted_there[m]] for m in stated],
             f"Here the {len(MEASURES)} cells of this collection, in the paper those of eight. "
             "Nearly equal (0.001) counts against SVMMap; 'best' is where no method is better, here "
             "without D&K.",
@@ -189,22 +169,25 @@ def _figure_11(found: Reproduction, results: Mapping[str, Tuned], few: Mapping[s
         )
 
 
-def _figure_15(found: Reproduction, results: Mapping[str, Tuned]) -> None:
-    there = published(found.experiment, "figure-15", found.data)
-    ours = {(method,): results[method].means()["map"] for method in (GLOBAL, QUADRATIC, LOCAL)}
+def figure_15(found: Reproduction, results: Results) -> None:
+    """Quadratic features for the global model."""
+    numbers = published_cells(found.experiment, "figure-15", found.data)
     found.tables.append(
         Table.compared(
             "Figure 15: MAP with quadratic features",
             ["method"],
-            ours,
-            {(method,): own["map"] for method, own in there.items()},
+            {(method,): results[method].mean(MAP) for method in (GLOBAL, QUADRATIC, LOCAL)},
+            {(method,): value for (method, name), value in numbers.items() if name == "map"},
         )
     )
-    one = paired_test(results[LOCAL].column(MAP), results[QUADRATIC].column(MAP))
     found.claims.append(
-        Claim(
+        Claim.tested(
             "LocalRank ranks better than a global model with quadratic features",
-            decided(one),
-            f"MAP {difference(one)}",
+            "MAP",
+            paired_test(results[LOCAL].values(MAP), results[QUADRATIC].values(MAP)),
         )
     )
+
+
+def _means(result: MethodResult) -> dict[str, float]:
+    return {str(measure): result.mean(measure) for measure in MEASURES}

@@ -7,26 +7,15 @@ global model. Measures are by LETOR 3's convention, as its evaluation tools comp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
-
 import numpy as np
 
-from localrank.data import Fold, concatenate
-from localrank.evaluation import clairvoyant_bound, paired_tests
-from localrank.experiments.base import (
-    Claim,
-    Reproduction,
-    Say,
-    Table,
-    Value,
-    decided,
-    difference,
-    with_validation,
-)
+from localrank.data import RankingDataset
+from localrank.evaluation import MethodResult, paired_test
+from localrank.experiments.base import Claim, Reproduction, Table, Value, counts
 from localrank.experiments.charts import save_curves
-from localrank.experiments.published import published
-from localrank.experiments.tuned import Tuned
+from localrank.experiments.published import published_cells
+from localrank.experiments.results import bound_means, chosen
+from localrank.experiments.setting import Setting
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
@@ -40,163 +29,140 @@ DECADES = [10.0**k for k in range(-4, 6)]
 CS = [0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8, 16]
 HEIGHTS = [1, 5, 10, 20]
-GLOBAL, LETOR = "RankSVM", "RankSVM, squared hinge"
+GLOBAL, LOCAL, LETOR = "RankSVM", "PCA queries", "RankSVM, squared hinge"
+
+Results = dict[str, MethodResult]
 
 
-def reproduce(
-    parts: Sequence[Fold],
-    data: str,
-    *,
-    quick: bool = False,
-    random_state: int | None = 0,
-    n_jobs: int | None = -1,
-    say: Say = print,
-) -> Reproduction:
+def reproduce(setting: Setting) -> Reproduction:
     """Compare a RankSVM for each cluster with one for all queries, on all folds.
 
     C and the number of clusters are chosen by MAP on the validation part.
-
-    Parameters are those of every `Experiment`.
     """
-    found = Reproduction(PAPER, data)
-    folds = with_validation(parts)[: 2 if quick else None]
+    found = Reproduction(PAPER, setting.data)
+    folds, quick, seed = setting.validated_folds, setting.quick, setting.random_state
     cs, clusters = (CS[1:4], [1, 2]) if quick else (CS, CLUSTERS)
+    results = setting.run(
+        {GLOBAL: RankSVM(), LETOR: RankSVM(scaling=None), LOCAL: pca_queries(random_state=seed)},
+        folds,
+        grids={
+            GLOBAL: {"C": cs},
+            LETOR: {"C": cs if quick else DECADES},
+            LOCAL: {"grouping__n_clusters": clusters, "ranker__C": cs},
+        },
+        measure=MAP,
+    )
+    # C as chosen for RankSVM in each fold.
+    rankers = [RankSVM(**run.chosen) for run in results[GLOBAL].runs if run.chosen]
+    by_clusters = setting.run_each(
+        [
+            {f"{n}": pca_queries(n, ranker=own, random_state=seed) for n in clusters}
+            for own in rankers
+        ],
+        folds,
+        measure=MAP,
+        n_controls=1 if quick else 3,
+    )
     heights = HEIGHTS[1:3] if quick else HEIGHTS
-    local = pca_queries(random_state=random_state)
-    grid: dict[str, Sequence[float]] = {"grouping__n_clusters": clusters, "ranker__C": cs}
-    results = {name: Tuned(MEASURES) for name in (GLOBAL, "PCA queries", LETOR)}
-    # MAP of each number of clusters: selected, clairvoyant, on random groups.
-    by_clusters: dict[int, list[list[np.ndarray]]] = {n: [[], [], []] for n in clusters}
-    by_height = {f"h = {h}": Tuned([MAP]) for h in heights}
-    for fold in folds:
-        ranker = results[GLOBAL].fit(RankSVM(), {"C": cs}, fold, n_jobs, MAP)
-        results[LETOR].fit(
-            RankSVM(scaling=None), {"C": cs if quick else DECADES}, fold, n_jobs, MAP
-        )
-        results["PCA queries"].fit(local, grid, fold, n_jobs, MAP)
-        for n, values in by_clusters.items():
-            bound = clairvoyant_bound(
-                pca_queries(n, ranker=ranker, n_jobs=n_jobs, random_state=random_state),
-                fold.train,
-                fold.test,
-                MAP,
-                n_controls=1 if quick else 3,
-                random_state=random_state,
-            )
-            columns = bound.selected, bound.values, bound.control.mean(axis=0)
-            for column, own in zip(values, columns, strict=True):
-                column.append(own)
-        for h, result in zip(heights, by_height.values(), strict=True):
-            model = pca_queries(4, ranker=ranker, h=h, n_jobs=n_jobs, random_state=random_state)
-            result.score(model.fit(fold.train), fold.test)
-        say(f"{fold.name}: clusters/C {results['PCA queries'].chosen[-1]}")
-    _statistics(found, folds)
+    by_height = setting.run_each(
+        [
+            {f"h = {h}": pca_queries(4, ranker=own, h=h, random_state=seed) for h in heights}
+            for own in rankers
+        ],
+        folds,
+    )
+    _statistics(found, results[GLOBAL].test)
     _letor(found, results[LETOR])
     _methods(found, results)
     _clusters(found, by_clusters, by_height)
     return found
 
 
-def _statistics(found: Reproduction, folds: Sequence[Fold]) -> None:
-    every = concatenate([fold.test for fold in folds])
+def _statistics(found: Reproduction, test: RankingDataset) -> None:
     found.tables.append(
         Table.compared(
             "Table 1: the collection",
             ["number of"],
             {
-                ("queries",): every.n_queries,
-                ("relevance levels",): len(np.unique(every.labels)),
-                ("features",): every.n_features,
+                ("queries",): test.n_queries,
+                ("relevance levels",): len(np.unique(test.labels)),
+                ("features",): test.n_features,
             },
-            {(name,): n for name, n in published(PAPER, "table-1", found.data).items()},
+            published_cells(PAPER, "table-1", found.data),
             "Of all folds' test parts.",
         )
     )
 
 
-def _letor(found: Reproduction, result: Tuned) -> None:
+def _letor(found: Reproduction, result: MethodResult) -> None:
     """The global model as LETOR trains it, beside its own numbers."""
-    there = published("letor", "baselines", found.data)
-    if LETOR not in there:
+    numbers = published_cells("letor", "baselines", found.data)
+    if (LETOR, "map") not in numbers:
         return
     # LETOR averages the folds, not the queries.
-    ours = float(np.mean([values.mean() for values in result.values[MAP]]))
+    ours = float(np.mean(list(result.fold_means(MAP).values())))
     found.tables.append(
         Table.compared(
             "The baseline as LETOR trains it",
             ["method", "measure"],
             {(LETOR, "map"): ours},
-            {(LETOR, "map"): there[LETOR]["map"]},
+            numbers,
             "Mean of the folds; features as they are, C from 0.0001 to 100,000.",
         )
     )
 
 
-def _methods(found: Reproduction, results: dict[str, Tuned]) -> None:
-    names = (GLOBAL, "PCA queries")
+def _methods(found: Reproduction, results: Results) -> None:
+    together, local = results[GLOBAL], results[LOCAL]
     rows: list[list[Value]] = []
-    tests = {
-        m: paired_tests({"local": results["PCA queries"].column(m)}, results[GLOBAL].column(m))
-        for m in MEASURES
-    }
     for name, measure in zip(NAMES, MEASURES, strict=True):
-        one = tests[measure]["local"]
-        means = [float(results[method].column(measure).mean()) for method in names]
-        counts = f"{one.wins}/{one.ties}/{one.losses}"
-        rows.append([name, *means, one.mean_difference, one.p_value, counts])
+        test = paired_test(local.values(measure), together.values(measure))
+        means = together.mean(measure), local.mean(measure)
+        rows.append([name, *means, test.mean_difference, test.p_value, counts(test)])
     found.tables.append(
         Table(
             "Section 4.2: one model for each cluster against one for all",
-            ["measure", *names, "difference", "p", "won/tied/lost"],
+            ["measure", GLOBAL, LOCAL, "difference", "p", "won/tied/lost"],
             rows,
-            f"{len(results[GLOBAL].column(MAP)):,} test queries, paired t-tests. Clusters/C in "
-            f"each fold {', '.join(results['PCA queries'].chosen)}; C of RankSVM "
-            f"{', '.join(results[GLOBAL].chosen)}. The paper expects the clusters' models to be "
+            f"{local.test.n_queries:,} test queries, paired t-tests. Clusters/C in "
+            f"each fold {', '.join(chosen(local))}; C of RankSVM "
+            f"{', '.join(chosen(together))}. The paper expects the clusters' models to be "
             f"better, and gives no results.",
         )
     )
-    one = tests[MAP]["local"]
     found.claims.append(
-        Claim(
+        Claim.tested(
             "a model for each cluster of queries ranks better than one for all",
-            decided(one),
-            f"MAP {difference(one)}",
+            "MAP",
+            paired_test(local.values(MAP), together.values(MAP)),
         )
     )
 
 
-def _clusters(
-    found: Reproduction,
-    by_clusters: dict[int, list[list[np.ndarray]]],
-    by_height: dict[str, Tuned],
-) -> None:
-    numbers = list(by_clusters)
-    lines = {
-        name: [float(np.concatenate(by_clusters[n][i]).mean()) for n in numbers]
-        for i, name in enumerate(("PCA queries", "clairvoyant", "random groups"))
-    }
+def _clusters(found: Reproduction, by_clusters: Results, by_height: Results) -> None:
+    numbers = [int(n) for n in by_clusters]
+    means = [bound_means(result, MAP) for result in by_clusters.values()]
     found.tables += [
         Table(
             "MAP against the number of clusters",
-            ["clusters", "PCA queries", "clairvoyant", "on random groups"],
-            [[n, *(line[i] for line in lines.values())] for i, n in enumerate(numbers)],
+            ["clusters", LOCAL, "clairvoyant", "on random groups"],
+            [[n, *own] for n, own in zip(numbers, means, strict=True)],
             "C as chosen for RankSVM. The clairvoyant choice among the clusters' models is by the "
             "labels; beside it the same choice among models of random groups of the same sizes.",
         ),
         Table(
             "MAP against the number of highest values, 4 clusters",
             ["values", "MAP"],
-            [[h, result.means()[str(MAP)]] for h, result in by_height.items()],
+            [[h, result.mean(MAP)] for h, result in by_height.items()],
         ),
     ]
+    lines = zip((LOCAL, "clairvoyant", "random groups"), zip(*means, strict=True), strict=True)
     found.figure(
         "clusters",
         "MAP against the number of clusters.",
-        partial(
-            save_curves,
-            panels={found.data: {name: (numbers, line) for name, line in lines.items()}},
-            x_label="clusters",
-            y_label="MAP",
-            log_x=True,
-        ),
+        save_curves,
+        panels={found.data: {name: (numbers, line) for name, line in lines}},
+        x_label="clusters",
+        y_label="MAP",
+        log_x=True,
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from localrank.data import RankingDataset
 from localrank.experiments.base import Claim, Reproduction, Table
-from localrank.experiments.published import published
+from localrank.experiments.published import published_cells
 from localrank.measures import AveragePrecision
 from localrank.rankers import SVMMap
 from localrank.representations import Gaussian, Mean, PrincipalComponents, Representation
@@ -57,13 +57,12 @@ def figure_1(found: Reproduction, random_state: int | None) -> None:
     for name, representation in distances.items():
         described = representation.fit(queries).transform(queries)
         columns[name] = representation.distances(described[:1], described[1:])[0]
-    there = published(found.experiment, "figure-1", "synthetic")
     found.tables.append(
         Table.compared(
             "Figure 1: a model of q1 on other queries, and their distances from q1",
             ["query", "value"],
             {(q, k): float(v[i]) for k, v in columns.items() for i, q in enumerate(("q2", "q3"))},
-            {(q, k): float(v) for q, own in there.items() for k, v in own.items()},
+            published_cells(found.experiment, "figure-1", "synthetic"),
             "Made-up queries: q2 has the shape of q1 around another mean, q3 its mean and another "
             "shape. The paper does not give its clouds; only the order of q2 and q3 can agree.",
         )

@@ -24,6 +24,25 @@ def published(paper: str, place: str, data: str) -> dict[str, Any]:
     return numbers
 
 
+def published_cells(paper: str, place: str, data: str) -> dict[tuple[str, ...], float]:
+    """The same numbers by their names from the outside in, as `Table.compared` takes them.
+
+    Examples
+    --------
+    >>> published_cells("adaptive-training", "table-2", "MQ2007")["baseline", "ndcg@5"]
+    0.417
+    """
+
+    def flat(numbers: dict[str, Any], names: tuple[str, ...]) -> dict[tuple[str, ...], float]:
+        cells: dict[tuple[str, ...], float] = {}
+        for name, value in numbers.items():
+            own = (*names, name)
+            cells |= flat(value, own) if isinstance(value, dict) else {own: value}
+        return cells
+
+    return flat(published(paper, place, data), ())
+
+
 def source(paper: str) -> str:
     """Where the numbers of a paper are from."""
     return str(_numbers()[paper]["source"])

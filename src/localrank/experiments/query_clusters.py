@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import Fold
-from localrank.evaluation import clairvoyant_bounds, paired_test, paired_tests
-from localrank.experiments.base import (
-    Claim,
-    Reproduction,
-    Say,
-    Table,
-    Value,
-    decided,
-    difference,
-)
+from localrank.evaluation import MethodResult, clairvoyant_bounds, paired_test, paired_tests
+from localrank.experiments.base import Claim, Reproduction, Table, Value, counts, decided
 from localrank.experiments.charts import save_curves
-from localrank.experiments.published import published
+from localrank.experiments.published import published_cells
+from localrank.experiments.setting import Setting
 from localrank.grouping import Agglomerative
 from localrank.local_ranker import LocalRanker
-from localrank.measures import NDCG, AveragePrecision, Measure, evaluate
-from localrank.rankers import SVMMap
+from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.rankers import Ranker, SVMMap
 from localrank.representations import (
     Gaussian,
     Mean,
@@ -52,62 +44,54 @@ SIMILARITIES: dict[str, Representation] = {
 }
 
 Values = NDArray[np.float64]
+# By number of clusters and measure: the best in hindsight and the control, in each fold.
+Bounds = Mapping[tuple[int, Measure], list[tuple[Values, Values]]]
 
 
 def clusters(
-    found: Reproduction,
-    folds: Sequence[Fold],
-    chosen: Sequence[float],
-    quick: bool,
-    random_state: int | None,
-    n_jobs: int | None,
-    say: Say,
+    found: Reproduction, setting: Setting, folds: Sequence[Fold], cs: Sequence[float]
 ) -> None:
     """Figures 6 to 10: the measure against the number of clusters, for each similarity."""
-    compared = [1, 2, 4] if quick else CLUSTERS
     smallest = min(fold.train.n_queries for fold in folds)
-    compared = [n for n in compared if n <= smallest]
-    curve = [*compared, *(n for n in ([] if quick else MORE_CLUSTERS) if n <= smallest)]
-    # Values on test queries, and mean on validation queries, of each fold.
-    tests: dict[tuple[str, int], list[dict[Measure, Values]]] = {}
-    valid: dict[tuple[str, int], list[float]] = {}
+    compared = [n for n in ([1, 2, 4] if setting.quick else CLUSTERS) if n <= smallest]
+    curve = [*compared, *(n for n in ([] if setting.quick else MORE_CLUSTERS) if n <= smallest)]
+    numbers = {name: curve if name == OURS else compared for name in SIMILARITIES}
+    # Mean on validation queries in each fold.
+    valid: dict[str, list[float]] = {}
     bounds: dict[tuple[int, Measure], list[tuple[Values, Values]]] = {}
-    for fold, C in zip(folds, chosen, strict=True):
+
+    def look(method: str, fold: Fold, model: Ranker) -> None:
         assert fold.valid is not None
-        for name, representation in SIMILARITIES.items():
-            for n in curve if name == OURS else compared:
-                model = LocalRanker(
-                    representation, Agglomerative(n), SVMMap(C), NearestQuery(), n_jobs=n_jobs
-                ).fit(fold.train)
-                scores = evaluate(fold.test, model.predict(fold.test), MEASURES)
-                tests.setdefault((name, n), []).append(scores)
-                mean = MAP.mean(fold.valid, model.predict(fold.valid))
-                valid.setdefault((name, n), []).append(mean)
-                if name == OURS:
-                    for bound in clairvoyant_bounds(
-                        model,
-                        fold.train,
-                        fold.test,
-                        MEASURES,
-                        n_controls=1 if quick else N_CONTROLS,
-                        random_state=random_state,
-                    ):
-                        own = bound.values, bound.control.mean(axis=0)
-                        bounds.setdefault((n, bound.measure), []).append(own)
-        say(f"{fold.name}: {len(SIMILARITIES)} similarities, up to {curve[-1]} clusters")
+        assert isinstance(model, LocalRanker)
+        valid.setdefault(method, []).append(MAP.mean(fold.valid, model.predict(fold.valid)))
+        if isinstance(model.representation, PrincipalComponents):
+            for bound in clairvoyant_bounds(
+                model,
+                fold.train,
+                fold.test,
+                MEASURES,
+                n_controls=1 if setting.quick else N_CONTROLS,
+                random_state=setting.random_state,
+            ):
+                own = bound.values, bound.control.mean(axis=0)
+                bounds.setdefault((model.grouping.n_clusters, bound.measure), []).append(own)
 
-    def column(name: str, n: int, measure: Measure) -> Values:
-        return np.concatenate([values[measure] for values in tests[name, n]])
+    def methods(C: float) -> dict[str, Ranker]:
+        return {
+            f"{n} by {name}": LocalRanker(
+                SIMILARITIES[name], Agglomerative(n), SVMMap(C), NearestQuery()
+            )
+            for name, own in numbers.items()
+            for n in own
+        }
 
-    _curves(found, curve, column, bounds)
-    _similarities(found, compared, column, tests, valid)
+    results = setting.run_each([methods(C) for C in cs], folds, inspect=look)
+    _curves(found, curve, results, bounds)
+    _similarities(found, compared, results, valid)
 
 
 def _curves(
-    found: Reproduction,
-    curve: Sequence[int],
-    column: Callable[[str, int, Measure], Values],
-    bounds: dict[tuple[int, Measure], list[tuple[Values, Values]]],
+    found: Reproduction, curve: Sequence[int], results: Mapping[str, MethodResult], bounds: Bounds
 ) -> None:
     rows: list[list[Value]] = []
     panels: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
@@ -118,7 +102,7 @@ def _curves(
                 float(np.concatenate(values).mean())
                 for values in zip(*bounds[n, measure], strict=True)
             )
-            means = float(column(OURS, n, measure).mean()), best, control
+            means = results[f"{n} by {OURS}"].mean(measure), best, control
             for line, mean in zip(lines.values(), means, strict=True):
                 line.append(mean)
             rows.append([str(measure), n, *means])
@@ -137,7 +121,11 @@ def _curves(
     found.figure(
         "figures-6-7-8",
         "Figures 6 to 8: measures against the number of clusters.",
-        partial(save_curves, panels=panels, x_label="clusters", y_label="mean", log_x=True),
+        save_curves,
+        panels=panels,
+        x_label="clusters",
+        y_label="mean",
+        log_x=True,
     )
     last = curve[-1]
     above = [float(np.concatenate([a - b for a, b in bounds[n, MAP]]).mean()) for n in curve[1:]]
@@ -155,32 +143,28 @@ def _curves(
 def _similarities(
     found: Reproduction,
     compared: Sequence[int],
-    column: Callable[[str, int, Measure], Values],
-    tests: dict[tuple[str, int], list[dict[Measure, Values]]],
-    valid: dict[tuple[str, int], list[float]],
+    results: Mapping[str, MethodResult],
+    valid: Mapping[str, list[float]],
 ) -> None:
     """Figures 9 and 10: with the best number of clusters in hindsight, and one chosen honestly."""
-    there = published(found.experiment, "figures-9-10", found.data)
     hindsight: dict[tuple[str, ...], float] = {}
-    tuned: dict[str, dict[Measure, Values]] = {}
+    best_by_map: dict[str, Values] = {}
+    tuned_by_map: dict[str, Values] = {}
     rows: list[list[Value]] = []
     for name in SIMILARITIES:
-        picked = [
-            compared[int(np.argmax([valid[name, n][i] for n in compared]))]
-            for i in range(len(valid[name, compared[0]]))
-        ]
-        tuned[name] = {
-            m: np.concatenate([tests[name, n][i][m] for i, n in enumerate(picked)])
-            for m in MEASURES
-        }
+        own = [results[f"{n} by {name}"] for n in compared]
+        picked = np.argmax([valid[f"{n} by {name}"] for n in compared], axis=0)
+        numbers = ", ".join(str(compared[place]) for place in picked)
         for measure in MEASURES:
-            means = [float(column(name, n, measure).mean()) for n in compared]
+            means = [result.mean(measure) for result in own]
             best = int(np.argmax(means))
             hindsight[name, str(measure)] = means[best]
-            own = float(tuned[name][measure].mean())
+            tuned = _of_each_fold([own[place] for place in picked], measure)
             rows.append(
-                [name, str(measure), means[best], compared[best], own, ", ".join(map(str, picked))]
+                [name, str(measure), means[best], compared[best], float(tuned.mean()), numbers]
             )
+            if measure is MAP:
+                best_by_map[name], tuned_by_map[name] = own[best].values(MAP), tuned
     found.tables += [
         Table(
             "Figures 9 and 10: similarities of queries",
@@ -191,29 +175,18 @@ def _similarities(
             "choices.",
         )
     ]
+    there = published_cells(found.experiment, "figures-9-10", found.data)
     if there:
-        numbers = {(s, m): v for s, own in there.items() for m, v in own.items()}
         found.tables.append(
             Table.compared(
-                "Figures 9 and 10: C in hindsight", ["similarity", "measure"], hindsight, numbers
+                "Figures 9 and 10: C in hindsight", ["similarity", "measure"], hindsight, there
             )
         )
-    best_by_map = {
-        name: max((column(name, n, MAP) for n in compared), key=np.mean) for name in SIMILARITIES
-    }
-    tuned_by_map = {name: own[MAP] for name, own in tuned.items()}
     rows = []
     for words, values in (("in hindsight", best_by_map), ("tuned", tuned_by_map)):
-        others = {name: own for name, own in values.items() if name != OURS}
-        against = paired_tests(others, values[OURS])
+        against = paired_tests({n: v for n, v in values.items() if n != OURS}, values[OURS])
         rows += [
-            [
-                name,
-                words,
-                one.mean_difference,
-                one.corrected_p_value,
-                f"{one.wins}/{one.ties}/{one.losses}",
-            ]
+            [name, words, one.mean_difference, one.corrected_p_value, counts(one)]
             for name, one in against.items()
         ]
         verdicts = [decided(one) for one in against.values()]
@@ -235,13 +208,22 @@ def _similarities(
             rows,
         )
     )
-    one = paired_test(tuned[OURS][MAP], column(OURS, 1, MAP))
-    means = [float(column(OURS, n, MAP).mean()) for n in compared]
+    single = results[f"1 by {OURS}"].values(MAP)
+    means = [results[f"{n} by {OURS}"].mean(MAP) for n in compared]
     found.claims.append(
-        Claim(
+        Claim.tested(
             "clustering is clearly useful, with a peak above one cluster",
-            decided(one),
             f"MAP is best in hindsight with {compared[int(np.argmax(means))]} clusters, "
-            f"{max(means):.4f} against {means[0]:.4f}; with C tuned {difference(one)}",
+            f"{max(means):.4f} against {means[0]:.4f}; with C tuned",
+            paired_test(tuned_by_map[OURS], single),
         )
+    )
+
+
+def _of_each_fold(results: Sequence[MethodResult], measure: Measure) -> Values:
+    """The values of the first fold by the first result, of the second by the second, and so on."""
+    names = np.array(results[0].fold_names)
+    folds = [run.fold for run in results[0].runs]
+    return np.concatenate(
+        [result.values(measure)[names == fold] for result, fold in zip(results, folds, strict=True)]
     )

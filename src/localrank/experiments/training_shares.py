@@ -84,13 +84,11 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
         found.figure(
             f"figure-{number}",
             f"Figure {number}: milliseconds of {what} against the number of training queries.",
-            partial(
-                save_curves,
-                panels={found.data: panels[what]},
-                x_label="training queries",
-                y_label="milliseconds",
-                log_y=True,
-            ),
+            save_curves,
+            panels={found.data: panels[what]},
+            x_label="training queries",
+            y_label="milliseconds",
+            log_y=True,
         )
     last: dict[str, Any] = {name: values[-1] for name, values in columns.items()}
     found.claims += [

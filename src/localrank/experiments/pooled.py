@@ -1,0 +1,90 @@
+"""Methods on several collections, pooled and averaged over seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.evaluation import MethodResult, PairedTest, correct, paired_test
+from localrank.measures import Measure
+
+ALL, HELD_OUT = "all", "held out"
+# The folds that test on the parts S4 and S5: fold k tests on S(k + 4), that of ClueWeb09 on S(k).
+LATE_FOLDS = {
+    "MQ2007-85": ("Fold1", "Fold5"),
+    "MQ2008": ("Fold1", "Fold5"),
+    "OHSUMED": ("Fold1", "Fold5"),
+    "ClueWeb09": ("Fold4", "Fold5"),
+}
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """What methods reach on collections.
+
+    Attributes
+    ----------
+    results : dict from collection to list of dict from method to MethodResult
+        One dict for each seed. Values are averaged over the seeds.
+    names : sequence of str
+        The collections whose queries count as one collection, "all".
+    """
+
+    results: Mapping[str, Sequence[Mapping[str, MethodResult]]]
+    names: Sequence[str]
+
+    @property
+    def methods(self) -> list[str]:
+        """Those of every collection."""
+        return list(self.results[self.names[0]][0])
+
+    @property
+    def places(self) -> list[str]:
+        """Where differences are tested: each collection, all together, and what is held out."""
+        places = [*self.names, ALL] if len(self.names) > 1 else list(self.names)
+        method = self.methods[0]
+        n_late = sum(self._late(name, method).sum() for name in self.names)
+        return [*places, HELD_OUT] if n_late > 1 else places
+
+    def values(self, place: str, method: str, measure: Measure) -> NDArray[np.float64]:
+        """One value per query of a place."""
+        parts = []
+        for name in self.names if place in (ALL, HELD_OUT) else [place]:
+            seeds = [results[method].values(measure) for results in self.results[name]]
+            values = np.mean(seeds, axis=0)
+            parts.append(values[self._late(name, method)] if place == HELD_OUT else values)
+        return np.concatenate(parts)
+
+    def test(self, place: str, method: str, other: str, measure: Measure) -> PairedTest:
+        """Whether a method is better than another."""
+        return paired_test(*(self.values(place, one, measure) for one in (method, other)))
+
+    def n_models(self, method: str) -> int:
+        """Of the first collection."""
+        return self.results[self.names[0]][0][method].n_models
+
+    def cpu_seconds(self, method: str) -> float:
+        """To train on a fold of each collection, added up; the mean of the folds and seeds."""
+        return sum(
+            float(np.mean([r[method].train_cpu_seconds / len(r[method].runs) for r in seeds]))
+            for seeds in (self.results[name] for name in self.names)
+        )
+
+    def _late(self, name: str, method: str) -> NDArray[np.bool_]:
+        fold_names = self.results[name][0][method].fold_names
+        return np.isin(fold_names, LATE_FOLDS.get(name, ()))
+
+
+def corrected(tests: Mapping[Key, PairedTest]) -> dict[Key, PairedTest]:
+    """The tests of one table, corrected for their number by Holm's rule."""
+    p_values = correct([test.p_value for test in tests.values()])
+    return {
+        key: replace(test, corrected_p_value=float(p_value))
+        for (key, test), p_value in zip(tests.items(), p_values, strict=True)
+    }

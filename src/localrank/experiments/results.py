@@ -1,0 +1,35 @@
+"""What experiments read from the results of methods."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localrank.evaluation import MethodResult
+from localrank.measures import Measure
+
+
+def chosen(result: MethodResult) -> list[str]:
+    """The values of the parameters that were chosen in each fold, in few letters."""
+    return [
+        "/".join(f"{value:g}" for value in run.chosen.values()) for run in result.runs if run.chosen
+    ]
+
+
+def bound_means(result: MethodResult, measure: Measure) -> tuple[float, float, float]:
+    """Means of the selected groups, of the best ones in hindsight, and of those among random ones.
+
+    Parameters
+    ----------
+    result : MethodResult
+        Of a run with `n_controls`.
+    measure : Measure
+        That of the run.
+    """
+    selected, names = result.values(measure), np.array(result.fold_names)
+    best, control = selected.copy(), selected.copy()
+    for run in result.runs:
+        # Where there is one group, nothing is chosen.
+        if run.bound is not None:
+            best[names == run.fold] = run.bound.values
+            control[names == run.fold] = run.bound.control.mean(axis=0)
+    return float(selected.mean()), float(best.mean()), float(control.mean())

@@ -1,0 +1,107 @@
+"""Where and how an experiment runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localrank.data import Fold, concatenate, folds
+from localrank.evaluation import MethodResult, run
+from localrank.rankers import Ranker
+
+N_QUICK_FOLDS = 2
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an experiment is asked to run on, and how.
+
+    Attributes
+    ----------
+    folder : Path
+        As `localrank.data.folds` takes it. Its name says which published numbers belong to it.
+    quick : bool, default=False
+        Two folds and small models, to see that it works.
+    seeds : tuple of int, default=(0,)
+        Results of several seeds are averaged, by experiments that can.
+    n_jobs : int or None, default=-1
+    store : Path, optional
+        A folder for finished work, for experiments that take long.
+    say : callable, default=print
+        Called with a line about the progress.
+    """
+
+    folder: Path
+    quick: bool = False
+    seeds: tuple[int, ...] = (0,)
+    n_jobs: int | None = -1
+    store: Path | None = None
+    say: Callable[[str], None] = print
+
+    @property
+    def data(self) -> str:
+        """Name of the collection."""
+        return self.folder.resolve().name
+
+    @property
+    def random_state(self) -> int:
+        """The seed, of an experiment that takes one."""
+        if len(self.seeds) != 1:
+            raise ValueError(f"This experiment takes one seed. Got {len(self.seeds)}.")
+        return self.seeds[0]
+
+    @cached_property
+    def folds(self) -> list[Fold]:
+        """The folds of the folder, if quick the first two."""
+        return list(folds(self.folder))[: N_QUICK_FOLDS if self.quick else None]
+
+    @property
+    def validated_folds(self) -> list[Fold]:
+        """The folds, each with validation queries."""
+        return with_validation(self.folds)
+
+    def run(
+        self, methods: Mapping[str, Ranker], parts: Iterable[Fold], **options: Any
+    ) -> dict[str, MethodResult]:
+        """Train and score methods on folds; trees are not stopped by validation queries.
+
+        Parameters
+        ----------
+        methods : dict from name to Ranker
+        parts : iterable of Fold
+        **options
+            Of `localrank.evaluation.run`.
+        """
+        options = {"valid": False, **options}
+        return run(methods, parts, n_jobs=self.n_jobs, say=self.say, **options)
+
+    def run_each(
+        self, methods: Sequence[Mapping[str, Ranker]], parts: Sequence[Fold], **options: Any
+    ) -> dict[str, MethodResult]:
+        """The same for methods that differ from fold to fold, by parameters chosen there."""
+        results = [
+            self.run(own, [fold], **options) for own, fold in zip(methods, parts, strict=True)
+        ]
+        test = concatenate([fold.test for fold in parts])
+        names = [fold.name for fold in parts for _ in range(fold.test.n_queries)]
+        return {
+            method: MethodResult(method, [own[method].runs[0] for own in results], test, names)
+            for method in methods[0]
+        }
+
+
+def with_validation(parts: Iterable[Fold]) -> list[Fold]:
+    """The folds, where every third training query validates if nothing else does."""
+    validated = []
+    for fold in parts:
+        if fold.valid is None:
+            held_out = np.arange(fold.train.n_queries) % 3 == 2
+            train, valid = fold.train.select(~held_out), fold.train.select(held_out)
+            fold = replace(fold, train=train, valid=valid)
+        validated.append(fold)
+    return validated

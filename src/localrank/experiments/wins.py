@@ -1,0 +1,265 @@
+"""Query coordinates and the recipes beside global models of equal cost, on several collections.
+
+Every method has its default parameters and no validation queries, so that test queries are only
+scored. Documents are shuffled within their queries, and equal scores share their ranks. Tests are
+paired t-tests over the queries of a collection, and over those of all collections together,
+corrected by Holm's rule for the number of tests in a table. Where a collection has validation
+queries, the recipes and their opponents run with them too, and stop each model's trees by these.
+
+The models of the recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3
+alone, the coordinates by earlier trials on all parts. "Held out" are the test queries of S4 and S5,
+which had no part in the choice of the models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+from itertools import chain, product
+from pathlib import Path
+
+import numpy as np
+
+from localrank.data import Fold, RankingDataset, folds
+from localrank.evaluation import MethodResult, PairedTest, paired_test
+from localrank.experiments.base import Claim, Reproduction, Table, Value, decided, p_value
+from localrank.experiments.charts import Interval, save_intervals
+from localrank.experiments.pooled import ALL, HELD_OUT, Pooled, corrected
+from localrank.experiments.setting import N_QUICK_FOLDS, Setting
+from localrank.experiments.wins_methods import (
+    BASELINE,
+    EQUAL_COST,
+    MADE_OF,
+    N_TREES,
+    SIX,
+    wins_methods,
+)
+from localrank.measures import parse_measure
+
+EXPERIMENT = "wins"
+POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
+FOR_INFORMATION = "MSLR-sample"
+# One collection is not complete.
+LABELS = {"MQ2007-85": "MQ2007 (85 %)"}
+MEASURES = [parse_measure(name) for name in ("ndcg@5", "ndcg@10", "map")]
+JUDGED = MEASURES[1:]
+DUELS = [(ours, other) for ours, others in EQUAL_COST.items() for other in others]
+DUELLISTS = {BASELINE, *EQUAL_COST, *chain(*EQUAL_COST.values())}
+# What a quick try has.
+FEW, FEW_TREES = {*DUELLISTS, *MADE_OF, *MADE_OF.values()}, 10
+
+
+def reproduce(setting: Setting) -> Reproduction:
+    """Compare everything with global models of equal cost, on all collections of a folder."""
+    folders = collections(setting.folder)
+    names = [name for name in folders if name != FOR_INFORMATION] or list(folders)
+    found = Reproduction(EXPERIMENT, ", ".join(names), claimant="localrank")
+    plain = {
+        name: _run(setting, folder, FEW if setting.quick else None)
+        for name, folder in folders.items()
+    }
+    validated = {
+        name: _run(setting, folders[name], DUELLISTS, validation=True)
+        for name in names
+        if has_validation(folders[name])
+    }
+    pooled = Pooled(plain, names)
+    seeds = " and ".join(map(str, setting.seeds))
+    _duels(found, pooled, pooled, "The recipes against global models of equal cost")
+    if len(setting.seeds) > 1:
+        for place, seed in enumerate(setting.seeds):
+            one = Pooled({name: own[place : place + 1] for name, own in plain.items()}, names)
+            _duels(found, one, one, f"Seeds from {seed}")
+    if validated:
+        stopped = Pooled(validated, list(validated))
+        _duels(found, stopped, stopped, "Both with validation queries")
+        _means(found, stopped, "Everything with validation queries", seeds)
+        same = replace(pooled, names=stopped.names)
+        _duels(found, same, stopped, "The opponents alone with validation queries")
+    _papers(found, pooled)
+    _means(found, pooled, "Everything", seeds)
+    _gains(found, pooled)
+    return found
+
+
+def collections(folder: Path) -> dict[str, Path]:
+    """The collections that are in a folder, or the folder itself."""
+    inside = {name: folder / name for name in (*POOLED, FOR_INFORMATION)}
+    known = {name: path for name, path in inside.items() if path.is_dir()}
+    return known or {folder.resolve().name: folder}
+
+
+def has_validation(folder: Path) -> bool:
+    """Whether a collection's folds have validation queries; the five parts of ClueWeb09 do not."""
+    return folder.name != "ClueWeb09" and next(iter(folds(folder))).valid is not None
+
+
+def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:
+    """The folds of a collection, without validation queries unless asked for.
+
+    Documents are shuffled within their queries, so that no method profits from their order.
+    """
+    rng = np.random.default_rng(seed)
+
+    def shuffled(part: RankingDataset) -> RankingDataset:
+        order = np.lexsort((rng.random(part.n_documents), part.query_index))
+        queries = part.query_ids[part.query_index[order]]
+        return RankingDataset.from_arrays(part.features[order], part.labels[order], queries)
+
+    for fold in folds(folder, validation=folder.name != "ClueWeb09"):
+        train, test = shuffled(fold.train), shuffled(fold.test)
+        valid = shuffled(fold.valid) if validation and fold.valid is not None else None
+        yield Fold(fold.name, train, valid, test)
+
+
+def _run(
+    setting: Setting, folder: Path, names: Collection[str] | None, *, validation: bool = False
+) -> list[dict[str, MethodResult]]:
+    """The methods with these names, or all, on a collection; one dict for each seed."""
+    results = []
+    for seed in setting.seeds:
+        methods = wins_methods(seed, FEW_TREES if setting.quick else N_TREES)
+        parts = list(shuffled_folds(folder, seed, validation=validation))
+        kind = f"{folder.resolve().name}, {seed}{', validation' * validation}"
+        setting.say(kind)
+        results.append(
+            setting.run(
+                {name: methods[name] for name in methods if names is None or name in names},
+                parts[: N_QUICK_FOLDS if setting.quick else None],
+                valid=True,
+                store=None if setting.store is None else setting.store / kind,
+            )
+        )
+    return results
+
+
+def _duels(found: Reproduction, ours: Pooled, theirs: Pooled, title: str) -> None:
+    """The recipes against their opponents, which may come from other runs."""
+    tests = corrected(
+        {
+            (duel, place, measure): paired_test(
+                ours.values(place, duel[0], measure), theirs.values(place, duel[1], measure)
+            )
+            for duel, place, measure in product(DUELS, theirs.places, JUDGED)
+        }
+    )
+    found.tables.append(
+        Table(
+            title,
+            ["", "measure", *map(_label, theirs.places)],
+            [
+                [
+                    f"{duel[0]} − {duel[1]}",
+                    str(measure),
+                    *(_both_p(tests[duel, place, measure]) for place in theirs.places),
+                ]
+                for duel, measure in product(DUELS, JUDGED)
+            ],
+            "Differences, and in brackets p before and after Holm's correction for all tests of "
+            "the table.",
+        )
+    )
+    if not found.claims:
+        place = ALL if ALL in theirs.places else theirs.places[0]
+        for (method, other), measure in product(DUELS, JUDGED):
+            says = f"{method} ranks better than {other} by {measure}"
+            test = tests[(method, other), place, measure]
+            found.claims.append(Claim.tested(says, f"on {place}", test))
+
+
+def _papers(found: Reproduction, pooled: Pooled) -> None:
+    """The papers' local methods against the model they are made of, and in coordinates."""
+    pairs = list(MADE_OF.items())
+    for method, other in MADE_OF.items():
+        pairs.append((f"{method}, in coordinates", method))
+        pairs.append((f"{method}, in coordinates", f"{other}, in coordinates"))
+    pairs.append(("local_rank of models in coordinates", "SVMMap, in coordinates"))
+    pairs = [pair for pair in pairs if set(pair) <= set(pooled.methods)]
+    tests = corrected({(pair, m): pooled.test(ALL, *pair, m) for pair, m in product(pairs, JUDGED)})
+    found.tables.append(
+        Table(
+            "Do the papers' local methods gain from coordinates?",
+            ["", "against", *map(str, JUDGED)],
+            [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
+            "On all queries, p after Holm's correction.",
+        )
+    )
+    better = [pair[0] for pair in MADE_OF.items() if any(decided(tests[pair, m]) for m in JUDGED)]
+    found.claims.append(
+        Claim(
+            "no local method of the papers ranks better than the model it is made of",
+            not better,
+            f"{len(better)} of {len(MADE_OF)} do{': ' * bool(better)}{', '.join(better)}",
+        )
+    )
+
+
+def _means(found: Reproduction, pooled: Pooled, title: str, seeds: str) -> None:
+    """Every method on every collection, and how it differs from six LambdaMARTs on all."""
+    others = [method for method in pooled.methods if method != SIX]
+    tests = corrected(
+        {(m, measure): pooled.test(ALL, m, SIX, measure) for m, measure in product(others, JUDGED)}
+    )
+    more = [name for name in pooled.results if name not in pooled.names]
+    places = [place for place in pooled.places if place != HELD_OUT] + more
+    rows: list[list[Value]] = []
+    for method in pooled.methods:
+        means = [
+            " / ".join(f"{pooled.values(place, method, m).mean():.4f}"[1:] for m in MEASURES)
+            for place in places
+        ]
+        against = ", ".join(_one_p(tests[method, m]) for m in JUDGED) if method != SIX else ""
+        seconds = f"{pooled.cpu_seconds(method):.1f} s"
+        rows.append([method, *means, against, pooled.n_models(method), seconds])
+    found.tables.append(
+        Table(
+            title,
+            ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
+            rows,
+            f"{' / '.join(map(str, MEASURES))}, seeds from {seeds}. Differences to {SIX} by "
+            f"{' and '.join(map(str, JUDGED))}, p after Holm's correction. Training is CPU seconds "
+            f"for the mean fold of each collection, added up.",
+        )
+    )
+
+
+def _gains(found: Reproduction, pooled: Pooled) -> None:
+    """The recipes' gains over global models of equal cost, with 95 % intervals."""
+    places = [place for place in pooled.places if place != HELD_OUT]
+    panels: dict[str, dict[str, list[Interval]]] = {
+        f"{ours} − {other}": {
+            str(measure): [_interval(pooled.test(p, ours, other, measure)) for p in places]
+            for measure in JUDGED
+        }
+        for ours, other in DUELS
+        if other in EQUAL_COST[ours][:2]
+    }
+    found.figure(
+        "gains",
+        "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
+        "before correction.",
+        save_intervals,
+        panels=panels,
+        ticks=[_label(place) for place in places],
+    )
+
+
+def _interval(test: PairedTest) -> Interval:
+    return test.mean_difference, test.interval, test.p_value < 0.05
+
+
+def _label(place: str) -> str:
+    return LABELS.get(place, place)
+
+
+def _both_p(test: PairedTest) -> str:
+    return f"{test.mean_difference:+.4f} ({_p_text(test.p_value)}; {_p_text(p_value(test))})"
+
+
+def _one_p(test: PairedTest) -> str:
+    return f"{test.mean_difference:+.4f} ({_p_text(p_value(test))})"
+
+
+def _p_text(value: float) -> str:
+    """Three decimals without the zero, which no p-value here needs."""
+    return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")

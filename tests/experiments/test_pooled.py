@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from localrank.data import folds, make_queries
+from localrank.evaluation import correct, paired_test, run
+from localrank.experiments.pooled import ALL, HELD_OUT, Pooled, corrected
+from localrank.measures import NDCG
+from localrank.rankers import BestFeature, RankSVM
+
+MEASURE = NDCG(5)
+
+
+@pytest.fixture(scope="module")
+def pooled():
+    """Two methods, the second with another C for each of two seeds, on three collections."""
+    results = {}
+    for place, name in enumerate(("OHSUMED", "MQ2008", "MSLR-sample")):
+        dataset, _ = make_queries(30, n_documents=(6, 12), n_features=6, random_state=place)
+        results[name] = [
+            run({"feature": BestFeature(), "svm": RankSVM(C)}, folds(dataset, 5))
+            for C in (1e-3, 10)
+        ]
+    return Pooled(results, ["OHSUMED", "MQ2008"])
+
+
+def test_values_are_means_over_the_seeds(pooled):
+    seeds = [result["svm"].values(MEASURE) for result in pooled.results["MQ2008"]]
+    assert (seeds[0] != seeds[1]).any()
+    assert_array_equal(pooled.values("MQ2008", "svm", MEASURE), (seeds[0] + seeds[1]) / 2)
+
+
+def test_all_are_the_queries_of_the_pooled_collections(pooled):
+    both = [pooled.values(name, "svm", MEASURE) for name in pooled.names]
+    assert_array_equal(pooled.values(ALL, "svm", MEASURE), np.concatenate(both))
+
+
+def test_held_out_are_the_test_queries_of_the_last_two_parts(pooled):
+    expected = []
+    for name in pooled.names:
+        values = pooled.values(name, "feature", MEASURE)
+        late = np.isin(pooled.results[name][0]["feature"].fold_names, ["Fold1", "Fold5"])
+        assert late.sum() == 12
+        expected.append(values[late])
+    assert_array_equal(pooled.values(HELD_OUT, "feature", MEASURE), np.concatenate(expected))
+
+
+def test_places_name_what_there_is(pooled):
+    assert pooled.places == ["OHSUMED", "MQ2008", ALL, HELD_OUT]
+    assert Pooled(pooled.results, ["MQ2008"]).places == ["MQ2008", HELD_OUT]
+    assert Pooled(pooled.results, ["MSLR-sample"]).places == ["MSLR-sample"]
+
+
+def test_a_test_is_of_the_first_method_against_the_second(pooled):
+    values = [pooled.values(ALL, method, MEASURE) for method in ("svm", "feature")]
+    assert pooled.test(ALL, "svm", "feature", MEASURE) == paired_test(*values)
+
+
+def test_costs_are_of_a_mean_fold_of_each_pooled_collection(pooled):
+    expected = 0.0
+    for name in pooled.names:
+        runs = [run for seed in pooled.results[name] for run in seed["svm"].runs]
+        expected += np.mean([run.train_cpu_seconds for run in runs])
+    assert pooled.cpu_seconds("svm") == pytest.approx(expected)
+    assert pooled.n_models("svm") == 1
+
+
+def test_tests_are_corrected_for_their_number():
+    values = np.random.default_rng(0).normal(size=(3, 20))
+    tests = {
+        name: paired_test(own, own[::-1] - 0.4) for name, own in zip("abc", values, strict=True)
+    }
+    p_values = correct({name: test.p_value for name, test in tests.items()})
+    assert {name: t.corrected_p_value for name, t in corrected(tests).items()} == p_values

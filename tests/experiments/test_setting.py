@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from localrank.data import Fold, folds, make_queries, write_letor
+from localrank.experiments.results import chosen
+from localrank.experiments.setting import Setting, with_validation
+from localrank.measures import AveragePrecision
+from localrank.rankers import RankSVM
+
+MAP = AveragePrecision()
+CS = [1e-4, 0.1, 100.0]
+
+
+@pytest.fixture(scope="module")
+def setting(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data") / "MQ2008"
+    folder.mkdir()
+    dataset, _ = make_queries(60, n_documents=(6, 12), n_features=6)
+    for part in range(4):
+        write_letor(dataset.select(range(part, 60, 4)), folder / f"S{part + 1}.txt")
+    return Setting(folder, n_jobs=1, say=lambda line: None)
+
+
+def test_the_collection_is_called_like_its_folder(setting, monkeypatch):
+    assert setting.data == "MQ2008"
+    monkeypatch.chdir(setting.folder)
+    assert Setting(setting.folder.__class__(".")).data == "MQ2008"
+
+
+def test_quick_takes_the_first_two_folds(setting):
+    names = ["Fold1", "Fold2", "Fold3", "Fold4"]
+    assert [fold.name for fold in setting.folds] == names
+    assert [fold.name for fold in Setting(setting.folder, quick=True).folds] == names[:2]
+
+
+def test_several_seeds_are_no_random_state(setting):
+    assert Setting(setting.folder, seeds=(7,)).random_state == 7
+    with pytest.raises(ValueError, match="takes one seed. Got 2"):
+        _ = Setting(setting.folder, seeds=(0, 1)).random_state
+
+
+def test_parameters_are_chosen_on_the_validation_queries(setting):
+    (fold, *_) = setting.folds
+    results = setting.run({"svm": RankSVM()}, [fold], grids={"svm": {"C": CS}}, measure=MAP)
+    means = [MAP.mean(fold.valid, RankSVM(C).fit(fold.train).predict(fold.valid)) for C in CS]
+    best = CS[int(np.argmax(means))]
+    assert chosen(results["svm"]) == [f"{best:g}"]
+    expected = RankSVM(best).fit(fold.train).predict(fold.test)
+    assert_array_equal(results["svm"].scores, expected)
+
+
+def test_methods_may_differ_from_fold_to_fold(setting):
+    parts = setting.folds[:2]
+    result = setting.run_each([{"svm": RankSVM(C)} for C in CS[::2]], parts)["svm"]
+    expected = [
+        MAP(fold.test, RankSVM(C).fit(fold.train).predict(fold.test))
+        for C, fold in zip(CS[::2], parts, strict=True)
+    ]
+    assert_array_equal(result.values(MAP), np.concatenate(expected))
+    assert list(result.fold_means(MAP)) == ["Fold1", "Fold2"]
+
+
+def test_folds_without_validation_hold_out_every_third_training_query():
+    dataset, _ = make_queries(13, n_documents=(3, 5))
+    train, test = dataset.select(range(10)), dataset.select(range(10, 13))
+    (fold,) = with_validation([Fold("split", train, None, test)])
+    assert fold.valid.query_ids.tolist() == train.query_ids[2::3].tolist()
+    assert set(fold.train.query_ids) | set(fold.valid.query_ids) == set(train.query_ids)
+    given = list(folds(dataset, 3))
+    assert with_validation(given) == given
