@@ -19,7 +19,15 @@ from measuring import DATA
 
 from localrank.data import RankingDataset, folds
 from localrank.measures import NDCG, AveragePrecision, evaluate
-from localrank.rankers import GBRT, BestFeature, LambdaMART, ListwiseLinear, Ranker, RankSVM
+from localrank.rankers import (
+    GBRT,
+    BestFeature,
+    CrossEntropyMART,
+    LambdaMART,
+    ListwiseLinear,
+    Ranker,
+    RankSVM,
+)
 
 COLLECTIONS = ("MQ2008", "MQ2007-85", "OHSUMED")
 MEASURES = [NDCG(5), NDCG(10), AveragePrecision()]
@@ -34,7 +42,7 @@ RANKERS: list[tuple[Ranker, bool]] = [
     (ListwiseLinear(), True),
     (GBRT(), True),
     (LambdaMART(), True),
-    (LambdaMART(objective="rank_xendcg"), True),
+    (CrossEntropyMART(), True),
 ]
 
 

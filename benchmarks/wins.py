@@ -38,6 +38,7 @@ from localrank.rankers import (
     GBRT,
     LGMML,
     BestFeature,
+    CrossEntropyMART,
     Ensemble,
     LambdaMART,
     ListwiseLinear,
@@ -83,8 +84,8 @@ def methods(seed: int) -> dict[str, Ranker]:
     def trees(**parameters: Any) -> LambdaMART:
         return LambdaMART(random_state=seed, **parameters)
 
-    def cross_entropy(turn: int = 0, **parameters: Any) -> LambdaMART:
-        return LambdaMART(150, objective="rank_xendcg", random_state=seed + turn, **parameters)
+    def cross_entropy(turn: int = 0, **parameters: Any) -> CrossEntropyMART:
+        return CrossEntropyMART(150, random_state=seed + turn, **parameters)
 
     few: dict[str, Any] = {"feature_fraction": COORDINATES_FRACTION}
     mixed = [

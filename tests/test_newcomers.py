@@ -74,7 +74,7 @@ class DummyRepresentation(Points):
     def __init__(self, of="largest"):
         self.of = of
 
-    def _transform(self, dataset):
+    def transform_rows(self, dataset):
         extreme = np.maximum if self.of == "largest" else np.minimum
         return extreme.reduceat(dataset.features, dataset.offsets[:-1]).astype(np.float64)
 """,
@@ -125,14 +125,14 @@ class DummySelector(Selector):
         """
 import numpy as np
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
 from localrank.declaration import declare
 
 
 @declare("dummy", "the best place in any list")
-class DummyAggregator(Aggregator):
-    def _aggregate(self, counts, offsets):
-        return np.nan_to_num(counts).max(axis=0)
+class DummyAggregator(RankAggregator):
+    def _aggregate(self, lists, offsets):
+        return np.nan_to_num(lists).max(axis=0)
 """,
     ),
     "measures": (

@@ -68,7 +68,7 @@ def declared(package: ModuleType) -> dict[str, Any]:
     --------
     >>> from localrank import aggregation
     >>> list(declared(aggregation))
-    ['borda', 'markov-chain', 'median-rank', 'weighted-borda']
+    ['borda', 'markov-chain', 'mean-score', 'median-rank', 'weighted-borda', 'z-score']
     """
     parts = {}
     for value in list(vars(package).values()):

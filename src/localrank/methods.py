@@ -112,7 +112,8 @@ def n_models(ranker: Ranker) -> int:
         return sum(map(n_models, ranker.rankers))
     if isinstance(ranker, QueryCoordinates | Quadratic):
         return n_models(ranker.ranker)
-    n_clusters = getattr(getattr(ranker, "grouping", None), "n_clusters", None)
+    grouping = getattr(ranker, "grouping", None)
+    n_clusters = getattr(getattr(grouping, "grouping", grouping), "n_clusters", None)
     return int(n_clusters) if isinstance(n_clusters, Integral) else 1
 
 

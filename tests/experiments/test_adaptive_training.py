@@ -26,5 +26,5 @@ def test_the_model_is_the_papers():
     model = adaptive("ward", n_trees=7, random_state=5)
     assert (model.grouping.n_clusters, model.grouping.linkage) == (5, "ward")
     assert (model.ranker.n_trees, model.ranker.random_state) == (7, 5)
-    assert model.refinement.rounds == 3
+    assert model.grouping.rounds == 3
     assert adaptive("kmeans").ranker.n_trees == 500

@@ -7,14 +7,14 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import majority_chain
 from localrank.declaration import declare
 from localrank.parameters import Rules, number
 
 
 @declare("markov-chain", "a walk towards what most lists prefer")
-class MarkovChain(Aggregator):
+class MarkovChain(RankAggregator):
     """Ranks documents by how often a walk towards what the majority prefers visits them.
 
     The chain MC4 of Dwork et al. [1]_: from a document draw one of the query's documents at

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
@@ -25,7 +25,7 @@ ROUNDING = 1e-10
 
 
 @declare("weighted-borda", "Borda with a weight for each list, learned from labels")
-class WeightedBorda(Aggregator):
+class WeightedBorda(RankAggregator):
     """Borda's count with a weight for each list, learned on whole lists of labelled queries.
 
     A document's score is Σ_k α_k s_k, with s_k the number of documents that list k puts below it
@@ -67,6 +67,7 @@ class WeightedBorda(Aggregator):
     """
 
     _parameters: ClassVar[Rules] = {"measure": a_measure, "max_passes": whole(1)}
+    learns: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class WeightedBorda(Aggregator):
         counts = np.nan_to_num(counts)
 
         def value(scores: NDArray[np.float64]) -> float:
-            values = measure(dataset, dataset.in_input_order(scores))
+            values = measure.of_rows(dataset, scores)
             counted = ~np.isnan(values)
             if query_weights is not None:
                 counted &= query_weights > 0

@@ -100,8 +100,8 @@ def reproduce(
             selector = model.selector_
             say(
                 f"{fold.name}, {grouping}: groups of {model.groups_.sizes.tolist()} queries, "
-                f"{model.n_changed_} changed; classifier right {selector.accuracy_:.2f} of the "
-                f"time (largest group {selector.majority_:.2f})"
+                f"{list(model.groups_.n_changed)} changed; classifier right "
+                f"{selector.accuracy_:.2f} of the time (largest group {selector.majority_:.2f})"
             )
             keep(f"selective, {grouping}", model.predict(fold.test))
             selector.set_params(hard=False)

@@ -58,6 +58,10 @@ class Measure(ABC):
         """One value per query, for scores in the order of the input."""
         return evaluate(dataset, scores, [self])[self]
 
+    def of_rows(self, dataset: RankingDataset, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One value per query, for scores in the order of the rows that need no check."""
+        return evaluate_rows(dataset, scores, [self])[self]
+
     def mean(self, dataset: RankingDataset, scores: ArrayLike) -> float:
         """The mean over the queries that are not skipped; NaN where all are."""
         return mean_of_queries(self(dataset, scores))
@@ -151,12 +155,18 @@ def evaluate(
     >>> evaluate(dataset, [0.2, 0.1], [NDCG(1), AveragePrecision()])
     {ndcg@1: array([0.]), map: array([0.5])}
     """
-    values = checked_scores(dataset, scores)
+    return evaluate_rows(dataset, checked_scores(dataset, scores), measures)
+
+
+def evaluate_rows(
+    dataset: RankingDataset, scores: NDArray[np.float64], measures: Iterable[Measure]
+) -> dict[Measure, NDArray[np.float64]]:
+    """The same for scores in the order of the rows that need no check."""
     ranked: dict[str, RankedLists] = {}
     result = {}
     for measure in measures:
         if measure.ties not in ranked:
-            ranked[measure.ties] = rank(dataset, values, measure.ties)
+            ranked[measure.ties] = rank(dataset, scores, measure.ties)
         result[measure] = measure.of_ranked(ranked[measure.ties])
         if measure.empty != "skip":
             result[measure][np.isnan(result[measure])] = measure.empty

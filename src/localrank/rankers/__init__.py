@@ -2,6 +2,7 @@
 
 from localrank.rankers.base import Ranker as Ranker
 from localrank.rankers.best_feature import BestFeature as BestFeature
+from localrank.rankers.boosted_trees.cross_entropy_mart import CrossEntropyMART as CrossEntropyMART
 from localrank.rankers.boosted_trees.gbrt import GBRT as GBRT
 from localrank.rankers.boosted_trees.lambda_mart import LambdaMART as LambdaMART
 from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff

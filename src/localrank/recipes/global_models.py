@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from localrank.declaration import declare
 from localrank.rankers import GBRT, Ensemble, LambdaMART, ListwiseLinear, Quadratic, Ranker, SVMMap
-from localrank.recipes.two_views import both_objectives
+from localrank.recipes.two_views import both_losses
 
 
 @declare(
@@ -67,8 +67,8 @@ def global_mixed(
 ) -> Ensemble:
     """Models of different kinds on the features as they are: the opponent of mixed local models.
 
-    In turn LambdaMART, the same with the cross-entropy objective and half the trees, GBRT and
-    ListwiseLinear, with other seeds in each turn.
+    In turn LambdaMART, CrossEntropyMART with half the trees, GBRT and ListwiseLinear, with other
+    seeds in each turn.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def global_mixed(
     Examples
     --------
     >>> [type(model).__name__ for model in global_mixed(5).rankers]
-    ['LambdaMART', 'LambdaMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
+    ['LambdaMART', 'CrossEntropyMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
     """
 
     def kinds(turn: int) -> list[Ranker]:
@@ -93,7 +93,7 @@ def global_mixed(
             "random_state": seed,
         }
         return [
-            *both_objectives(n_trees, **shared),
+            *both_losses(n_trees, **shared),
             GBRT(n_trees, **shared),
             ListwiseLinear(random_state=seed),
         ]

@@ -6,10 +6,16 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from localrank.declaration import declare
-from localrank.grouping import Agglomerative, Neighbourhoods, bisecting_kmeans, kmeans, ward
+from localrank.grouping import (
+    Agglomerative,
+    Neighbourhoods,
+    Refined,
+    bisecting_kmeans,
+    kmeans,
+    ward,
+)
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
-from localrank.refinement import Refinement
 from localrank.representations import (
     PrincipalComponents,
     RelevantMean,
@@ -91,7 +97,7 @@ def local_rank(
     "adaptive-training",
     "clusters refined by how well each cluster's model ranks each query",
     kind="local",
-    grid={"grouping__n_clusters": [1, 2, 5]},
+    grid={"grouping__grouping__n_clusters": [1, 2, 5]},
     sample={"n_clusters": 2, "ranker": "rank-svm"},
 )
 def adaptive_training(
@@ -159,7 +165,7 @@ def adaptive_training(
     >>> from localrank.rankers import RankSVM
     >>> dataset, _ = make_queries(120)
     >>> ranker = adaptive_training(3, ranker=RankSVM()).fit(dataset)
-    >>> ranker.n_groups_, len(ranker.n_changed_)
+    >>> ranker.n_groups_, len(ranker.groups_.n_changed)
     (3, 2)
     """
     clusterers = {"kmeans": kmeans(n_clusters, random_state=random_state), "ward": ward(n_clusters)}
@@ -170,10 +176,14 @@ def adaptive_training(
     top = _scaled(TopDocuments(n_documents, feature=feature), scaling)
     return LocalRanker(
         _scaled(RelevantMean(), scaling),
-        clusterers[grouping] if isinstance(grouping, str) else grouping,
+        Refined(
+            clusterers[grouping] if isinstance(grouping, str) else grouping,
+            rounds=rounds,
+            n_folds=n_folds,
+            random_state=random_state,
+        ),
         LambdaMART(500, random_state=random_state) if ranker is None else ranker,
         Classifier(hard=select == "selective", representation=top),
-        refinement=Refinement(rounds, n_folds=n_folds, random_state=random_state),
         min_queries=min_queries,
         n_jobs=n_jobs,
     )

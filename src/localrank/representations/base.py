@@ -20,8 +20,9 @@ class Representation(BaseEstimator):
     """Describes a query by its documents, and says how far two descriptions lie apart.
 
     Descriptions of several queries are one array, a query along the first axis, so that they can
-    be indexed, concatenated and saved like any array. A representation implements `_transform`,
-    `distances` and, where it learns something from the training queries, `_fit`.
+    be indexed, concatenated and saved like any array. A representation implements
+    `transform_rows`, `distances` and, where it learns something from the training queries, `_fit`.
+    `fit` and `transform` are the doors, which check what they are given.
 
     Attributes
     ----------
@@ -42,6 +43,10 @@ class Representation(BaseEstimator):
         """Learn what the descriptions need from the training queries."""
         check_parameters(self)
         self._check_values(dataset)
+        return self.fit_rows(dataset)
+
+    def fit_rows(self, dataset: RankingDataset) -> Self:
+        """Learn from training queries that a door has checked."""
         self._fit(dataset)
         self.n_features_in_ = dataset.n_features
         return self
@@ -55,7 +60,11 @@ class Representation(BaseEstimator):
                 f"The dataset has {dataset.n_features}."
             )
         self._check_values(dataset)
-        return self._transform(dataset)
+        return self.transform_rows(dataset)
+
+    @abstractmethod
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[Any]:
+        """Describe the queries of a dataset that a door has checked."""
 
     @abstractmethod
     def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
@@ -68,10 +77,6 @@ class Representation(BaseEstimator):
 
     def _fit(self, dataset: RankingDataset) -> None:
         """Learn."""
-
-    @abstractmethod
-    def _transform(self, dataset: RankingDataset) -> NDArray[Any]:
-        """Describe the queries of a dataset that has the right features."""
 
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:

@@ -33,7 +33,7 @@ class Mean(Points):
            [0., 2.]])
     """
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         means, _ = centred(dataset)
         return means
 
@@ -51,7 +51,7 @@ class Variance(Points):
            [0., 0.]])
     """
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         _, rest = centred(dataset)
         return query_means(rest**2, dataset.offsets)
 
@@ -71,7 +71,7 @@ class Skew(Points):
            [0.   , 0.   ]])
     """
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         _, rest = centred(dataset)
         # Relative to the largest: cubes of tiny or huge numbers would vanish or overflow.
         largest = np.maximum.reduceat(np.abs(rest), dataset.offsets[:-1])

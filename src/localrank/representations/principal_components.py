@@ -92,7 +92,7 @@ class PrincipalComponents(Representation):
                 f"at most 1",
             )
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)
         return components
 

@@ -67,10 +67,10 @@ class Scaled(Representation):
 
     def _fit(self, dataset: RankingDataset) -> None:
         self.spread_ = spread_within_queries(dataset)
-        self.representation_ = clone(self.representation).fit(self._scaled(dataset))
+        self.representation_ = clone(self.representation).fit_rows(self._scaled(dataset))
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[Any]:
-        return self.representation_.transform(self._scaled(dataset))
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[Any]:
+        return self.representation_.transform_rows(self._scaled(dataset))
 
     def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
         return self.representation_.distances(A, B)
@@ -79,4 +79,4 @@ class Scaled(Representation):
         return self.representation_.similarities(distances)
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
-        return dataset.with_features(dataset.features / self.spread_, dataset.feature_names)
+        return dataset.replaced(features=dataset.features / self.spread_)

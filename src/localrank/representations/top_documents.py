@@ -76,7 +76,7 @@ class TopDocuments(Points):
         self.columns_ = self._checked_columns(dataset)
         self.feature_ = self._checked_feature(dataset)
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         weights = _shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
         return query_means(dataset.features, dataset.offsets, weights)[:, self.columns_]
 

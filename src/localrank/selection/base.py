@@ -20,7 +20,7 @@ from localrank.representations.base import Representation
 class Selector(BaseEstimator):
     """Weighs the groups of training queries for a new query.
 
-    A selector has the parameter `representation`, by None that of the grouping, and implements
+    A selector has the parameter `representation` (None: use the grouping's), and implements
     `_fit` on the descriptions of the training queries and `weights`.
 
     Attributes
@@ -62,8 +62,8 @@ class Selector(BaseEstimator):
         check_parameters(self)
         self.representation_, self.descriptions_ = representation, descriptions
         if self.representation is not None:
-            self.representation_ = clone(self.representation).fit(dataset)
-            self.descriptions_ = self.representation_.transform(dataset)
+            self.representation_ = clone(self.representation).fit_rows(dataset)
+            self.descriptions_ = self.representation_.transform_rows(dataset)
         if self.representation_.needs_labels and not self.needs_labels:
             raise ValueError(
                 f"{type(self).__name__} cannot describe new queries, which have no labels, by "

@@ -15,6 +15,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules
 from localrank.rankers import Ranker
+from localrank.rankers.base import lists_of
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -32,7 +33,7 @@ class Clairvoyant(Selector):
     measure : str or Measure, default="map"
         What is best. Of equally good groups the first is taken.
     representation : Representation, optional
-        How explanations find the nearest training queries; by None as the grouping did.
+        How explanations find the nearest training queries. None: use the grouping's.
 
     References
     ----------
@@ -82,7 +83,7 @@ def best_models(
 
     Queries that the measure skips are NaN, and have the first model.
     """
-    values = np.array([measure(dataset, model.predict(dataset)) for model in models])
+    values = np.array([measure.of_rows(dataset, scores) for scores in lists_of(models, dataset)])
     worth = np.nan_to_num(values if measure.higher_is_better else -values, nan=-np.inf)
     best = np.argmax(worth, axis=0)
     return best, values[best, np.arange(dataset.n_queries)]

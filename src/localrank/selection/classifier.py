@@ -37,7 +37,7 @@ class Classifier(Selector):
         Whether the most probable group takes all (selective), or each group weighs as much as it
         is probable (fusion).
     representation : Representation, optional
-        How queries are described, as points; by None as they were for the grouping.
+        How queries are described, as points. None: use the grouping's representation.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class Classifier(Selector):
         self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
-        descriptions = self.representation_.transform(dataset)
+        descriptions = self.representation_.transform_rows(dataset)
         probabilities = self._probabilities(self.classifier_, descriptions)
         return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
 

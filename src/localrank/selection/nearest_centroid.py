@@ -22,7 +22,7 @@ class NearestCentroid(Selector):
     Parameters
     ----------
     representation : Representation, optional
-        How queries are described, as points; by None as they were for the grouping.
+        How queries are described, as points. None: use the grouping's representation.
 
     Attributes
     ----------
@@ -52,6 +52,6 @@ class NearestCentroid(Selector):
         self.centroids_ = np.array([self.descriptions_[own].mean(axis=0) for own in groups])
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
-        descriptions = self.representation_.transform(dataset)
+        descriptions = self.representation_.transform_rows(dataset)
         distances = self.representation_.distances(descriptions, self.centroids_)
         return self._all_on(np.argmin(distances, axis=1))

@@ -38,7 +38,7 @@ class NearestQuery(Selector):
         which may miss it and is faster from some thousand training queries on. "lsh" is
         `LSH()`, which needs queries described by `PrincipalComponents`.
     representation : Representation, optional
-        How queries are described; by None as they were for the grouping.
+        How queries are described. None: use the grouping's representation.
 
     Attributes
     ----------
@@ -110,4 +110,4 @@ class NearestQuery(Selector):
             self.index_.fit(self.descriptions_)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
-        return self._all_on(self.home_[self.nearest(self.representation_.transform(dataset))])
+        return self._all_on(self.home_[self.nearest(self.representation_.transform_rows(dataset))])

@@ -128,6 +128,9 @@ class DuhKirchhoff(Ranker):
         self.scaling = scaling
         self.n_jobs = n_jobs
 
+    def _order_seed(self) -> None:
+        return None
+
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         return self._ranker().learns_from(dataset)
 
@@ -162,13 +165,16 @@ class DuhKirchhoff(Ranker):
             scores = np.zeros(len(documents))
             if project is None:
                 return scores
-            model = clone(ranker).fit(
-                training.with_features(project(training.features)),
-                query_weight=self.query_weights_,
-                valid=None if valid is None else valid.with_features(project(valid.features)),
+            model: Ranker = clone(ranker)
+            model.fit_rows(
+                training.replaced(features=project(training.features)),
+                self.query_weights_,
+                None if valid is None else valid.replaced(features=project(valid.features)),
             )
-            own_query = np.zeros(len(documents), np.int64)
-            scores[order] = model.predict(project(documents[order]), qid=own_query)
+            own_query = RankingDataset(
+                project(documents[order]), None, np.array([0, len(documents)]), np.array([0])
+            )
+            scores[order] = model.predict_rows(own_query)
             return scores
 
         features = self._scaled(dataset)

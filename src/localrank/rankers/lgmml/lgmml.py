@@ -215,8 +215,8 @@ class LGMML(Ranker):
             self.__dict__.pop(name, None)
         if self.unseen == "nearest":
             scaled = self._scaled(training.dataset)
-            self.representation_ = PrincipalComponents().fit(scaled)
-            self.descriptions_ = self.representation_.transform(scaled)
+            self.representation_ = PrincipalComponents().fit_rows(scaled)
+            self.descriptions_ = self.representation_.transform_rows(scaled)
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         own = np.zeros(dataset.n_documents, np.int64)
@@ -234,7 +234,7 @@ class LGMML(Ranker):
 
     def _nearest(self, dataset: RankingDataset) -> NDArray[np.int64]:
         """The position of the most similar training query, for each query; the first of equals."""
-        descriptions = self.representation_.transform(self._scaled(dataset))
+        descriptions = self.representation_.transform_rows(self._scaled(dataset))
         nearest = np.empty(len(descriptions), np.int64)
         n_rows = max(_QUERY_BLOCK // len(self.descriptions_), 1)
         for first in range(0, len(descriptions), n_rows):
@@ -244,7 +244,7 @@ class LGMML(Ranker):
         return nearest
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
-        return dataset.with_features(dataset.features / self.metrics_.scale)
+        return dataset.replaced(features=dataset.features / self.metrics_.scale)
 
     def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         level = self.relevance_level

@@ -14,8 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.parameters import Rule, Rules, number, one_of, whole
-from localrank.rankers.inputs import as_dataset
+from localrank.parameters import Rule, Rules, check_parameters, number, one_of, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.rank_svm.hinge import minimize_hinge
 from localrank.rankers.rank_svm.newton import minimize
@@ -146,14 +145,16 @@ class RankSVM(LinearRanker):
         >>> [ranker.C for ranker in path]
         [1.0, 0.01]
         """
-        dataset = as_dataset(X, y, qid)
+        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
         values = np.asarray(Cs, dtype=np.float64).ravel()
         rankers: list[Self] = [clone(self).set_params(C=C) for C in values.tolist()]
+        for ranker in rankers:
+            check_parameters(ranker)
         start = None
         for i in np.argsort(values, kind="stable"):
             rankers[i]._start = start
             try:
-                rankers[i].fit(dataset)
+                rankers[i]._learn(dataset)
             finally:
                 del rankers[i]._start
             start = rankers[i].coef_

@@ -14,9 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.parameters import Rules, number, optional, whole
-from localrank.rankers.content_order import content_order
-from localrank.rankers.inputs import as_dataset
+from localrank.parameters import Rules, check_parameters, number, optional, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
@@ -134,13 +132,15 @@ class SVMMap(LinearRanker):
         >>> [ranker.C for ranker in path]
         [10.0, 0.1]
         """
-        dataset = as_dataset(X, y, qid)
+        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
         models: list[Self] = [clone(self).set_params(C=C) for C in Cs]
+        for model in models:
+            check_parameters(model)
         shared: list[_Training] = []
         for model in sorted(models, key=lambda model: model.C):
             model._shared = shared
             try:
-                model.fit(dataset)
+                model._learn(dataset)
             finally:
                 del model._shared
         return models
@@ -204,20 +204,12 @@ class SVMMap(LinearRanker):
                 f"There is nothing to learn: no query that weighs anything has both relevant "
                 f"documents (a label {least}) and irrelevant ones."
             )
-        # Rounding depends on the order of rows, so they are put into one that does not depend on
-        # the order given: queries in use first, in each the relevant documents first.
-        rows, queries = content_order(dataset, 0)
-        queries = np.concatenate([queries[used[queries]], queries[~used[queries]]])
+        # Queries in use first, in each the relevant documents first.
+        queries = np.argsort(~used, kind="stable")
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
-        key = 2 * place[dataset.query_index[rows]] + ~relevant[rows]
-        rows = rows[np.argsort(key, kind="stable")]
-        sorted_rows = RankingDataset(
-            dataset.features[rows],
-            dataset.labels[rows],
-            np.concatenate([[0], np.cumsum(dataset.query_sizes[queries])]),
-            dataset.query_ids[queries],
-        )
+        rows = np.argsort(2 * place[dataset.query_index] + ~relevant, kind="stable")
+        sorted_rows = dataset.reordered(rows, queries)
         features = self._scaled_training_features(sorted_rows)
         n_used = int(used.sum())
         offsets = sorted_rows.offsets[: n_used + 1]

@@ -93,7 +93,7 @@ class Gaussian(Representation):
         between = np.where(np.ptp(means, axis=0) > 0, means.var(axis=0), 1.0)
         self.variances_ = np.where(within > 0, within, between)
 
-    def _transform(self, dataset: RankingDataset) -> Floats:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         means, rest = centred(dataset)
         covariances = scatters(rest, dataset.offsets)
         covariances *= ((1 - self.shrinkage) / dataset.query_sizes)[:, None, None]
