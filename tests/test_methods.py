@@ -3,36 +3,9 @@ import pytest
 from localrank import aggregation, grouping, rankers
 from localrank.declaration import declare
 from localrank.grouping import Agglomerative
-from localrank.methods import METHODS, make_ranker, n_models
+from localrank.methods import METHODS, make_ranker
 from localrank.parts import PACKAGES, make_sample, parts
-from localrank.rankers import Ensemble, Quadratic, QueryCoordinates, RankBoost, RankSVM
-from localrank.recipes import best, fast, global_ensemble, global_mixed, local_rank
-
-
-@pytest.mark.parametrize(
-    ("ranker", "expected"),
-    [
-        (RankSVM(), 1),
-        (fast(), 2),
-        (best(), 6),
-        (global_ensemble(3), 3),
-        (global_mixed(7), 7),
-        (local_rank(4), 4),
-        (local_rank(None), 1),
-        (QueryCoordinates(local_rank(4)), 4),
-        (Ensemble([Quadratic(local_rank(4)), RankSVM()]), 5),
-    ],
-)
-def test_models_are_counted_before_training(ranker, expected):
-    assert n_models(ranker) == expected
-
-
-def test_models_are_counted_as_they_are_after_training(queries):
-    from localrank.evaluation.comparison import count_models
-
-    for name in ("best", "fast", "local-rank", "query-coordinates", "rank-svm"):
-        ranker = METHODS[name].make()
-        assert count_models(ranker.fit(queries)) == n_models(ranker)
+from localrank.rankers import RankBoost
 
 
 def test_jobs_and_seed_reach_a_method_that_has_them():
@@ -129,6 +102,8 @@ def test_a_grouping_by_name_makes_as_many_groups_as_the_method_has():
     assert make_ranker("local-rank", ["grouping=ward"], None, 0).grouping.n_clusters == 4
     ward = make_ranker("adaptive-training", ["grouping=ward", "n_clusters=3"], None, 0).grouping
     assert repr(ward) == "Refined(grouping=Agglomerative(linkage='ward', n_clusters=3))"
+    refined = ["grouping=refined", "grouping__grouping=kmeans", "n_clusters=3"]
+    assert make_ranker("local-rank", refined, None, 0).grouping.grouping.n_clusters == 3
     nine = ["grouping=agglomerative", "grouping__n_clusters=9"]
     assert make_ranker("local-rank", nine, None, 0).grouping.n_clusters == 9
 

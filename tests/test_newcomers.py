@@ -125,14 +125,14 @@ class DummySelector(Selector):
         """
 import numpy as np
 
-from localrank.aggregation.base import RankAggregator
+from localrank.aggregation.base import Aggregator
 from localrank.declaration import declare
 
 
 @declare("dummy", "the best place in any list")
-class DummyAggregator(RankAggregator):
-    def _aggregate(self, lists, offsets):
-        return np.nan_to_num(lists).max(axis=0)
+class DummyAggregator(Aggregator):
+    def _aggregate(self, counts, offsets):
+        return np.nan_to_num(counts).max(axis=0)
 """,
     ),
     "measures": (

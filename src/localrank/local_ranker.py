@@ -54,6 +54,8 @@ class LocalRanker(Ranker):
         The training queries of each group, after merging.
     selector_ : Selector
     n_groups_ : int
+    n_merged_groups_ : int
+        Groups that had too little to learn from, in the last clustering.
     training_query_ids_ : ndarray
 
     Notes
@@ -132,6 +134,7 @@ class LocalRanker(Ranker):
         self.selector_ = selector
         self.groups_ = groups
         self.n_groups_ = len(groups)
+        self.n_merged_groups_ = groups.n_merged
         self.training_query_ids_ = dataset.query_ids
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:

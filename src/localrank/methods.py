@@ -6,12 +6,11 @@ import ast
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, Literal
 
 from localrank.names import unknown
 from localrank.parts import PACKAGES, make_part, parameters, parts
-from localrank.rankers import Ensemble, Quadratic, QueryCoordinates, Ranker
+from localrank.rankers import Ranker
 
 
 @dataclass(frozen=True)
@@ -96,25 +95,6 @@ def check_method(name: str) -> str:
     if name.lower() not in METHODS:
         raise unknown("There is no method", name.lower(), METHODS)
     return name.lower()
-
-
-def n_models(ranker: Ranker) -> int:
-    """How many models a ranker will consist of, as far as it is known before training.
-
-    Examples
-    --------
-    >>> from localrank.rankers import RankSVM
-    >>> from localrank.recipes import best, local_rank
-    >>> n_models(best()), n_models(local_rank(4)), n_models(RankSVM())
-    (6, 4, 1)
-    """
-    if isinstance(ranker, Ensemble):
-        return sum(map(n_models, ranker.rankers))
-    if isinstance(ranker, QueryCoordinates | Quadratic):
-        return n_models(ranker.ranker)
-    grouping = getattr(ranker, "grouping", None)
-    n_clusters = getattr(getattr(grouping, "grouping", grouping), "n_clusters", None)
-    return int(n_clusters) if isinstance(n_clusters, Integral) else 1
 
 
 def _value(text: str) -> Any:

@@ -24,6 +24,15 @@ def test_each_list_is_standardised_in_each_query(rng):
     assert_allclose(found, np.concatenate(expected), rtol=1e-6)
 
 
+@pytest.mark.parametrize("aggregator", [ZScore(), MeanScore()])
+def test_documents_may_come_in_any_order(aggregator, rng):
+    lists, order = rng.normal(size=(9, 3)), rng.permutation(9)
+    dataset = of_sizes(4, 5)
+    mixed = RankingDataset.from_arrays(dataset.features, qid=dataset.query_index[order])
+    expected = aggregator.aggregate(dataset, lists)[order]
+    assert_allclose(aggregator.aggregate(mixed, lists[order]), expected, atol=1e-12)
+
+
 def test_a_constant_score_adds_nothing():
     scores = np.array([0.1 + 0.2, 0.3, 5.0, 5.0, 0.0, 0.0, -0.1 - 0.2, -0.3])
     assert_array_equal(standard(scores, 2, 2, 2, 2), 0)

@@ -156,7 +156,9 @@ def test_the_number_of_jobs_does_not_matter(queries, estimator, grid):
 def test_estimators_work_with_one_thread_until_the_last_fit(queries, monkeypatch):
     threads = []
     fit = LambdaMART.fit
-    monkeypatch.setattr(LambdaMART, "fit", lambda s, *a: (threads.append(s.n_jobs), fit(s, *a))[1])
+    monkeypatch.setattr(
+        LambdaMART, "fit", lambda s, *a, **k: (threads.append(s.n_jobs), fit(s, *a, **k))[1]
+    )
     inner = LambdaMART(3, min_leaf_documents=5, n_jobs=2)
     tuning = tune(inner, {"n_leaves": [3, 5]}, queries, folds=2)
     assert threads == [1, 1, 1, 1, 2]
@@ -322,3 +324,19 @@ def test_a_measure_that_skips_every_query_is_refused(queries):
 def test_an_unknown_measure_is_refused(queries):
     with pytest.raises(ValueError, match="ndgc"):
         tune(RankBoost(), {"n_rounds": [1]}, queries, measure="ndgc@5")
+
+
+def test_the_final_fit_has_the_validation_queries_where_asked_for(queries):
+    train, valid = queries.select(range(40)), queries.select(range(40, 60))
+    ranker, grid = LambdaMART(200, min_leaf_documents=5, patience=2), {"n_leaves": [5]}
+    plain, stopped = (
+        tune(ranker, grid, train, valid=valid, fit_with_valid=asked).best_estimator
+        for asked in (False, True)
+    )
+    assert plain.n_trees_ == 200 > stopped.n_trees_
+
+
+def test_the_final_fit_is_timed(queries):
+    tuning = tune(LambdaMART(50, min_leaf_documents=5), {"n_leaves": [5]}, queries, folds=2)
+    assert tuning.fit_seconds > 0
+    assert tuning.fit_cpu_seconds > 0

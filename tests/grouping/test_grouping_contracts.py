@@ -103,10 +103,11 @@ def test_equal_queries_are_grouped(grouping):
 
 
 def test_one_query_is_one_group(grouping):
-    for name in [name for name in grouping.get_params() if name.endswith("n_clusters")]:
+    clusters = [name for name in grouping.get_params() if name.endswith("n_clusters")]
+    if clusters:
         with pytest.raises(ValueError, match=r"at most the number of training queries \(1\)"):
             group_queries(grouping, Mean(), np.ones((1, 2)))
-        grouping.set_params(**{name: 1})
+        grouping.set_params(**dict.fromkeys(clusters, 1))
     groups = group_queries(grouping, Mean(), np.ones((1, 2)))
     assert [own.tolist() for own in groups] == [[0]]
     assert groups.home.tolist() == [0]

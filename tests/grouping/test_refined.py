@@ -282,7 +282,10 @@ def test_changes_are_counted_whatever_the_groups_are_called(rng):
         ({"grouping__rounds": 0}, "'rounds' parameter of Refined must be a whole number, 1"),
         ({"grouping__n_folds": 1}, "'n_folds' parameter of Refined must be a whole number, 2"),
         ({"grouping__n_folds": 101}, r"must be at most the number of queries \(100\). Got 101"),
-        ({"grouping__grouping": "twice"}, "must be one of localrank.grouping or a clusterer"),
+        (
+            {"grouping__grouping": "twice"},
+            "of Refined must be one of localrank.grouping or",
+        ),
         ({"selector__classifier": KMeans(2)}, "'classifier' parameter of Classifier must be a cl"),
     ],
 )

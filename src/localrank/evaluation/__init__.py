@@ -7,6 +7,7 @@ from localrank.evaluation.clairvoyance import (
     clairvoyant_bounds,
 )
 from localrank.evaluation.comparison import Comparison, compare
+from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.hyperplanes import (
     HyperplaneCosines,
     OrderErrorRates,
@@ -14,6 +15,7 @@ from localrank.evaluation.hyperplanes import (
     order_error_rates,
 )
 from localrank.evaluation.significance import PairedTest, correct, paired_test, paired_tests
+from localrank.evaluation.store import Run
 from localrank.evaluation.tuning import Trial, Tuning, tune
 
 __all__ = [
@@ -21,8 +23,10 @@ __all__ = [
     "ClairvoyantBound",
     "Comparison",
     "HyperplaneCosines",
+    "MethodResult",
     "OrderErrorRates",
     "PairedTest",
+    "Run",
     "Trial",
     "Tuning",
     "best_feature_calibration",
@@ -34,5 +38,6 @@ __all__ = [
     "order_error_rates",
     "paired_test",
     "paired_tests",
+    "run",
     "tune",
 ]

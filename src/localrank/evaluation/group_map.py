@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,44 @@ from localrank.rankers.linear import LinearRanker
 N_QUERIES, N_FEATURES = 600, 5
 
 
-def group_map(ranker: LocalRanker, dataset: RankingDataset) -> dict[str, Any]:
+@dataclass(frozen=True)
+class StrongFeature:
+    """A feature that a model looks at, and its signed share of all weight."""
+
+    feature: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class MappedGroup:
+    """A group's number of training queries, and the features its model looks at most."""
+
+    size: int
+    strongest: list[StrongFeature]
+
+
+@dataclass(frozen=True)
+class GroupMap:
+    """Training queries in two dimensions, and facts about their groups.
+
+    Attributes
+    ----------
+    x, y : list of float
+        Coordinates of each query shown.
+    group : list of int
+        Group of each query shown.
+    ids : list of str
+    groups : list of MappedGroup
+    """
+
+    x: list[float]
+    y: list[float]
+    group: list[int]
+    ids: list[str]
+    groups: list[MappedGroup]
+
+
+def group_map(ranker: LocalRanker, dataset: RankingDataset) -> GroupMap:
     """Two coordinates of each training query, its group, and facts about the groups.
 
     Coordinates keep the distances between queries as well as two can (classical scaling): for
@@ -28,8 +65,8 @@ def group_map(ranker: LocalRanker, dataset: RankingDataset) -> dict[str, Any]:
     >>> from localrank.data import make_queries
     >>> from localrank.recipes import local_rank
     >>> dataset, _ = make_queries(60)
-    >>> found = group_map(local_rank(3).fit(dataset), dataset)
-    >>> len(found["x"]), len(found["groups"]), found["groups"][0]["strongest"][0]["feature"][0]
+    >>> result = group_map(local_rank(3).fit(dataset), dataset)
+    >>> len(result.x), len(result.groups), result.groups[0].strongest[0].feature[0]
     (60, 3, 'f')
     """
     selector = ranker.selector_
@@ -37,16 +74,16 @@ def group_map(ranker: LocalRanker, dataset: RankingDataset) -> dict[str, Any]:
     shown = np.unique(np.linspace(0, n - 1, min(n, N_QUERIES)).astype(int))
     descriptions = selector.descriptions_[shown]
     x, y = coordinates(selector.representation_.distances(descriptions, descriptions))
-    return {
-        "x": x.tolist(),
-        "y": y.tolist(),
-        "group": ranker.groups_.home[shown].tolist(),
-        "ids": [str(query) for query in ranker.training_query_ids_[shown]],
-        "groups": [
-            {"size": int(size), "strongest": strongest_features(model, dataset)}
+    return GroupMap(
+        x.tolist(),
+        y.tolist(),
+        ranker.groups_.home[shown].tolist(),
+        [str(query) for query in ranker.training_query_ids_[shown]],
+        [
+            MappedGroup(int(size), strongest_features(model, dataset))
             for size, model in zip(ranker.groups_.sizes, ranker.models_, strict=True)
         ],
-    }
+    )
 
 
 def coordinates(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -69,7 +106,7 @@ def coordinates(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], ND
     return first[:, 0], first[:, 1]
 
 
-def strongest_features(model: Ranker, dataset: RankingDataset) -> list[dict[str, Any]]:
+def strongest_features(model: Ranker, dataset: RankingDataset) -> list[StrongFeature]:
     """The features with the most weight, for linear rankers and boosted trees."""
     if isinstance(model, LinearRanker):
         weights = model.coef_
@@ -82,6 +119,6 @@ def strongest_features(model: Ranker, dataset: RankingDataset) -> list[dict[str,
         return []
     order = np.argsort(-np.abs(weights), kind="stable")[:N_FEATURES]
     return [
-        {"feature": dataset.feature_label(int(column)), "weight": float(weights[column] / total)}
+        StrongFeature(dataset.feature_label(int(column)), float(weights[column] / total))
         for column in order
     ]

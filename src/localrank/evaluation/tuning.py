@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -67,6 +68,8 @@ class Tuning:
     best_index : int
         Position of the best one.
     measure : Measure
+    fit_seconds, fit_cpu_seconds : float
+        What fitting `best_estimator` took; CPU seconds count every thread.
     """
 
     best_parameters: Parameters
@@ -74,6 +77,8 @@ class Tuning:
     path: tuple[Trial, ...]
     best_index: int
     measure: Measure
+    fit_seconds: float
+    fit_cpu_seconds: float
 
     def table(self) -> list[dict[str, Any]]:
         """One row per combination, for `pandas.DataFrame` and the like."""
@@ -106,6 +111,7 @@ def tune(
     measure: str | Measure = "ndcg@10",
     *,
     valid: RankingDataset | None = None,
+    fit_with_valid: bool = False,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Tuning:
@@ -128,6 +134,8 @@ def tune(
     measure : str or Measure, default="ndcg@10"
     valid : RankingDataset, optional
         Score on these queries, and fit on the whole dataset, instead of cross-validation.
+    fit_with_valid : bool, default=False
+        Give `valid` to the final fit too, for rankers that choose their size by it.
     n_jobs : int or None, default=None
         Fits at the same time, with one thread each; -1 for all cores. The result does not
         depend on it.
@@ -190,7 +198,10 @@ def tune(
     if np.isnan(means).any():
         raise ValueError(f"There is nothing to choose by: {measure} skips every query.")
     best = int(means.argmax() if measure.higher_is_better else means.argmin())
-    return Tuning(combinations[best], models[best].fit(dataset), path, best, measure)
+    start, cpu_start = time.perf_counter(), time.process_time()
+    model = models[best].fit(dataset, valid=valid if fit_with_valid else None)
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    return Tuning(combinations[best], model, path, best, measure, seconds, cpu_seconds)
 
 
 def _combinations(grid: Grid) -> list[Parameters]:

@@ -37,7 +37,7 @@ MEASURES: tuple[Measure, ...] = (
 @declare(
     "refined",
     "another grouping, done again by how well each group's model ranks each query",
-    sample={"grouping": "kmeans", "rounds": 2},
+    sample={"grouping": "kmeans"},
 )
 class Refined(Grouping):
     """Another grouping, done again by the queries' performance profiles [1]_.
@@ -99,7 +99,7 @@ class Refined(Grouping):
         self.random_state = random_state
 
     def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
-        """The groups of the first round, for which no model is needed."""
+        # The first round, for which no model is needed.
         return group_queries(self.grouping, representation, descriptions)
 
     def group_training(

@@ -1,0 +1,148 @@
+"""One method on one fold, and a folder of finished ones, so that interrupted work can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import Fold
+from localrank.data.atomic import atomic_write
+from localrank.evaluation.clairvoyance import ClairvoyantBound
+from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
+from localrank.measures import parse_measure
+
+BOUND = ("selected", "values", "control")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One method on one fold.
+
+    Attributes
+    ----------
+    fold : str
+    scores : ndarray of shape (n_test_documents,)
+        Row by row of the test queries. Empty where the method failed.
+    groups : ndarray of shape (n_test_queries,)
+        The group that weighs most for each query. Empty where there are no groups.
+    train_seconds, train_cpu_seconds, predict_seconds : float
+        Of a tuned method, training is the final fit. CPU seconds count every thread.
+    n_models : int
+    model_bytes : int
+        Size of the saved model.
+    chosen : dict or None
+        The parameters that tuning chose.
+    path : list of dict or None
+        Every combination that was tried, as `Tuning.table` has it.
+    bound : ClairvoyantBound or None
+    map : GroupMap or None
+    failed : str or None
+        The reason.
+    """
+
+    fold: str
+    scores: NDArray[np.float64]
+    groups: NDArray[np.int64]
+    train_seconds: float = 0.0
+    train_cpu_seconds: float = 0.0
+    predict_seconds: float = 0.0
+    n_models: int = 0
+    model_bytes: int = 0
+    chosen: dict[str, Any] | None = None
+    path: list[dict[str, Any]] | None = None
+    bound: ClairvoyantBound | None = None
+    map: GroupMap | None = None
+    failed: str | None = None
+
+
+class Store:
+    """Keeps runs in a folder, one file for each fold and method. None stores nothing.
+
+    A run is found again only by the key it was put in with: a digest of all that decides it.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+
+    def get(self, fold: str, method: str, key: str) -> Run | None:
+        """The run with this key, where there is one that can be read."""
+        path = self._path(fold, method)
+        if path is None or not path.is_file():
+            return None
+        try:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
+                facts = json.loads(str(kept["facts"]))
+                if facts.pop("key") != key:
+                    return None
+                if facts["bound"] is not None:
+                    measure = parse_measure(facts["bound"].pop("measure"))
+                    arrays = {name: kept[name] for name in BOUND}
+                    facts["bound"] = ClairvoyantBound(measure, **facts["bound"], **arrays)
+                if facts["map"] is not None:
+                    facts["map"] = _group_map(facts["map"])
+                return Run(fold, kept["scores"], kept["groups"], **facts)
+        except Exception:  # damage shows in many ways, and what it hit is done again
+            return None
+
+    def put(self, method: str, key: str, run: Run) -> None:
+        """Keep a run. Failed ones are tried again the next time."""
+        path = self._path(run.fold, method)
+        if path is None or run.failed:
+            return
+        facts = {name: value for name, value in vars(run).items() if name != "fold"}
+        arrays = {name: facts.pop(name) for name in ("scores", "groups")}
+        if run.map is not None:
+            facts["map"] = asdict(run.map)
+        if run.bound is not None:
+            arrays |= {name: getattr(run.bound, name) for name in BOUND}
+            facts["bound"] = {"measure": str(run.bound.measure), "n_groups": run.bound.n_groups}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({**facts, "key": key}, default=repr)
+        with atomic_write(path) as file:
+            np.savez_compressed(file, facts=np.array(text), **arrays)
+
+    def _path(self, fold: str, method: str) -> Path | None:
+        return None if self.folder is None else self.folder / fold / f"{method}.npz"
+
+
+def fingerprint(fold: Fold) -> str:
+    """A digest of a fold's queries, documents and labels."""
+    digest = hashlib.sha256(fold.name.encode())
+    for part in (fold.train, fold.valid, fold.test):
+        if part is not None:
+            for array in (part.features, part.labels, part.offsets, part.query_ids.astype(str)):
+                digest.update(np.ascontiguousarray(array).view(np.uint8).tobytes())
+    return digest.hexdigest()
+
+
+def described(value: Any) -> Any:
+    """A ranker's class and the parameters that decide its result, parts too; threads do not.
+
+    Examples
+    --------
+    >>> from localrank.rankers import Ensemble, RankSVM
+    >>> described(Ensemble([RankSVM(0.5)]))[1]["rankers"][0][1]["C"]
+    '0.5'
+    """
+    if isinstance(value, list | tuple):
+        return [described(item) for item in value]
+    if not hasattr(value, "get_params") or isinstance(value, type):
+        return repr(value)
+    parameters = value.get_params(deep=False)
+    return type(value).__name__, {
+        name: described(part) for name, part in parameters.items() if name != "n_jobs"
+    }
+
+
+def _group_map(facts: dict[str, Any]) -> GroupMap:
+    groups = [
+        MappedGroup(group["size"], [StrongFeature(**one) for one in group["strongest"]])
+        for group in facts.pop("groups")
+    ]
+    return GroupMap(**facts, groups=groups)
