@@ -102,6 +102,8 @@ def test_a_grouping_by_name_makes_as_many_groups_as_the_method_has():
     assert make_ranker("local-rank", ["grouping=ward"], None, 0).grouping.n_clusters == 4
     ward = make_ranker("adaptive-training", ["grouping=ward", "n_clusters=3"], None, 0).grouping
     assert repr(ward) == "Refined(grouping=Agglomerative(linkage='ward', n_clusters=3))"
+    refined = ["grouping=refined", "grouping__grouping=kmeans", "n_clusters=3"]
+    assert make_ranker("local-rank", refined, None, 0).grouping.grouping.n_clusters == 3
     nine = ["grouping=agglomerative", "grouping__n_clusters=9"]
     assert make_ranker("local-rank", nine, None, 0).grouping.n_clusters == 9
 

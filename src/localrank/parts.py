@@ -83,9 +83,9 @@ def _made(part: Any, settings: Mapping[str, Any], shared: Mapping[str, Any], sam
 
     def inside(kind: str, name: str, settings: Mapping[str, Any]) -> Any:
         passed = {key: shared[key] for key in ("random_state",) if key in shared}
-        if kind == "grouping" and "n_clusters" in own:
+        if kind == "grouping" and "n_clusters" in {**own, **shared}:
             # As many groups as the method has, whatever makes them.
-            passed["n_clusters"] = values.get("n_clusters", own["n_clusters"])
+            passed["n_clusters"] = {**own, **shared, **values}["n_clusters"]
         return _made(_found(kind, name), settings, passed, sample)
 
     for key in sorted(values, key=_depth):
