@@ -16,8 +16,7 @@ from measuring import collections
 from localrank.data import folds
 from localrank.evaluation import paired_test
 from localrank.experiments.base import difference
-from localrank.experiments.pooled import corrected
-from localrank.experiments.results import bound_means, chosen
+from localrank.experiments.results import bound_means, chosen, corrected
 from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import RankBoost, Ranker, RankSVM, SVMMap

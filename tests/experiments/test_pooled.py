@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import folds, make_queries
-from localrank.evaluation import correct, paired_test, run
-from localrank.experiments.pooled import ALL, HELD_OUT, Pooled, corrected
+from localrank.evaluation import paired_test, run
+from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
 from localrank.measures import NDCG
 from localrank.rankers import BestFeature, RankSVM
 
@@ -63,12 +63,3 @@ def test_costs_are_of_a_mean_fold_of_each_pooled_collection(pooled):
         expected += np.mean([run.train_cpu_seconds for run in runs])
     assert pooled.cpu_seconds("svm") == pytest.approx(expected)
     assert pooled.n_models("svm") == 1
-
-
-def test_tests_are_corrected_for_their_number():
-    values = np.random.default_rng(0).normal(size=(3, 20))
-    tests = {
-        name: paired_test(own, own[::-1] - 0.4) for name, own in zip("abc", values, strict=True)
-    }
-    p_values = correct({name: test.p_value for name, test in tests.items()})
-    assert {name: t.corrected_p_value for name, t in corrected(tests).items()} == p_values

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.evaluation import MethodResult, PairedTest, correct, paired_test
+from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.measures import Measure
 
 ALL, HELD_OUT = "all", "held out"
@@ -20,8 +19,6 @@ LATE_FOLDS = {
     "OHSUMED": ("Fold1", "Fold5"),
     "ClueWeb09": ("Fold4", "Fold5"),
 }
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -79,12 +76,3 @@ class Pooled:
     def _late(self, name: str, method: str) -> NDArray[np.bool_]:
         fold_names = self.results[name][0][method].fold_names
         return np.isin(fold_names, LATE_FOLDS.get(name, ()))
-
-
-def corrected(tests: Mapping[Key, PairedTest]) -> dict[Key, PairedTest]:
-    """The tests of one table, corrected for their number by Holm's rule."""
-    p_values = correct([test.p_value for test in tests.values()])
-    return {
-        key: replace(test, corrected_p_value=float(p_value))
-        for (key, test), p_value in zip(tests.items(), p_values, strict=True)
-    }

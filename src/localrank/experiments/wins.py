@@ -24,7 +24,8 @@ from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.experiments.base import Claim, Reproduction, Table, Value, decided, p_value
 from localrank.experiments.charts import Interval, save_intervals
-from localrank.experiments.pooled import ALL, HELD_OUT, Pooled, corrected
+from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
+from localrank.experiments.results import corrected
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.experiments.wins_methods import (
     BASELINE,

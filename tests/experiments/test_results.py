@@ -1,0 +1,40 @@
+import numpy as np
+import pytest
+
+from localrank.data import folds, make_queries
+from localrank.evaluation import correct, paired_test, run
+from localrank.experiments.results import bound_means, corrected
+from localrank.measures import NDCG
+from localrank.recipes import local_rank
+
+
+@pytest.fixture(scope="module")
+def parts():
+    dataset, _ = make_queries(60, n_documents=(6, 12), n_features=6)
+    return list(folds(dataset, 3))
+
+
+def test_bounds_are_means_over_the_queries_of_all_folds(parts):
+    measure = NDCG(5)
+    result = run({"a": local_rank(3)}, parts, measure=measure, n_controls=2)["a"]
+    selected, best, control = bound_means(result, measure)
+    bounds = [own.bound for own in result.runs]
+    assert selected == result.mean(measure) <= best
+    assert best == pytest.approx(np.concatenate([bound.values for bound in bounds]).mean())
+    controls = np.concatenate([bound.control for bound in bounds], axis=1)
+    assert control == pytest.approx(controls.mean())
+
+
+def test_one_group_is_its_own_bound(parts):
+    measure = NDCG(5)
+    result = run({"a": local_rank(1)}, parts, measure=measure, n_controls=2)["a"]
+    assert bound_means(result, measure) == (result.mean(measure),) * 3
+
+
+def test_tests_are_corrected_for_their_number():
+    values = np.random.default_rng(0).normal(size=(3, 20))
+    tests = {
+        name: paired_test(own, own[::-1] - 0.4) for name, own in zip("abc", values, strict=True)
+    }
+    p_values = correct({name: test.p_value for name, test in tests.items()})
+    assert {name: t.corrected_p_value for name, t in corrected(tests).items()} == p_values
