@@ -21,7 +21,7 @@ def argsort_descending(
     Parameters
     ----------
     values : ndarray of shape (n_documents,)
-        Without NaN.
+        Without NaN: with one, each row is still there once, but not in its place.
     offsets : ndarray of shape (n_queries + 1,)
         Where each query's rows begin, and the end.
 
@@ -87,7 +87,13 @@ def _place(block: NDArray[np.float64], first: int, order: NDArray[np.int64]) -> 
         place = 0
         for j in range(len(block)):
             place += block[j] > value
-        if order[place] >= 0:
+        if value != value:
+            # Nothing is larger than NaN. It needs a place of its own, behind the numbers.
+            for j in range(len(block)):
+                place += block[j] == block[j]
+            for j in range(i):
+                place += block[j] != block[j]
+        elif order[place] >= 0:
             for j in range(i):
                 place += block[j] == value
         order[place] = first + i
