@@ -35,7 +35,7 @@ from localrank.experiments.wins_methods import (
     SIX,
     wins_methods,
 )
-from localrank.measures import parse_measure
+from localrank.measures import Measure, parse_measure
 
 EXPERIMENT = "wins"
 POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
@@ -65,20 +65,24 @@ def reproduce(setting: Setting) -> Reproduction:
         if has_validation(folders[name])
     }
     pooled = Pooled(plain, names)
-    seeds = " and ".join(map(str, setting.seeds))
-    _duels(found, pooled, pooled, "The recipes against global models of equal cost")
+    tests = _duels(found, pooled, pooled, "The recipes against global models of equal cost")
+    place = ALL if ALL in pooled.places else names[0]
+    for (ours, other), measure in product(DUELS, JUDGED):
+        says = f"{ours} ranks better than {other} by {measure}"
+        test = tests[(ours, other), place, measure]
+        found.claims.append(Claim.tested(says, f"on {place}", test))
     if len(setting.seeds) > 1:
-        for place, seed in enumerate(setting.seeds):
-            one = Pooled({name: own[place : place + 1] for name, own in plain.items()}, names)
+        for i, seed in enumerate(setting.seeds):
+            one = Pooled({name: own[i : i + 1] for name, own in plain.items()}, names)
             _duels(found, one, one, f"Seeds from {seed}")
     if validated:
         stopped = Pooled(validated, list(validated))
         _duels(found, stopped, stopped, "Both with validation queries")
-        _means(found, stopped, "Everything with validation queries", seeds)
+        _means(found, stopped, "Everything with validation queries")
         same = replace(pooled, names=stopped.names)
         _duels(found, same, stopped, "The opponents alone with validation queries")
     _papers(found, pooled)
-    _means(found, pooled, "Everything", seeds)
+    _means(found, pooled, "Everything")
     _gains(found, pooled)
     return found
 
@@ -91,8 +95,8 @@ def collections(folder: Path) -> dict[str, Path]:
 
 
 def has_validation(folder: Path) -> bool:
-    """Whether a collection's folds have validation queries; the five parts of ClueWeb09 do not."""
-    return folder.name != "ClueWeb09" and next(iter(folds(folder))).valid is not None
+    """Whether a collection's folds have validation queries."""
+    return next(_folds(folder)).valid is not None
 
 
 def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:
@@ -107,10 +111,15 @@ def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iter
         queries = part.query_ids[part.query_index[order]]
         return RankingDataset.from_arrays(part.features[order], part.labels[order], queries)
 
-    for fold in folds(folder, validation=folder.name != "ClueWeb09"):
+    for fold in _folds(folder):
         train, test = shuffled(fold.train), shuffled(fold.test)
         valid = shuffled(fold.valid) if validation and fold.valid is not None else None
         yield Fold(fold.name, train, valid, test)
+
+
+def _folds(folder: Path) -> Iterator[Fold]:
+    # With its few queries, ClueWeb09 trains on all parts but one.
+    return folds(folder, validation=folder.resolve().name != "ClueWeb09")
 
 
 def _run(
@@ -134,7 +143,9 @@ def _run(
     return results
 
 
-def _duels(found: Reproduction, ours: Pooled, theirs: Pooled, title: str) -> None:
+def _duels(
+    found: Reproduction, ours: Pooled, theirs: Pooled, title: str
+) -> dict[tuple[tuple[str, str], str, Measure], PairedTest]:
     """The recipes against their opponents, which may come from other runs."""
     tests = corrected(
         {
@@ -160,12 +171,7 @@ def _duels(found: Reproduction, ours: Pooled, theirs: Pooled, title: str) -> Non
             "the table.",
         )
     )
-    if not found.claims:
-        place = ALL if ALL in theirs.places else theirs.places[0]
-        for (method, other), measure in product(DUELS, JUDGED):
-            says = f"{method} ranks better than {other} by {measure}"
-            test = tests[(method, other), place, measure]
-            found.claims.append(Claim.tested(says, f"on {place}", test))
+    return tests
 
 
 def _papers(found: Reproduction, pooled: Pooled) -> None:
@@ -195,7 +201,7 @@ def _papers(found: Reproduction, pooled: Pooled) -> None:
     )
 
 
-def _means(found: Reproduction, pooled: Pooled, title: str, seeds: str) -> None:
+def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
     """Every method on every collection, and how it differs from six LambdaMARTs on all."""
     others = [method for method in pooled.methods if method != SIX]
     tests = corrected(
@@ -217,7 +223,7 @@ def _means(found: Reproduction, pooled: Pooled, title: str, seeds: str) -> None:
             title,
             ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
             rows,
-            f"{' / '.join(map(str, MEASURES))}, seeds from {seeds}. Differences to {SIX} by "
+            f"{' / '.join(map(str, MEASURES))}. Differences to {SIX} by "
             f"{' and '.join(map(str, JUDGED))}, p after Holm's correction. Training is CPU seconds "
             f"for the mean fold of each collection, added up.",
         )
