@@ -18,7 +18,15 @@ from measuring import collections
 from localrank.data import Fold, folds
 from localrank.evaluation import run
 from localrank.measures import NDCG, AveragePrecision
-from localrank.rankers import GBRT, BestFeature, LambdaMART, ListwiseLinear, Ranker, RankSVM
+from localrank.rankers import (
+    GBRT,
+    BestFeature,
+    CrossEntropyMART,
+    LambdaMART,
+    ListwiseLinear,
+    Ranker,
+    RankSVM,
+)
 
 MEASURES = [NDCG(5), NDCG(10), AveragePrecision()]
 RANKERS: dict[bool, list[Ranker]] = {
@@ -29,7 +37,7 @@ RANKERS: dict[bool, list[Ranker]] = {
         ListwiseLinear(0.3),
         ListwiseLinear(),
     ],
-    True: [ListwiseLinear(), GBRT(), LambdaMART(), LambdaMART(objective="rank_xendcg")],
+    True: [ListwiseLinear(), GBRT(), LambdaMART(), CrossEntropyMART()],
 }
 
 

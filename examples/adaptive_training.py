@@ -25,8 +25,8 @@ for name, seed in (("baseline", 0), ("control", 1)):
 selective = adaptive_training(4, ranker=trees, n_jobs=-1).fit(train)
 scores["selective"] = selective.predict(test)
 print(
-    f"groups of {selective.groups_.sizes.tolist()} queries; {selective.n_changed_} queries changed "
-    f"in the rounds after the first"
+    f"groups of {selective.groups_.sizes.tolist()} queries; {list(selective.groups_.n_changed)} "
+    f"queries changed in the rounds after the first"
 )
 chosen = selective.selector_
 print(

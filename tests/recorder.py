@@ -14,6 +14,9 @@ class Recorder(Ranker):
     def __init__(self, n_jobs=None):
         self.n_jobs = n_jobs
 
+    def _order_seed(self):
+        return None
+
     def _fit(self, dataset, query_weights, valid):
         Recorder.seen.append((dataset, query_weights, valid, self.n_jobs))
 
@@ -25,6 +28,9 @@ class Together(Ranker):
     """Is trained only beside another one."""
 
     meeting = threading.Barrier(2)
+
+    def _order_seed(self):
+        return None
 
     def _fit(self, dataset, query_weights, valid):
         self.meeting.wait(timeout=20)

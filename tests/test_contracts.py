@@ -1,4 +1,4 @@
-"""What every ranker promises, checked for every exported one."""
+"""What every ranker promises, checked for every ranker and recipe that declares itself."""
 
 import copy
 import pickle
@@ -15,66 +15,17 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import localrank
 from localrank import rankers, recipes
 from localrank.data import RankingDataset
+from localrank.declaration import declared
+from localrank.parts import make_sample
 
-# Parameters that keep a ranker quick on a few small queries.
-QUICK = {"n_trees": 15, "min_leaf_documents": 5, "n_rounds": 15}
-
-
-# Rankers that wrap another one, with one to wrap.
-WRAPPERS = {
-    "DuhKirchhoff": rankers.RankBoost(8),
-    "Ensemble": [rankers.LambdaMART(15, min_leaf_documents=5), rankers.RankSVM()],
-    "Quadratic": rankers.LambdaMART(15, min_leaf_documents=5),
-    "QueryCoordinates": rankers.LambdaMART(15, min_leaf_documents=5),
-}
-# A parameter of each ranker with two values to search.
-GRIDS = {
-    "BestFeature": {"measure": ["ndcg@5", "map"]},
-    "DuhKirchhoff": {"n_components": [1, 8]},
-    "Ensemble": {"combine": ["zscore", "mean"]},
-    "GBRT": {"n_leaves": [3, 7]},
-    "LGMML": {"n_metrics": [3, 30]},
-    "LambdaMART": {"n_leaves": [3, 7]},
-    "ListwiseLinear": {"l2": [0.01, 10.0]},
-    "MultipleHyperplaneRanker": {"pairs": ["all", "adjacent"]},
-    "Quadratic": {"ranker__n_leaves": [3, 7]},
-    "QueryCoordinates": {"parts": ["p", "zpab"]},
-    "RankBoost": {"n_rounds": [3, 30]},
-    "RankSVM": {"C": [0.01, 1.0]},
-    "SVMMap": {"C": [0.01, 1.0]},
-    "adaptive_training": {"grouping__n_clusters": [1, 3]},
-    "best": {"combine": ["zscore", "borda"]},
-    "fast": {"combine": ["zscore", "mean"]},
-    "local_rank": {"grouping__n_clusters": [1, 3]},
-    "pca_queries": {"grouping__n_clusters": [1, 3]},
-    "query_neighbours": {"grouping__n_neighbours": [3, 20]},
-}
-# Recipes with parts that are quick on a few small queries.
-RECIPES = {
-    "adaptive_training": {"n_clusters": 2, "ranker": rankers.RankSVM()},
-    "best": {"n_trees": 15, "min_leaf_documents": 5},
-    "fast": {"n_trees": 15, "min_leaf_documents": 5},
-    "local_rank": {"n_clusters": 3},
-    "pca_queries": {"n_clusters": 3},
-    "query_neighbours": {"n_neighbours": 15},
+RANKERS = {
+    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
 }
 
 
-def make(name: str):
-    if name in RECIPES:
-        return getattr(recipes, name)(**RECIPES[name])
-    kind = getattr(rankers, name)
-    ranker = kind(clone(WRAPPERS[name])) if name in WRAPPERS else kind()
-    known = ranker.get_params()
-    return ranker.set_params(**{key: value for key, value in QUICK.items() if key in known})
-
-
-EXPORTED = [*(name for name in rankers.__all__ if name != "Ranker"), *recipes.__all__]
-
-
-@pytest.fixture(params=EXPORTED)
+@pytest.fixture(params=RANKERS)
 def ranker(request):
-    return make(request.param)
+    return make_sample(RANKERS[request.param])
 
 
 def shuffled(dataset: RankingDataset, seed: int = 0) -> tuple[np.ndarray, RankingDataset]:
@@ -325,7 +276,9 @@ def test_weights_that_differ_within_a_query_are_refused(ranker, queries):
 
 
 @pytest.mark.parametrize(
-    "ranker", [name for name in EXPORTED if "n_jobs" in make(name).get_params()], indirect=True
+    "ranker",
+    [name for name, part in RANKERS.items() if "n_jobs" in make_sample(part).get_params()],
+    indirect=True,
 )
 def test_the_number_of_jobs_does_not_matter(ranker, queries):
     one = clone(ranker).set_params(n_jobs=1).fit(queries).predict(queries)
@@ -342,17 +295,25 @@ def test_validation_queries_may_be_given(ranker, queries):
 
 
 def test_a_grid_search_over_queries_runs(ranker, queries, request):
+    grid = RANKERS[request.node.callspec.params["ranker"]].declaration.grid
+    ends = {name: [values[0], values[-1]] for name, values in list(grid.items())[:1]}
     qid = queries.query_ids[queries.query_index]
     with config_context(enable_metadata_routing=True):
-        search = GridSearchCV(
-            ranker, GRIDS[request.node.callspec.params["ranker"]], cv=GroupKFold(3)
-        )
+        search = GridSearchCV(ranker, ends, cv=GroupKFold(3))
         search.fit(queries.features, queries.relevance, qid=qid, groups=qid)
     results = search.cv_results_["mean_test_score"]
-    # Measures may agree on the best feature; every other pair of values makes a difference.
-    assert len(set(results)) == 2 or isinstance(ranker, rankers.BestFeature)
+    assert len(set(results)) == 2 if grid else len(results) == 1
     assert search.best_score_ == max(results)
     assert search.best_estimator_.predict(queries).shape == (queries.n_documents,)
+
+
+def test_wrong_parameters_are_refused_in_one_form(ranker, queries):
+    for name, value in ranker.get_params(deep=False).items():
+        if name not in ("n_jobs", "random_state"):
+            message = f"The '{name}' parameter of {type(ranker).__name__} must be .* Got <object"
+            with pytest.raises(ValueError, match=message):
+                ranker.set_params(**{name: object()}).fit(queries)
+            ranker.set_params(**{name: value})
 
 
 def test_two_documents_and_one_feature_are_enough(ranker, rng):

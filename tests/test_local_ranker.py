@@ -8,10 +8,9 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import localrank
 from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
-from localrank.grouping import Agglomerative, Neighbourhoods
+from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.measures import AveragePrecision
 from localrank.rankers import LambdaMART, RankSVM, SVMMap
-from localrank.refinement import Refinement
 from localrank.representations import (
     Mean,
     PrincipalComponents,
@@ -36,8 +35,10 @@ def seen():
     return Recorder.seen
 
 
-def by_means(ranker, **parameters):
-    grouping = KMeans(2, n_init=5, random_state=0)
+TWO_MEANS = KMeans(2, n_init=5, random_state=0)
+
+
+def by_means(ranker, grouping=TWO_MEANS, **parameters):
     return LocalRanker(Mean(), grouping, ranker, NearestCentroid(), **parameters)
 
 
@@ -102,8 +103,8 @@ class TogetherAlways(Together):
 @pytest.mark.parametrize("n_folds", [None, 2])
 def test_as_many_models_work_at_the_same_time_as_there_are_jobs(typed, n_folds):
     train, _, _ = typed
-    refinement = Refinement(2, n_folds=n_folds)
-    local = by_means(TogetherAlways(), refinement=refinement, n_jobs=2).fit(train)
+    refined = Refined(TWO_MEANS, rounds=2, n_folds=n_folds)
+    local = by_means(TogetherAlways(), refined, n_jobs=2).fit(train)
     assert local.n_groups_ == 2
 
 
@@ -111,9 +112,9 @@ def test_every_step_has_one_thread(typed):
     threads = []
 
     class Watching(Mean):
-        def _transform(self, dataset):
+        def transform_rows(self, dataset):
             threads.extend(pool["num_threads"] for pool in threadpool_info())
-            return super()._transform(dataset)
+            return super().transform_rows(dataset)
 
     with threadpool_limits(2):
         by_means(RankSVM()).set_params(representation=Watching()).fit(typed[0])
@@ -121,9 +122,10 @@ def test_every_step_has_one_thread(typed):
 
 
 def test_parts_stay_as_they_were_given(typed):
-    parts = TopScores(), KMeans(2, random_state=0), RankSVM(), NearestCentroid()
-    LocalRanker(*parts, refinement=Refinement(2)).fit(typed[0])
-    assert not [name for part in parts for name in vars(part) if name.endswith("_")]
+    clusters = KMeans(2, random_state=0)
+    parts = TopScores(), Refined(clusters, rounds=2), RankSVM(), NearestCentroid()
+    LocalRanker(*parts).fit(typed[0])
+    assert not [n for part in (*parts, clusters) for n in vars(part) if n.endswith("_")]
 
 
 def test_groups_that_teach_nothing_are_merged_and_counted(typed):
@@ -134,7 +136,7 @@ def test_groups_that_teach_nothing_are_merged_and_counted(typed):
     labels[home[train.query_index] == home[0]] = 1.0
     flat = RankingDataset.from_arrays(train.features, labels, train.query_index)
     local = by_components(5).fit(flat)
-    assert (local.n_groups_, local.n_merged_groups_) == (4, 1)
+    assert (local.n_groups_, local.groups_.n_merged) == (4, 1)
     assert np.isfinite(local.predict(test.with_features(test.features))).all()
 
 
@@ -142,7 +144,7 @@ def test_groups_below_the_minimum_are_merged(typed):
     train, _, _ = typed
     local = by_components(30, min_queries=5).fit(train)
     assert local.groups_.sizes.min() >= 5
-    assert local.n_groups_ + local.n_merged_groups_ == 30
+    assert local.n_groups_ + local.groups_.n_merged == 30
 
 
 def test_a_ranker_says_itself_what_teaches_it():
@@ -153,7 +155,7 @@ def test_a_ranker_says_itself_what_teaches_it():
     dataset = RankingDataset.from_arrays(rng.normal(size=(44, 2)), labels, queries)
     assert_array_equal(SVMMap().learns_from(dataset), np.arange(11) < 10)
     local = LocalRanker(Mean(), Neighbourhoods(0), SVMMap(), NearestQuery()).fit(dataset)
-    assert (local.n_groups_, local.n_merged_groups_) == (10, 1)
+    assert (local.n_groups_, local.groups_.n_merged) == (10, 1)
 
 
 def test_equal_groups_are_one(typed):
@@ -178,7 +180,7 @@ def test_query_weights_reach_the_models(typed):
 def test_refinement_trains_with_the_query_weights_too(typed, seen):
     train, _, _ = typed
     weights = np.linspace(1.0, 2.0, train.n_queries)
-    by_means(Recorder(n_jobs=2), refinement=Refinement(2)).fit(train, query_weight=weights)
+    by_means(Recorder(n_jobs=2), Refined(TWO_MEANS, rounds=2)).fit(train, query_weight=weights)
     assert len(seen) == 4
     for dataset, own, _, n_jobs in seen:
         assert_array_equal(own, weights[np.isin(train.query_ids, dataset.query_ids)])
@@ -189,7 +191,7 @@ def test_queries_of_no_weight_teach_nothing(typed):
     train, _, _ = typed
     home = by_components(4).fit(train).groups_.home
     local = by_components(4).fit(train, query_weight=(home != home[0]).astype(float))
-    assert local.n_merged_groups_ == 1
+    assert local.groups_.n_merged == 1
 
 
 def test_validation_queries_go_to_the_group_that_serves_them(typed):
@@ -314,3 +316,18 @@ def test_a_loaded_model_explains_as_before(typed, tmp_path):
     after = localrank.load(tmp_path / "model.localrank").explain(test, test.query_ids[0])
     assert_array_equal(after.neighbours, before.neighbours)
     assert_array_equal(after.group_scores, before.group_scores)
+
+
+def test_another_selector_leaves_the_model_as_it_was(typed):
+    train, test, _ = typed
+    local = by_components().fit(train)
+    before = local.predict(test)
+    oracle = local.with_selector(Clairvoyant("map"), train)
+    fitted = LocalRanker(
+        PrincipalComponents(), Agglomerative(3), RankSVM(), Clairvoyant("map")
+    ).fit(train)
+    assert_array_equal(oracle.predict(test), fitted.predict(test))
+    assert oracle.models_ is local.models_
+    assert_array_equal(local.predict(test), before)
+    with pytest.raises(ValueError, match="fitted to other queries than those in 'dataset'"):
+        local.with_selector(Clairvoyant("map"), test)

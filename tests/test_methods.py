@@ -1,98 +1,11 @@
 import pytest
 
-from localrank import aggregation
-from localrank.methods import (
-    METHODS,
-    global_ensemble,
-    global_mixed,
-    in_coordinates,
-    make_ranker,
-    n_models,
-)
-from localrank.rankers import Ensemble, LambdaMART, Quadratic, QueryCoordinates, RankSVM
-from localrank.recipes import best, fast, local_rank
-
-
-def kinds(ensemble: Ensemble) -> list[tuple]:
-    return [
-        (type(model).__name__, getattr(model, "objective", None), model.random_state)
-        for model in ensemble.rankers
-    ]
-
-
-def test_a_mixed_ensemble_takes_its_kinds_in_turn_with_other_seeds():
-    assert kinds(global_mixed(6, random_state=7)) == [
-        ("LambdaMART", "lambdarank", 7),
-        ("LambdaMART", "rank_xendcg", 7),
-        ("GBRT", None, 7),
-        ("ListwiseLinear", None, 7),
-        ("LambdaMART", "lambdarank", 8),
-        ("LambdaMART", "rank_xendcg", 8),
-    ]
-    assert {seed for *_, seed in kinds(global_mixed(6, random_state=None))} == {None}
-
-
-def test_a_mixed_ensemble_passes_its_parameters_on():
-    trees = global_mixed(3, n_trees=21, n_leaves=4, min_leaf_documents=9).rankers
-    assert [model.n_trees for model in trees] == [21, 10, 21]
-    assert {(model.n_leaves, model.min_leaf_documents) for model in trees} == {(4, 9)}
-
-
-def test_an_ensemble_is_of_one_ranker_that_differs_by_its_seed():
-    members = global_ensemble(3, ranker=LambdaMART(9, n_leaves=4), random_state=7).rankers
-    assert [(m.n_trees, m.n_leaves, m.random_state) for m in members] == [
-        (9, 4, 7),
-        (9, 4, 8),
-        (9, 4, 9),
-    ]
-    assert [m.C for m in global_ensemble(2, ranker=RankSVM(3.0)).rankers] == [3.0, 3.0]
-    assert {m.random_state for m in global_ensemble(2, random_state=None).rankers} == {None}
-
-
-@pytest.mark.parametrize("make", [global_ensemble, global_mixed])
-def test_models_of_an_ensemble_are_trained_at_the_same_time(make):
-    assert make(2, n_jobs=3).n_jobs == 3
-
-
-@pytest.mark.parametrize("make", [global_ensemble, global_mixed])
-@pytest.mark.parametrize("n_models", [0, -1, 2.5, "many"])
-def test_an_ensemble_has_a_whole_number_of_models(make, n_models):
-    with pytest.raises(ValueError, match=f"whole number, 1 or larger. Got '?{n_models}'? instead"):
-        make(n_models)
-
-
-def test_coordinates_take_any_ranker_and_lambdamart_by_default():
-    default = in_coordinates(n_jobs=2, random_state=5).ranker
-    assert isinstance(default, LambdaMART)
-    assert (default.feature_fraction, default.n_jobs, default.random_state) == (0.18, 2, 5)
-    given = in_coordinates(RankSVM(C=3.0), parts="z")
-    assert (given.ranker.C, given.parts) == (3.0, "z")
-
-
-@pytest.mark.parametrize(
-    ("ranker", "expected"),
-    [
-        (RankSVM(), 1),
-        (fast(), 2),
-        (best(), 6),
-        (global_ensemble(3), 3),
-        (global_mixed(7), 7),
-        (local_rank(4), 4),
-        (local_rank(None), 1),
-        (QueryCoordinates(local_rank(4)), 4),
-        (Ensemble([Quadratic(local_rank(4)), RankSVM()]), 5),
-    ],
-)
-def test_models_are_counted_before_training(ranker, expected):
-    assert n_models(ranker) == expected
-
-
-def test_models_are_counted_as_they_are_after_training(queries):
-    from localrank.evaluation.comparison import count_models
-
-    for name in ("best", "fast", "local-rank", "query-coordinates", "rank-svm"):
-        ranker = METHODS[name].make()
-        assert count_models(ranker.fit(queries)) == n_models(ranker)
+from localrank import aggregation, grouping, rankers
+from localrank.declaration import declare
+from localrank.grouping import Agglomerative
+from localrank.methods import METHODS, make_ranker
+from localrank.parts import PACKAGES, make_sample, parts
+from localrank.rankers import RankBoost
 
 
 def test_jobs_and_seed_reach_a_method_that_has_them():
@@ -144,11 +57,106 @@ def test_settings_read_as_python_or_json_writes_them(text, value):
         assert (found, type(found)) == (value, type(value))
 
 
-def test_an_unknown_parameter_lists_the_methods_own():
-    own = "index, min_queries, n_clusters, n_components, n_jobs, ranker, scaling"
-    hint = f"no parameter 'ranker__D'. Did you mean 'ranker__C'. There are: {own}."
+def test_an_unknown_parameter_lists_the_methods_own_and_its_parts():
+    own = (
+        "grouping, index, min_queries, n_clusters, n_components, n_jobs, ranker, "
+        "representation, scaling, selector"
+    )
+    hint = f"local-rank has no parameter 'ranker__D'. Did you mean 'ranker__C'. There are: {own}."
     with pytest.raises(ValueError, match=hint):
         make_ranker("local-rank", ["ranker__D=1"], None, 0)
-    # Whole parts are no settings.
-    with pytest.raises(ValueError, match="local-rank has no parameter 'grouping'"):
-        make_ranker("local-rank", ["grouping=4"], None, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [(kind, name) for kind in PACKAGES if kind != "ranker" for name in parts(kind)],
+)
+def test_every_part_goes_by_its_name(kind, name):
+    part = parts(kind)[name]
+    inside = [f"{kind}__{key}={value}" for key, value in part.declaration.sample.items()]
+    method = "multiple-hyperplanes" if kind == "aggregator" else "local-rank"
+    made = getattr(make_ranker(method, [f"{kind}={name}", *inside], None, 0), kind)
+    assert type(made) is type(make_sample(part))
+
+
+def test_the_order_of_the_settings_does_not_matter():
+    settings = ["representation__n=3", "representation=top-documents", "n_clusters=7"]
+    settings += ["grouping__linkage=single", "selector=nearest-centroid"]
+    one = make_ranker("local-rank", settings, None, 0)
+    other = make_ranker("local-rank", settings[::-1], None, 0)
+    assert repr(one) == repr(other)
+    assert (one.representation.n, one.grouping.linkage) == (3, "single")
+
+
+def test_parts_of_parts_go_by_name_too():
+    settings = ["selector__representation=scaled", "selector__representation__representation=mean"]
+    part = make_ranker("local-rank", settings, None, 0).selector.representation
+    assert repr(part) == "Scaled(representation=Mean())"
+    none = make_ranker("adaptive-training", ["selector__representation=none"], None, 0)
+    assert none.selector.representation is None
+
+
+def test_a_grouping_by_name_makes_as_many_groups_as_the_method_has():
+    kmeans = make_ranker("local-rank", ["grouping=kmeans", "n_clusters=7"], None, 3).grouping
+    assert (kmeans.n_clusters, kmeans.random_state) == (7, 3)
+    assert make_ranker("local-rank", ["grouping=ward"], None, 0).grouping.n_clusters == 4
+    ward = make_ranker("adaptive-training", ["grouping=ward", "n_clusters=3"], None, 0).grouping
+    assert repr(ward) == "Refined(grouping=Agglomerative(linkage='ward', n_clusters=3))"
+    refined = ["grouping=refined", "grouping__grouping=kmeans", "n_clusters=3"]
+    assert make_ranker("local-rank", refined, None, 0).grouping.grouping.n_clusters == 3
+    nine = ["grouping=agglomerative", "grouping__n_clusters=9"]
+    assert make_ranker("local-rank", nine, None, 0).grouping.n_clusters == 9
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("grouping=wrad", "There is no grouping 'wrad'. Did you mean 'ward'"),
+        ("representation=maen", "There is no representation 'maen'. Did you mean 'mean'"),
+        ("selector=nearest", "There is no selector 'nearest'. Did you mean 'nearest-"),
+        ("ranker=ranksvm", "There is no ranker 'ranksvm'. Did you mean 'rank-svm'"),
+        ("grouping=4", "There is no grouping '4'. There are: agglomerative, "),
+        ("grouping__n_cluster=4", "no parameter 'grouping__n_cluster'. Did you mean 'grouping__n_"),
+        ("representation=scaled", "scaled needs its parameter 'representation'"),
+        ("aggregator=borda", "local-rank has no parameter 'aggregator'"),
+        ("grouping", "A setting must read name=value. Got 'grouping' instead"),
+    ],
+)
+def test_a_wrong_setting_is_refused_with_what_there_is(setting, message):
+    with pytest.raises(ValueError, match=message):
+        make_ranker("local-rank", [setting], None, 0)
+
+
+def test_a_ranker_that_declares_itself_is_a_method(monkeypatch):
+    @declare("dummy", "a part added while the program runs", grid={"n_rounds": [1, 2]})
+    class Dummy(RankBoost): ...
+
+    assert "dummy" not in METHODS
+    monkeypatch.setattr(rankers, "Dummy", Dummy, raising=False)
+    assert METHODS["dummy"].make is Dummy
+    assert METHODS["dummy"].grid == {"n_rounds": [1, 2]}
+    assert (
+        make_ranker("local-rank", ["ranker=dummy", "ranker__n_rounds=2"], 1, 0).ranker.n_rounds == 2
+    )
+
+
+def test_a_subclass_does_not_take_the_name_of_its_base(monkeypatch):
+    class Other(Agglomerative): ...
+
+    monkeypatch.setattr(grouping, "Other", Other, raising=False)
+    assert parts("grouping")["agglomerative"] is Agglomerative
+
+
+def test_two_parts_of_one_name_are_refused(monkeypatch):
+    @declare("ward", "another")
+    class Ward(Agglomerative): ...
+
+    monkeypatch.setattr(grouping, "Ward", Ward, raising=False)
+    with pytest.raises(ValueError, match="localrank.grouping has two parts named 'ward'"):
+        parts("grouping")
+
+
+def test_wrappers_that_need_a_ranker_are_methods_only_by_their_recipes():
+    assert "ensemble" not in METHODS
+    assert not isinstance(METHODS["query-coordinates"].make, type)
+    assert all(METHODS[name].make() is not None for name in METHODS)

@@ -6,9 +6,17 @@ from sklearn.cluster import BisectingKMeans, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
-from localrank.grouping import Agglomerative, Neighbourhoods
+from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.measures import NDCG
-from localrank.rankers import GBRT, Ensemble, LambdaMART, QueryCoordinates, RankSVM, SVMMap
+from localrank.rankers import (
+    GBRT,
+    CrossEntropyMART,
+    Ensemble,
+    LambdaMART,
+    QueryCoordinates,
+    RankSVM,
+    SVMMap,
+)
 from localrank.recipes import (
     adaptive_training,
     best,
@@ -17,7 +25,6 @@ from localrank.recipes import (
     pca_queries,
     query_neighbours,
 )
-from localrank.refinement import Refinement
 from localrank.representations import RelevantMean, Scaled, TopDocuments, TopScores
 from localrank.selection import LSH
 
@@ -111,16 +118,20 @@ def test_scaling_makes_features_of_other_units_count_alike(typed):
             ),
             {
                 "representation": Scaled(RelevantMean()),
-                "grouping": KMeans(3, n_init=10, random_state=8),
+                "grouping": Refined(
+                    KMeans(3, n_init=10, random_state=8), rounds=4, n_folds=5, random_state=8
+                ),
                 "ranker__random_state": 8,
                 "selector__representation": Scaled(TopDocuments(7, feature="bm25")),
                 "selector__hard": True,
-                "refinement": Refinement(4, n_folds=5, random_state=8),
                 "min_queries": 6,
                 "n_jobs": 2,
             },
         ),
-        (adaptive_training(3, grouping="ward"), {"grouping": Agglomerative(3, linkage="ward")}),
+        (
+            adaptive_training(3, grouping="ward"),
+            {"grouping__grouping": Agglomerative(3, linkage="ward")},
+        ),
         (
             pca_queries(3, h=7, n_components=2, min_queries=6, n_jobs=2, random_state=8),
             {
@@ -185,7 +196,7 @@ def views(n_trees: int, seed: int) -> tuple[list, list]:
 
     def trees(fraction: float) -> list:
         shared = {"n_leaves": 5, "feature_fraction": fraction, "random_state": seed}
-        cross_entropy = LambdaMART(n_trees // 2, objective="rank_xendcg", **shared)
+        cross_entropy = CrossEntropyMART(n_trees // 2, **shared)
         return [LambdaMART(n_trees, **shared), cross_entropy]
 
     plain = [*trees(0.5), GBRT(n_trees, n_leaves=5, random_state=seed)]

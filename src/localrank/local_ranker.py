@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
-from localrank.grouping.base import Groups, group_queries, merge_small
-from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import refuse, whole_numbers
+from localrank.grouping.base import a_grouping
+from localrank.grouping.training import TrainingQueries
+from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
-from localrank.rankers.content_order import content_order
-from localrank.refinement import Refinement
+from localrank.rankers.base import lists_of
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -40,8 +39,6 @@ class LocalRanker(Ranker):
     ranker : Ranker
     selector : Selector
         Of `localrank.selection`.
-    refinement : Refinement, optional
-        Groups the queries again by how well each group's model ranks them.
     min_queries : int, default=1
         A group with fewer queries that the ranker can learn from is merged into its nearest
         group.
@@ -59,8 +56,6 @@ class LocalRanker(Ranker):
     n_groups_ : int
     n_merged_groups_ : int
         Groups that had too little to learn from, in the last clustering.
-    n_changed_ : list of int
-        With a refinement: how many queries changed their group in each round.
     training_query_ids_ : ndarray
 
     Notes
@@ -84,6 +79,16 @@ class LocalRanker(Ranker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "representation": instance(
+            Representation, "one of localrank.representations, such as Mean()"
+        ),
+        "grouping": a_grouping,
+        "ranker": instance(Ranker, "a ranker"),
+        "selector": instance(Selector, "one of localrank.selection, such as NearestQuery()"),
+        "min_queries": whole(1),
+    }
+
     def __init__(
         self,
         representation: Representation,
@@ -91,7 +96,6 @@ class LocalRanker(Ranker):
         ranker: Ranker,
         selector: Selector,
         *,
-        refinement: Refinement | None = None,
         min_queries: int = 1,
         n_jobs: int | None = None,
     ) -> None:
@@ -99,9 +103,15 @@ class LocalRanker(Ranker):
         self.grouping = grouping
         self.ranker = ranker
         self.selector = selector
-        self.refinement = refinement
         self.min_queries = min_queries
         self.n_jobs = n_jobs
+
+    @property
+    def n_models_(self) -> int:
+        return sum(model.n_models_ for model in self.models_)
+
+    def _order_seed(self) -> None:
+        return None
 
     def _fit(
         self,
@@ -109,46 +119,23 @@ class LocalRanker(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
-        teaches = teaching_queries(self.ranker, dataset, query_weights)
-        # Clusterers draw by position: by content, the same queries are drawn in any order.
-        _, order = content_order(dataset, seed=0)
-
-        def group(representation: Representation, descriptions: NDArray[Any]) -> Groups:
-            found = group_queries(self.grouping, representation, descriptions[order])
-            found = found.renumbered(order).distinct()
-            return merge_small(found, teaches, self.min_queries, representation, descriptions)
-
-        def train(groups: Groups, kept: NDArray[np.bool_]) -> list[Ranker]:
-            # A group that teaches nothing without the queries left out learns from all it has.
-            lists = [own[kept[own]] if (teaches & kept)[own].any() else own for own in groups]
-            left = Groups.from_lists(lists, groups.home)
-            return train_models(self.ranker, dataset, left, query_weights, None, self.n_jobs)
-
-        n_changed = None
+        training = TrainingQueries(
+            dataset, self.ranker, query_weights, self.min_queries, self.n_jobs
+        )
         # One thread in each step, because sums over several round differently from run to run.
         with threadpool_limits(1):
-            representation = clone(self.representation).fit(dataset)
-            descriptions = representation.transform(dataset)
-            groups = group(representation, descriptions)
-            if self.refinement is not None:
-                groups, n_changed = self.refinement.refine(
-                    dataset, groups, train, group, self.n_jobs
-                )
+            representation = clone(self.representation).fit_rows(dataset)
+            descriptions = representation.transform_rows(dataset)
+            groups = training.grouped(self.grouping, representation, descriptions)
             selector = clone(self.selector).fit(dataset, groups, representation, descriptions)
             held_out = None if valid is None else _held_out(valid, selector, self.ranker)
-            models = train_models(
-                self.ranker, dataset, groups, query_weights, held_out, self.n_jobs
-            )
+            models = training.models(groups, held_out=held_out)
         self.models_ = models
         self.selector_ = selector
         self.groups_ = groups
         self.n_groups_ = len(groups)
         self.n_merged_groups_ = groups.n_merged
         self.training_query_ids_ = dataset.query_ids
-        self.__dict__.pop("n_changed_", None)
-        if n_changed is not None:
-            self.n_changed_ = n_changed
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         weights = self.selector_.weights(dataset, self.models_)
@@ -156,10 +143,46 @@ class LocalRanker(Ranker):
         for group in np.flatnonzero(weights.any(axis=0)):
             queries = np.flatnonzero(weights[:, group])
             rows = np.repeat(weights[:, group] != 0, dataset.query_sizes)
-            part = dataset.select(queries)
+            part = dataset.taken(queries)
             own = np.repeat(weights[queries, group], part.query_sizes)
-            scores[rows] += own * self.models_[group].predict(part)
+            scores[rows] += own * self.models_[group].predict_rows(part)
         return scores
+
+    def with_selector(self, selector: Selector, dataset: RankingDataset) -> Self:
+        """The same groups and models with another way to weigh them.
+
+        Parameters
+        ----------
+        selector : Selector
+            Stays as it is: a clone is fitted.
+        dataset : RankingDataset
+            The training queries.
+
+        Examples
+        --------
+        >>> from localrank.data import make_queries
+        >>> from localrank.recipes import local_rank
+        >>> from localrank.representations import Mean
+        >>> from localrank.selection import NearestCentroid
+        >>> dataset, _ = make_queries(60)
+        >>> ranker = local_rank(3).fit(dataset)
+        >>> other = ranker.with_selector(NearestCentroid(representation=Mean()), dataset)
+        >>> other.models_ is ranker.models_
+        True
+        """
+        check_is_fitted(self, "models_")
+        self._check_same(dataset)
+        if not np.array_equal(self.training_query_ids_, dataset.query_ids):
+            raise ValueError("The ranker was fitted to other queries than those in 'dataset'.")
+        twin = copy(self)
+        twin.selector = selector
+        with threadpool_limits(1):
+            representation = clone(self.representation).fit_rows(dataset)
+            descriptions = representation.transform_rows(dataset)
+            twin.selector_ = clone(selector).fit(
+                dataset, self.groups_, representation, descriptions
+            )
+        return twin
 
     def save(self, path: str | PathLike[str]) -> None:
         if self.selector.needs_labels:
@@ -200,8 +223,9 @@ class LocalRanker(Ranker):
                 f"are {first}{', ...' if dataset.n_queries > 3 else ''}"
             )
         one = dataset.select(found)
+        self._check_same(one)
         selector = self.selector_
-        described = selector.representation_.transform(one)
+        described = selector.representation_.transform_rows(one)
         distances = selector.representation_.distances(described, selector.descriptions_)[0]
         nearest = np.argsort(distances, kind="stable")[:n_neighbours]
         return Explanation(
@@ -214,20 +238,9 @@ class LocalRanker(Ranker):
             similarities=selector.representation_.similarities(distances[nearest]),
             document_ids=one.document_ids,
             labels=one.relevance,
-            scores=self.predict(one),
-            group_scores=np.column_stack([model.predict(one) for model in self.models_]),
+            scores=self.predict_rows(one),
+            group_scores=lists_of(self.models_, one).T,
         )
-
-    def _check_parameters(self) -> None:
-        whole_numbers(self, min_queries=1)
-        if not isinstance(self.representation, Representation):
-            refuse(self, "representation", "one of localrank.representations, such as Mean()")
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        if not isinstance(self.selector, Selector):
-            refuse(self, "selector", "one of localrank.selection, such as NearestQuery()")
-        if not isinstance(self.refinement, Refinement | None):
-            refuse(self, "refinement", "None or a Refinement")
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,37 +278,6 @@ class Explanation:
     labels: NDArray[np.float64] | None
     scores: NDArray[np.float64]
     group_scores: NDArray[np.float64]
-
-
-def teaching_queries(
-    ranker: Ranker, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
-) -> NDArray[np.bool_]:
-    """Whether each query is one that the ranker can learn from."""
-    teaches = ranker.learns_from(dataset)
-    return teaches if query_weights is None else teaches & (query_weights > 0)
-
-
-def train_models(
-    ranker: Ranker,
-    dataset: RankingDataset,
-    groups: Groups,
-    query_weights: NDArray[np.float64] | None,
-    held_out: Sequence[RankingDataset] | None,
-    n_jobs: int | None,
-) -> list[Ranker]:
-    """A clone of the ranker fitted to each group, with one thread each."""
-    single = one_thread(ranker)
-
-    def train(group: int) -> Ranker:
-        queries = groups[group]
-        model: Ranker = clone(single)
-        return model.fit(
-            dataset.select(queries),
-            query_weight=None if query_weights is None else query_weights[queries],
-            valid=None if held_out is None else held_out[group],
-        )
-
-    return in_parallel(train, range(len(groups)), n_jobs=n_jobs, description="Group models")
 
 
 def _held_out(valid: RankingDataset, selector: Selector, ranker: Ranker) -> list[RankingDataset]:

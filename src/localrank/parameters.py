@@ -1,54 +1,146 @@
-"""The checks of parameters that components share, with one form of message."""
+"""Rules that parameters must keep, declared beside a component and checked with one message.
+
+A component declares `_parameters = {"C": number(above=0), "loss": one_of("hinge", "log")}`; its
+base calls `check_parameters` at the beginning of `fit`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import inf
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NoReturn
+
+import numpy as np
+from sklearn.base import BaseEstimator
 
 
-def whole_numbers(component: Any, **least: int) -> None:
-    """Refuse parameters that are not whole numbers, or below the least value.
+@dataclass(frozen=True)
+class Rule:
+    """What a parameter must be.
+
+    Attributes
+    ----------
+    holds : callable
+        Whether a value keeps the rule.
+    words : str
+        The rule as it stands in the message, after "must be".
+    """
+
+    holds: Callable[[Any], bool]
+    words: str
+
+
+Rules = Mapping[str, Rule]
+
+
+def whole(least: int, most: int | None = None) -> Rule:
+    """A whole number within bounds.
+
+    Examples
+    --------
+    >>> whole(1).words, whole(1, 63).words
+    ('a whole number, 1 or larger', 'a whole number from 1 to 63')
+    """
+    words = f", {least} or larger" if most is None else f" from {least} to {most}"
+
+    def holds(value: Any) -> bool:
+        counts = isinstance(value, Integral) and not isinstance(value, bool)
+        return counts and least <= value and (most is None or value <= most)
+
+    return Rule(holds, f"a whole number{words}")
+
+
+def number(
+    *,
+    above: float = -inf,
+    least: float | None = None,
+    most: float | None = None,
+    below: float = inf,
+) -> Rule:
+    """A finite number above or at least one bound, below or at most another.
+
+    Examples
+    --------
+    >>> number(above=0).words, number(least=0).words, number(least=0, most=1).words
+    ('a finite number above 0', 'a finite number, 0 or larger', 'a number from 0 to 1')
+    >>> number(above=0, most=1).words, number(above=0, below=1).words
+    ('a finite number above 0, at most 1', 'a finite number above 0 and below 1')
+    """
+    low, high = above if least is None else least, below if most is None else most
+    if least is not None and most is not None:
+        words = f"a number from {least:g} to {most:g}"
+    else:
+        words = "a finite number" + (f" above {low:g}" if least is None else f", {low:g} or larger")
+        if high < inf:
+            words += f" and below {high:g}" if most is None else f", at most {high:g}"
+
+    def holds(value: Any) -> bool:
+        counts = isinstance(value, Real) and not isinstance(value, bool)
+        return counts and (low < value < high or value in (least, most))
+
+    return Rule(holds, words)
+
+
+def one_of(*choices: str | None) -> Rule:
+    """One of some words.
+
+    Examples
+    --------
+    >>> one_of("standard", "query", None).words
+    "'standard', 'query' or None"
+    """
+    listed = [repr(choice) for choice in choices]
+    words = f"{', '.join(listed[:-1])} or {listed[-1]}"
+    return Rule(lambda value: isinstance(value, str | None) and value in choices, words)
+
+
+flag = Rule(lambda value: isinstance(value, bool | np.bool_), "True or False")
+
+
+def instance(kind: type, words: str) -> Rule:
+    """An object of a class, such as a part of a composed ranker."""
+    return Rule(lambda value: isinstance(value, kind), words)
+
+
+def optional(rule: Rule) -> Rule:
+    """None, or what keeps a rule."""
+    return Rule(lambda value: value is None or rule.holds(value), rule.words)
+
+
+def check_parameters(component: BaseEstimator) -> None:
+    """Refuse the first parameter that breaks its rule, in a component or in its parts.
 
     Examples
     --------
     >>> from localrank.rankers import LambdaMART
-    >>> whole_numbers(LambdaMART(n_trees=0), n_trees=1)
+    >>> check_parameters(LambdaMART(n_trees=0))
     Traceback (most recent call last):
     ...
     ValueError: The 'n_trees' parameter of LambdaMART must be a whole number, 1 or larger. Got 0
     instead.
     """
-    for name, lowest in least.items():
-        value = getattr(component, name)
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < lowest:
-            refuse(component, name, f"a whole number, {lowest} or larger")
+    for name, rule in rules(type(component)).items():
+        if not rule.holds(getattr(component, name)):
+            refuse(component, name, rule.words)
+    for value in component.get_params(deep=False).values():
+        for part in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(part, BaseEstimator):
+                check_parameters(part)
 
 
-def numbers(component: Any, **bounds: tuple[float, float | None]) -> None:
-    """Refuse parameters that are not numbers above the first bound, up to the second.
-
-    Examples
-    --------
-    >>> from localrank.rankers import LambdaMART
-    >>> numbers(LambdaMART(feature_fraction=2), feature_fraction=(0, 1))
-    Traceback (most recent call last):
-    ...
-    ValueError: The 'feature_fraction' parameter of LambdaMART must be a finite number above 0, at
-    most 1.
-    Got 2 instead.
-    """
-    for name, (low, high) in bounds.items():
-        value = getattr(component, name)
-        rule = f"a finite number above {low:g}" + ("" if high is None else f", at most {high:g}")
-        if not isinstance(value, Real) or isinstance(value, bool):
-            refuse(component, name, rule)
-        if not low < value <= (float("inf") if high is None else high) or value == float("inf"):
-            refuse(component, name, rule)
+def rules(kind: type) -> Rules:
+    """The rules that a class and its bases declare."""
+    declared: dict[str, Rule] = {}
+    for base in reversed(kind.__mro__):
+        declared |= vars(base).get("_parameters", {})
+    return declared
 
 
-def refuse(component: Any, name: str, rule: str) -> None:
+def refuse(component: Any, name: str, words: str) -> NoReturn:
     """Raise the error of a parameter that breaks a rule."""
     raise ValueError(
-        f"The {name!r} parameter of {type(component).__name__} must be {rule}. "
+        f"The {name!r} parameter of {type(component).__name__} must be {words}. "
         f"Got {getattr(component, name)!r} instead."
     )

@@ -40,7 +40,6 @@ COMPONENTS = (
     "local_ranker",
     "measures",
     "rankers",
-    "refinement",
     "representations",
     "selection",
 )

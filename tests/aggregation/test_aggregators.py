@@ -1,4 +1,4 @@
-"""What every aggregator promises."""
+"""What every aggregator promises, checked for every one that declares itself."""
 
 from itertools import pairwise
 
@@ -11,11 +11,17 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from localrank import aggregation
-from localrank.aggregation import Borda, MarkovChain, MedianRank, WeightedBorda
+from localrank.aggregation import Borda, MarkovChain, MedianRank
+from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
+from localrank.declaration import declared
+from localrank.parts import make_sample
 
-ALL = [Borda(), WeightedBorda(), MedianRank(), MarkovChain()]
+ALL = [make_sample(part) for part in declared(aggregation).values()]
 by_name = pytest.mark.parametrize("aggregator", ALL, ids=lambda one: type(one).__name__)
+# Those to which only the order in each list counts, and which may lack documents.
+RANKS = [one for one in ALL if isinstance(one, RankAggregator)]
+by_rank = pytest.mark.parametrize("aggregator", RANKS, ids=lambda one: type(one).__name__)
 
 
 def make_lists(seed, *, n_lists=5, sizes=(1, 2, 7, 30), levels=8, missing=0.2):
@@ -42,12 +48,7 @@ def assert_same_order(dataset, first, second):
         assert_array_equal(one, other)
 
 
-def test_all_are_tested():
-    names = {type(one).__name__ for one in ALL} | {"Aggregator"}
-    assert names == set(aggregation.__all__)
-
-
-@by_name
+@by_rank
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 10**6), n_lists=st.integers(1, 6), levels=st.sampled_from([2, 9, 10**6]))
 def test_lists_that_agree_are_reproduced_with_their_ties(aggregator, seed, n_lists, levels):
@@ -59,7 +60,7 @@ def test_lists_that_agree_are_reproduced_with_their_ties(aggregator, seed, n_lis
     assert_same_order(dataset, scores, one[:, 0])
 
 
-@by_name
+@by_rank
 def test_a_long_list_that_all_agree_on_is_reproduced(aggregator):
     order = np.random.default_rng(0).permutation(1500).astype(float)
     dataset = RankingDataset.from_arrays(np.zeros((1500, 1)), order > 1400, np.zeros(1500))
@@ -68,7 +69,7 @@ def test_a_long_list_that_all_agree_on_is_reproduced(aggregator):
     assert_same_order(dataset, scores, order)
 
 
-@by_name
+@by_rank
 @settings(deadline=None, max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_an_increasing_transformation_of_a_list_changes_nothing(aggregator, seed):
@@ -82,7 +83,7 @@ def test_an_increasing_transformation_of_a_list_changes_nothing(aggregator, seed
 
 @by_name
 def test_a_query_is_aggregated_alike_alone_and_among_others(aggregator):
-    dataset, lists = make_lists(0)
+    dataset, lists = make_lists(0, missing=0.2 * isinstance(aggregator, RankAggregator))
     fitted = clone(aggregator).fit(dataset, lists)
     among = fitted.aggregate(dataset, lists)
     for query, (begin, end) in enumerate(pairwise(dataset.offsets)):
@@ -90,7 +91,7 @@ def test_a_query_is_aggregated_alike_alone_and_among_others(aggregator):
         assert_array_equal(alone, among[begin:end])
 
 
-@by_name
+@by_rank
 @pytest.mark.parametrize("seed", range(5))
 def test_documents_may_come_in_any_order(aggregator, seed):
     dataset, lists = make_lists(seed, sizes=(3, 12, 40), levels=4)
@@ -112,7 +113,7 @@ def test_lists_may_come_in_any_order(aggregator):
     )
 
 
-@by_name
+@by_rank
 def test_documents_that_a_list_does_not_hold_are_tied_below_the_others(aggregator):
     dataset, lists = make_lists(2, sizes=(7, 30))
     holds = np.logical_or.reduceat(~np.isnan(lists), dataset.offsets[:-1])
@@ -132,7 +133,7 @@ def test_a_list_that_holds_nothing_of_a_query_has_no_say_in_it(aggregator):
     assert_array_equal(aggregator.aggregate(dataset, np.column_stack([lists, silent])), scores)
 
 
-@by_name
+@by_rank
 def test_without_any_entry_all_documents_are_tied(aggregator):
     dataset, lists = make_lists(4)
     fitted = clone(aggregator).fit(dataset, lists)
@@ -166,3 +167,13 @@ def test_lists_of_another_shape_are_refused(aggregator, shape):
 @by_name
 def test_the_constructor_only_stores(aggregator):
     assert vars(aggregator) == aggregator.get_params()
+
+
+@by_name
+def test_wrong_parameters_are_refused_in_one_form(aggregator):
+    dataset, lists = make_lists(7)
+    for name in aggregator.get_params(deep=False).keys() - {"random_state"}:
+        wrong = clone(aggregator).set_params(**{name: object()})
+        message = f"'{name}' parameter of {type(aggregator).__name__} must be .* Got <object"
+        with pytest.raises(ValueError, match=message):
+            wrong.fit(dataset, lists)

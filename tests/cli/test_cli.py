@@ -257,7 +257,9 @@ def test_info_shows_nested_rankers_as_running_text(run, folder, tmp_path):
     options = ["--method", "best", "--set", "n_trees=5", "-o", tmp_path / "best.localrank"]
     assert run("train", folder / "train.txt", *options)[0] == 0
     _, out, _ = run("info", tmp_path / "best.localrank")
-    assert any("LambdaMART(n_trees=5), LambdaMART(n_trees=2," in line for line in out.splitlines())
+    assert any(
+        "LambdaMART(n_trees=5), CrossEntropyMART(n_trees=2" in line for line in out.splitlines()
+    )
 
 
 def test_local_methods_are_trained_with_parameters_of_their_parts(run, folder, tmp_path):
@@ -346,14 +348,14 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
         ),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "measure=5"],
-            "given by its name",
+            "must be a measure or its name",
         ),
         (
             [
                 *("train", "{folder}/train.txt", "-o", "{folder}/m", "--method", "best-feature"),
                 *("--set", "both_directions=maybe"),
             ],
-            "must be true or false",
+            "must be True or False. Got 'maybe' instead",
         ),
         (["train", "{folder}/unlabelled.csv", "-o", "{folder}/m"], "no column 'label'"),
         (["train", "{folder}/train.txt", "{folder}/unlabelled.csv", "-o", "m"], "not both"),

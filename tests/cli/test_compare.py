@@ -1,4 +1,3 @@
-import csv
 import json
 import sys
 from pathlib import Path
@@ -6,10 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localrank.cli import comparison
-from localrank.cli.compare import make_methods, read_folds, title_of
-from localrank.data import folds, make_queries, read_letor, read_run, write_letor
-from localrank.methods import METHODS, n_models
+from localrank import evaluation
+from localrank.cli.compare import read, title_of
+from localrank.data import make_queries, read_letor, write_letor
 
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
 
@@ -27,20 +25,21 @@ def collection(tmp_path_factory):
 
 def without_times(results):
     for method in results["methods"]:
-        for key in ("train_seconds", "milliseconds_per_query", "model_bytes"):
+        for key in ("train_seconds", "train_cpu_seconds", "milliseconds_per_query", "model_bytes"):
             method.pop(key)
+    results.pop("cost_notes")
     for key in ("time", "seconds", "command"):
         results["made"].pop(key)
     return results
 
 
-def test_compare_prints_a_table_and_writes_everything(run, collection, tmp_path):
+def test_compare_prints_tables_and_the_verdict_and_writes_the_report(run, collection, tmp_path):
     options = ["--methods", "lambdamart,local-rank", *QUICK, "--set", "local-rank.n_clusters=2"]
     code, out, err = run("compare", collection, *options, "-o", tmp_path / "report")
     assert code == 0, err
     assert "75 test queries" in out
     assert "ndcg@10 against lambdamart" in out
-    assert "ndcg@10 against global-ensemble" in out
+    assert "ndcg@10 at equal cost" in out
     assert "best group in hindsight" in err
     assert err.strip().splitlines()[-1].endswith("index.html")
     results = json.loads((tmp_path / "report" / "results.json").read_text())
@@ -50,48 +49,19 @@ def test_compare_prints_a_table_and_writes_everything(run, collection, tmp_path)
         "lambdamart",
         "local-rank",
         "lambdamart reseeded",
-        "global-ensemble",
+        "global-ensemble-2",
+        "global-mixed-2",
     ]
-    assert results["methods"][-1]["n_models"] == 2
-    assert results["bounds"][0]["name"] == "local-rank"
-    with (tmp_path / "report" / "scores.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 75 * 5 * 3
-    column = [
-        float(row["value"])
-        for row in rows
-        if row["method"] == "local-rank" and row["measure"] == "map"
-    ]
-    assert np.mean(column) == pytest.approx(results["methods"][2]["means"]["map"], abs=1e-5)
-    trec = read_run(tmp_path / "report" / "runs" / "local-rank.trec")
-    assert len(set(trec.query_ids)) == 75
-    page = (tmp_path / "report" / "index.html").read_text()
-    assert results["verdict"].replace("'", "&#x27;") in page
-
-
-def test_the_recipes_stand_beside_global_models_of_equal_cost(run, collection, tmp_path):
-    options = ["--methods", "lambdamart,fast,best,local-rank", *QUICK, "--no-bounds", "--json"]
-    for name in ("fast", "best"):
-        options += ["--set", f"{name}.n_trees=15", "--set", f"{name}.min_leaf_documents=5"]
-    code, out, err = run("compare", collection, *options, "-o", tmp_path / "report")
-    assert code == 0, err
-    found = {method["name"]: method for method in json.loads(out)["methods"]}
-    sizes = {name: method["n_models"] for name, method in found.items()}
-    assert sizes["best"] == sizes["global-ensemble"] == sizes["global-mixed"] == 6
-    assert sizes["fast"] == 2
-    assert found["best"]["kind"] == found["fast"]["kind"] == "local"
-    assert found["global-mixed"]["kind"] == "global"
-
-
-@pytest.mark.parametrize("methods", ["fast,best", "best", "all", "best,all,duh-kirchhoff"])
-def test_the_mixed_opponent_has_as_many_models_and_the_same_trees(methods):
-    settings = ["best.n_trees=9", "best.n_leaves=4"]
-    rankers = make_methods(methods, "rank-svm", settings, 1, 0)
-    opponent = rankers["global-mixed"]
-    assert n_models(opponent) == 6
-    assert (opponent.rankers[0].n_trees, opponent.rankers[2].n_leaves) == (9, 4)
-    assert ("svm-map" in rankers) == ("all" in methods)
-    assert ("duh-kirchhoff" in rankers) == ("duh-kirchhoff" in methods)
+    local = results["methods"][2]
+    for text in (results["verdict"], *results["cost_notes"]):
+        assert text in err
+    row = next(line for line in out.split("at equal cost")[1].splitlines() if "local-rank" in line)
+    gain = local["at_equal_cost"]["ndcg@10"]["difference"]
+    assert row.split()[:3] == ["local-rank", local["opponent"], f"{gain:+.4f}"]
+    assert f"{local['train_cpu_seconds']:.1f}" in out
+    assert (tmp_path / "report" / "index.html").is_file()
+    assert (tmp_path / "report" / "runs" / "global-mixed-2.trec").is_file()
+    assert results["made"]["command"].startswith("localrank compare ")
 
 
 @pytest.fixture
@@ -99,81 +69,47 @@ def asked(monkeypatch):
     """What a comparison would be of."""
     found = {}
 
-    def keep(rankers, parts, measures, **options):
-        found.update(options, rankers=rankers, parts=parts, measures=measures)
+    def keep(methods, data, measures, **options):
+        found.update(options, methods=methods, data=data, measures=measures)
+        raise ValueError("kept")
 
-    monkeypatch.setattr(comparison, "compare_and_report", keep)
+    monkeypatch.setattr(evaluation, "compare", keep)
     return found
 
 
 def test_options_reach_the_comparison(run, collection, tmp_path, asked):
     options = ["--methods", "lambdamart,local-rank", "--folds", 3, "--seed", 5, "--n-jobs", 2]
     path = collection / "S1.txt"
-    assert run("compare", path, *options, "--no-bounds", "--json", "-o", tmp_path)[0] == 0
-    expected = folds(read_letor(path), 3, random_state=5)
-    for ours, theirs in zip(asked["parts"], expected, strict=True):
-        assert ours.test.query_ids.tolist() == theirs.test.query_ids.tolist()
-        assert ours.valid.query_ids.tolist() == theirs.valid.query_ids.tolist()
+    run("compare", path, *options, "--no-bounds", "--set", "gbrt.n_trees=3", "-o", tmp_path)
+    assert asked["data"].query_ids.tolist() == read_letor(path).query_ids.tolist()
     assert [str(measure) for measure in asked["measures"]] == ["ndcg@10", "ndcg@5", "map"]
-    assert (asked["bounds"], asked["as_json"], asked["title"]) == (False, True, "S1.txt")
-    assert (asked["n_jobs"], asked["seed"], asked["output"]) == (2, 5, tmp_path)
-    assert (asked["baseline"], asked["grids"]) == ("lambdamart", None)
-    assert asked["rankers"]["lambdamart"].random_state == 5
-    assert run("compare", path, *options, "--tune")[0] == 0
-    assert asked["bounds"]
-    names = ("lambdamart", "local-rank")
-    assert asked["grids"] == {name: METHODS[name].grid for name in names}
-
-
-def test_two_folds_leave_none_for_validation(collection):
-    for fold in read_folds([collection / "S1.txt"], 2, 0):
-        assert fold.valid is None
-        assert fold.train.n_queries + fold.test.n_queries == 15
+    assert (asked["methods"], asked["baseline"]) == ("lambdamart,local-rank", "lambdamart")
+    assert (asked["n_folds"], asked["random_state"], asked["n_jobs"]) == (3, 5, 2)
+    assert (asked["n_controls"], asked["title"]) == (0, "S1.txt")
+    assert (asked["tune"], asked["settings"]) == (False, ["gbrt.n_trees=3"])
+    assert asked["store"] == tmp_path / "parts"
+    run("compare", collection, "--tune", "-o", tmp_path)
+    assert (asked["tune"], asked["n_controls"], asked["data"]) == (True, 3, collection)
 
 
 def test_files_are_training_validation_and_test_data(collection, tmp_path):
     paths = [collection / f"S{part}.txt" for part in (1, 2, 3)]
-    (fold,) = read_folds(paths, 5, 0)
+    (fold,) = read(paths)
     for part, path in zip((fold.train, fold.valid, fold.test), paths, strict=True):
         assert part.query_ids.tolist() == read_letor(path).query_ids.tolist()
-    (fold,) = read_folds(paths[:2], 5, 0)
+    (fold,) = read(paths[:2])
     assert fold.valid is None
     # Features that are zero in all of a file may be missing from it.
     (tmp_path / "short.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
-    assert read_folds([paths[0], tmp_path / "short.txt"], 5, 0)[0].test.n_features == 8
+    assert read([paths[0], tmp_path / "short.txt"])[0].test.n_features == 8
     with pytest.raises(ValueError, match="Name a folder, one file, or train"):
-        read_folds([*paths, collection / "S4.txt"], 5, 0)
+        read([*paths, collection / "S4.txt"])
 
 
 def test_data_is_called_by_its_files(collection, monkeypatch):
     monkeypatch.chdir(collection)
     assert title_of([Path()]) == collection.name
     assert title_of([collection / "S1.txt", Path("S2.txt")]) == "S1.txt S2.txt"
-
-
-def test_opponents_have_the_baselines_settings_and_their_own_seeds():
-    settings = ["lambdamart.n_trees=9", "local-rank.n_clusters=3"]
-    rankers = make_methods("local-rank", "lambdamart", settings, 2, 5)
-    other, ensemble = rankers["lambdamart reseeded"], rankers["global-ensemble"]
-    assert (other.n_trees, other.random_state, other.n_jobs) == (9, 6, 2)
-    members = [(m.n_trees, m.random_state, m.n_jobs) for m in ensemble.rankers]
-    assert members == [(9, 5, None), (9, 6, None), (9, 7, None)]
-    assert ensemble.n_jobs == 2
-    mixed = make_methods("best", "lambdamart", [], 2, 5)["global-mixed"]
-    assert (mixed.rankers[0].random_state, mixed.n_jobs) == (5, 2)
-
-
-def test_one_model_needs_no_ensemble_as_an_opponent():
-    names = make_methods("local-rank", "lambdamart", ["local-rank.n_clusters=1"], 1, 0)
-    assert list(names) == ["best-feature", "lambdamart", "local-rank", "lambdamart reseeded"]
-
-
-@pytest.mark.parametrize("opponent", ["global-ensemble", "global-mixed"])
-def test_an_opponent_with_settings_of_its_own_keeps_them(opponent):
-    asked = f"best,{opponent}"
-    rankers = make_methods(asked, "lambdamart", [f"{opponent}.n_models=2"], 1, 0)
-    assert n_models(rankers[opponent]) == 2
-    assert n_models(make_methods(asked, "lambdamart", [], 1, 0)[opponent]) == 6
 
 
 def test_two_runs_and_any_number_of_jobs_agree_but_for_times(run, collection, tmp_path):
@@ -243,6 +179,7 @@ def test_training_data_cannot_be_the_test(run, collection, tmp_path):
     assert "training data cannot test what was learned" in err
 
 
+@pytest.mark.filterwarnings("default")
 def test_query_ids_in_both_parts_are_told(run, collection, tmp_path):
     twin = tmp_path / "twin.txt"
     twin.write_bytes((collection / "S1.txt").read_bytes())
@@ -280,15 +217,17 @@ def test_wrong_requests_are_refused_before_any_work(run, collection, tmp_path, o
     assert "trained" not in err
 
 
-def test_methods_lists_every_method_with_its_parameters(run):
+def test_methods_lists_every_method_and_part_with_its_parameters(run):
     code, out, _ = run("methods", "--json")
     assert code == 0
-    listed = json.loads(out)
+    listed, parts = json.loads(out).values()
     assert listed["local-rank"]["parameters"]["n_clusters"] == "4"
     assert listed["local-rank"]["kind"] == "local"
     code, out, _ = run("methods")
     assert code == 0
     assert all(name in out for name in listed)
+    assert parts["representation"]["top-scores"]["parameters"] == ["h", "n_components"]
+    assert all(name in out for known in parts.values() for name in known)
 
 
 def test_demo_compares_global_and_local_methods_and_writes_the_report(run, monkeypatch, tmp_path):

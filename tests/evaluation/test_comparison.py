@@ -1,194 +1,231 @@
+import csv
+import html
 import json
-from types import SimpleNamespace
+import re
+import sys
+import warnings
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from recorder import Recorder
 from sklearn.base import clone
 
-from localrank.data import Fold, RankingDataset, folds, make_queries
-from localrank.evaluation import clairvoyant_bound, compare, comparison, paired_tests, tune
-from localrank.evaluation.comparison import count_models, fingerprint, verdict
-from localrank.evaluation.runs import Run, Store
-from localrank.measures import NDCG, AveragePrecision
-from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, RankSVM
-from localrank.recipes import local_rank, query_neighbours
+from localrank.data import Fold, RankingDataset, folds, make_queries, read_run, write_letor
+from localrank.evaluation import compare, correct, paired_test
+from localrank.measures import NDCG, AveragePrecision, OrderErrorRate
+from localrank.rankers import GBRT, BestFeature, LambdaMART, Ranker, RankSVM
+from localrank.recipes import local_rank
 
-MEASURES = ["ndcg@10", "map"]
+MEASURES = ["ndcg@10", "oer"]
+SMALL = {"n_trees": 10, "min_leaf_documents": 5}
+
+
+class Constant(Ranker):
+    """Ranks by one feature, or fails."""
+
+    def __init__(self, column=0, fails=False):
+        self.column = column
+        self.fails = fails
+
+    def _fit(self, dataset, query_weights, valid):
+        if self.fails:
+            raise RuntimeError("no\n luck")
+        self.fitted_ = True
+
+    def _predict(self, dataset):
+        return dataset.features[:, self.column]
 
 
 @pytest.fixture(scope="module")
-def parts():
-    dataset, _ = make_queries(90, n_documents=(6, 15), n_features=8, separation=1, random_state=2)
+def dataset():
+    return make_queries(90, n_documents=(6, 15), n_features=8, separation=1, random_state=2)[0]
+
+
+@pytest.fixture(scope="module")
+def parts(dataset):
     return list(folds(dataset, 3))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def methods():
     return {
+        "trees": LambdaMART(**SMALL),
         "rank-svm": RankSVM(),
-        "best-feature": BestFeature(),
-        "local-rank": local_rank(3, ranker=RankSVM()),
-        "ensemble": Ensemble([RankSVM(0.1), RankSVM(1.0)]),
+        "local": local_rank(3, ranker=RankSVM()),
+        "two": local_rank(2, ranker=RankSVM()),
+        "broken": Constant(fails=True),
     }
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def found(parts, methods):
-    return compare(methods, parts, MEASURES, baseline="rank-svm", ensemble="ensemble", n_controls=2)
+    return compare(methods, parts, MEASURES, baseline="trees", n_controls=1)
 
 
 def test_every_method_is_trained_and_scored_on_the_same_queries(parts, methods, found):
-    for name, ranker in methods.items():
-        expected = [
-            clone(ranker).fit(fold.train, valid=fold.valid).predict(fold.test) for fold in parts
-        ]
-        assert_array_equal(found.methods[name].scores, np.concatenate(expected))
-        values = np.concatenate(
-            [NDCG(10)(fold.test, scores) for fold, scores in zip(parts, expected, strict=True)]
-        )
-        assert_array_equal(found.methods[name].values[NDCG(10)], values)
+    for name in ("trees", "rank-svm", "local"):
+        values = []
+        for fold in parts:
+            model = clone(methods[name]).fit(fold.train, valid=fold.valid)
+            values.append(NDCG(10)(fold.test, model.predict(fold.test)))
+        assert_array_equal(found.results[name].values("ndcg@10"), np.concatenate(values))
     assert found.test.n_queries == 90
     assert found.fold_names == ["Fold1"] * 30 + ["Fold2"] * 30 + ["Fold3"] * 30
 
 
-def test_differences_are_paired_tests_corrected_for_all_methods(found):
-    values = {
-        name: result.values[AveragePrecision()]
-        for name, result in found.methods.items()
-        if name != "rank-svm"
+def test_methods_come_with_what_they_are_compared_with(found):
+    assert list(found.results) == list(found.entries)
+    assert {name: entry.role for name, entry in found.entries.items()} == {
+        "best-feature": "best feature",
+        "trees": "baseline",
+        "rank-svm": "method",
+        "local": "method",
+        "two": "method",
+        "broken": "method",
+        "trees reseeded": "reseeded",
+        "global-ensemble-2": "opponent",
+        "global-mixed-2": "opponent",
+        "global-ensemble-3": "opponent",
+        "global-mixed-3": "opponent",
     }
-    expected = paired_tests(values, found.methods["rank-svm"].values[AveragePrecision()])
-    for name, test in expected.items():
-        assert found.methods[name].against_baseline[AveragePrecision()] == test
-    assert found.methods["rank-svm"].against_baseline == {}
-    assert found.methods["ensemble"].against_ensemble == {}
-    assert set(found.methods["rank-svm"].against_ensemble) == {NDCG(10), AveragePrecision()}
+    assert found.results["global-mixed-3"].n_models == 3
 
 
-def test_costs_are_told(found):
-    facts = found.methods["local-rank"].runs[0].facts
-    assert facts["n_models"] == 3
-    assert facts["train_seconds"] > 0
-    assert facts["predict_seconds"] > 0
-    assert facts["model_bytes"] > 1000
-    assert found.methods["ensemble"].runs[0].facts["n_models"] == 2
-
-
-def test_training_and_scoring_are_timed_apart(parts, monkeypatch):
-    ticks = iter([100.0, 110.0, 113.0])
-    monkeypatch.setattr(comparison, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    found = compare({"a": RankSVM()}, parts[:1], MEASURES, baseline="a")
-    facts = found.methods["a"].runs[0].facts
-    assert (facts["train_seconds"], facts["predict_seconds"]) == (10.0, 3.0)
-
-
-def test_a_query_belongs_to_the_group_that_weighs_most(parts, found):
-    fold = parts[1]
-    local = local_rank(3, ranker=RankSVM()).fit(fold.train)
-    weights = local.selector_.weights(fold.test, local.models_)
-    groups = found.methods["local-rank"].runs[1].groups
-    assert_array_equal(groups, weights.argmax(axis=1))
-    assert found.methods["rank-svm"].runs[1].groups.size == 0
-
-
-def test_only_a_few_groups_and_more_than_one_have_a_bound(parts):
-    methods = {str(n): local_rank(n, ranker=RankSVM()) for n in (1, 2, 20, 21)}
-    found = compare(methods, parts[:1], MEASURES, baseline="1")
-    facts = {int(name): result.runs[0].facts for name, result in found.methods.items()}
-    assert [facts[n]["n_models"] for n in facts] == [1, 2, 20, 21]
-    assert [n for n in facts if "bound" in facts[n]] == [2, 20]
-    assert [n for n in facts if "map" in facts[n]] == [1, 2, 20]
-    assert len(facts[2]["bound"]["control"]) == 3
-
-
-def test_every_method_gets_the_jobs_and_validation_queries(parts, monkeypatch):
-    given = []
-
-    def spy(*arguments, **options):
-        given.append(options["n_jobs"])
-        return tune(*arguments, **options)
-
-    monkeypatch.setattr(comparison, "tune", spy)
-    Recorder.seen = []
-    methods = {"rank-svm": RankSVM(), "recorder": Recorder(n_jobs=7)}
-    grids = {"rank-svm": {"C": [0.1, 1.0]}}
-    compare(methods, parts[:1], MEASURES, baseline="rank-svm", grids=grids, n_jobs=2)
-    assert given == [2]
-    assert methods["recorder"].n_jobs == 7
-    assert not hasattr(methods["rank-svm"], "coef_")
-    ((_, _, valid, n_jobs),) = Recorder.seen
-    assert (valid, n_jobs) == (parts[0].valid, 2)
-
-
-def test_bounds_of_groups_come_with_their_control(parts, found):
-    bound = clairvoyant_bound(
-        local_rank(3, ranker=RankSVM()), parts[1].train, parts[1].test, "ndcg@10", n_controls=2
-    )
-    facts = found.methods["local-rank"].runs[1].facts["bound"]
-    assert_array_equal(facts["clairvoyant"], bound.values)
-    assert_array_equal(facts["control"], bound.control)
-    assert "bound" not in found.methods["rank-svm"].runs[0].facts
-
-
-def test_tuning_chooses_in_each_fold_by_its_validation_queries(parts):
-    grid = {"C": [1e-4, 1.0]}
-    found = compare(
-        {"rank-svm": RankSVM()}, parts, ["map"], baseline="rank-svm", grids={"rank-svm": grid}
-    )
-    for fold, run in zip(parts, found.methods["rank-svm"].runs, strict=True):
-        tuning = tune(RankSVM(), grid, fold.train, measure="map", valid=fold.valid)
-        assert run.facts["chosen"] == {"C": repr(tuning.best_parameters["C"])}
-        assert run.facts["path"] == tuning.table()
-        fitted = RankSVM(**tuning.best_parameters).fit(fold.train)
-        assert_array_equal(run.scores, fitted.predict(fold.test))
-
-
-def test_a_method_that_fails_is_named_and_the_rest_goes_on(parts):
-    methods = {"rank-svm": RankSVM(), "broken": RankSVM(-1.0), "best-feature": BestFeature()}
-    found = compare(methods, parts, MEASURES, baseline="rank-svm")
-    assert "'C' parameter of RankSVM" in found.methods["broken"].failed
-    assert set(found.finished) == {"rank-svm", "best-feature"}
-    assert found.methods["best-feature"].against_baseline
-    assert found.verdict().startswith("By ndcg@10 on 90 test queries, ")
-
-
-def test_a_baseline_that_fails_is_an_error(parts):
-    lines = []
-    methods = {"broken": RankSVM(-1.0), "rank-svm": RankSVM()}
-    with pytest.raises(ValueError, match="The baseline broken failed: ValueError: The 'C'"):
-        compare(methods, parts, MEASURES, baseline="broken", say=lines.append)
-    # At once, before others are trained for nothing.
-    assert len(lines) == 1
-
-
-def test_opponents_must_be_among_the_methods(parts):
-    with pytest.raises(ValueError, match="'gbrt' is not among the methods: rank-svm"):
-        compare({"rank-svm": RankSVM()}, parts, MEASURES, baseline="gbrt")
-    with pytest.raises(ValueError, match="'mix' is not among the methods: rank-svm"):
-        compare({"rank-svm": RankSVM()}, parts, MEASURES, baseline="rank-svm", ensemble="mix")
-
-
-def test_an_ensemble_that_fails_is_no_opponent(parts):
-    methods = {"rank-svm": RankSVM(), "broken": RankSVM(-1.0), "best-feature": BestFeature()}
-    found = compare(methods, parts[:1], MEASURES, baseline="rank-svm", ensemble="broken")
-    assert all(result.against_ensemble == {} for result in found.methods.values())
-    assert "At equal cost" not in found.verdict()
-
-
-def test_finished_work_is_not_done_again(parts, methods, tmp_path):
-    lines = []
-    options = {"baseline": "rank-svm", "n_controls": 1, "store": tmp_path, "say": lines.append}
-    first = compare(methods, parts, MEASURES, **options)
-    assert len(lines) == 12
-    second = compare(methods, parts, MEASURES, **options)
-    assert len(lines) == 12
-    for name in methods:
-        assert_array_equal(second.methods[name].scores, first.methods[name].scores)
-        assert second.methods[name].runs[0].facts == json.loads(
-            json.dumps(first.methods[name].runs[0].facts)
+def expected_tests(found, pairs, measure, sign):
+    tests = {
+        name: paired_test(
+            sign * found.results[name].values(measure), sign * found.results[other].values(measure)
         )
+        for name, other in pairs.items()
+    }
+    return tests, correct({name: test.p_value for name, test in tests.items()})
+
+
+@pytest.mark.parametrize(("measure", "sign"), [(NDCG(10), 1), (OrderErrorRate(), -1)])
+def test_differences_are_paired_tests_corrected_over_the_methods(found, measure, sign):
+    judged = ["best-feature", "rank-svm", "local", "two", "trees reseeded"]
+    opponents = [name for name, entry in found.entries.items() if entry.role == "opponent"]
+    assert set(found.against_baseline) == {*judged, *opponents}
+    for family in (judged, opponents):
+        tests, corrected = expected_tests(found, dict.fromkeys(family, "trees"), measure, sign)
+        for name in family:
+            test = found.against_baseline[name][measure]
+            assert test.mean_difference == tests[name].mean_difference
+            assert test.corrected_p_value == corrected[name]
+
+
+@pytest.mark.parametrize(("measure", "sign"), [(NDCG(10), 1), (OrderErrorRate(), -1)])
+def test_at_equal_cost_each_method_is_tested_against_its_own_opponent(found, measure, sign):
+    assert set(found.opponents) == {"best-feature", "rank-svm", "local", "two", "trees reseeded"}
+    tests, corrected = expected_tests(found, found.opponents, measure, sign)
+    assert set(found.at_equal_cost) == set(tests)
+    for name, test in tests.items():
+        assert found.at_equal_cost[name][measure].mean_difference == test.mean_difference
+        assert found.at_equal_cost[name][measure].corrected_p_value == corrected[name]
+
+
+@pytest.mark.parametrize("primary", MEASURES)
+def test_the_opponent_is_the_stronger_one_by_the_primary_measure(parts, methods, primary):
+    given = {name: methods[name] for name in ("trees", "local")}
+    found = compare(given, parts, [primary], baseline="trees", n_controls=0)
+    means = {name: found.results[name].mean(primary) for name in found.results if "-3" in name}
+    assert len(means) == 2
+    stronger = (max if primary == "ndcg@10" else min)(means, key=means.get)
+    assert found.opponents["local"] == stronger
+    assert found.opponents["best-feature"] == "trees"
+
+
+def test_an_opponent_that_fails_leaves_the_other(dataset):
+    # LambdaMART, of which the mixed opponent has one, takes whole labels only.
+    queries = dataset.query_ids[dataset.query_index]
+    halves = RankingDataset.from_arrays(dataset.features, dataset.labels + 0.5, queries)
+    methods = {"local": local_rank(2, ranker=RankSVM()), "trees": GBRT(**SMALL), "svm": RankSVM()}
+    found = compare(methods, halves, ["ndcg@10"], baseline="trees", n_folds=3, n_controls=0)
+    assert "whole" in found.results["global-mixed-2"].failed
+    assert found.opponents["local"] == "global-ensemble-2"
+    none = compare(methods, halves, ["ndcg@10"], baseline="svm", n_folds=3, n_controls=0)
+    assert "local" not in none.opponents
+    assert "local" not in none.at_equal_cost
+
+
+def test_a_method_that_fails_is_named_and_the_rest_goes_on(found):
+    assert found.results["broken"].failed == "RuntimeError: no luck"
+    assert "broken" not in found.finished
+    assert "broken" not in found.opponents
+
+
+def test_a_baseline_that_fails_is_an_error_before_others_are_trained(parts):
+    lines = []
+    methods = {"broken": Constant(fails=True), "rank-svm": RankSVM()}
+    with pytest.raises(ValueError, match="The baseline broken failed: RuntimeError: no luck"):
+        compare(methods, parts, MEASURES, baseline="broken", say=lines.append)
+    assert not any("rank-svm" in line for line in lines)
+
+
+def test_data_may_be_folds_a_dataset_or_a_folder(dataset, parts, tmp_path):
+    methods = {"a": BestFeature()}
+    plain = compare(methods, parts, MEASURES, baseline="a")
+    cut = compare(methods, dataset, MEASURES, baseline="a", n_folds=3)
+    assert_array_equal(plain.results["a"].scores, cut.results["a"].scores)
+    assert compare(methods, dataset, MEASURES, baseline="a", n_folds=2).made["data"]["folds"] == 2
+    for number in (1, 2):
+        (tmp_path / "collection" / f"Fold{number}").mkdir(parents=True)
+        for role in ("train", "test"):
+            part = getattr(parts[number], role)
+            path = tmp_path / "collection" / f"Fold{number}" / f"{role}.txt"
+            write_letor(part.with_features(part.features), path)
+    read = compare(methods, tmp_path / "collection", MEASURES, baseline="a")
+    assert (read.title, set(read.fold_names)) == ("collection", {"Fold1", "Fold2"})
+    with pytest.raises(ValueError, match="no folds"):
+        compare(methods, [], MEASURES, baseline="a")
+
+
+def test_names_settings_and_seeds_make_the_methods(parts):
+    settings = ["lambdamart.n_trees=5", "local-rank.n_clusters=2"]
+    found = compare(
+        "local-rank", parts[:1], ["map"], settings=settings, random_state=3, n_controls=0
+    )
+    assert found.entries["lambdamart"].ranker.random_state == 3
+    assert found.results["local-rank"].n_models == 2
+    assert found.entries["global-ensemble-2"].ranker.rankers[1].random_state == 4
+    assert found.made["seed"] == 3
+
+
+def test_tuning_takes_the_grids_of_names_or_those_given(parts):
+    by_name = compare("rank-svm", parts[:1], ["map"], baseline="rank-svm", tune=True)
+    assert by_name.results["rank-svm"].runs[0].path[0]["C"] == 0.01
+    given = {"rank-svm": RankSVM(), "other": RankSVM()}
+    found = compare(given, parts[:1], ["map"], baseline="rank-svm", tune=True)
+    assert found.results["rank-svm"].chosen == []
+    grids = {"other": {"C": [0.5]}}
+    found = compare(given, parts[:1], ["map"], baseline="rank-svm", tune=grids)
+    assert found.results["other"].chosen == ["C=0.5"]
+    assert found.results["rank-svm"].chosen == []
+
+
+def test_query_ids_in_both_parts_are_warned_of(parts):
+    fold = Fold("split", parts[0].train, None, parts[0].train)
+    with pytest.warns(UserWarning, match="split: 30 query ids, such as .*, are in both"):
+        compare({"a": BestFeature()}, [fold], MEASURES, baseline="a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compare({"a": BestFeature()}, parts[:1], MEASURES, baseline="a")
+
+
+def test_finished_work_is_not_done_again_opponents_too(parts, methods, tmp_path):
+    lines = []
+    given = {name: methods[name] for name in ("trees", "local")}
+    options = {"baseline": "trees", "n_controls": 1, "store": tmp_path, "say": lines.append}
+    first = compare(given, parts[:2], MEASURES, **options)
+    assert sum(" trained in " in line for line in lines) == 12
+    (tmp_path / "Fold2" / "global-mixed-3.npz").unlink()
+    lines.clear()
+    second = compare(given, parts[:2], MEASURES, **options)
+    assert [line.split(" trained")[0] for line in lines if " trained in " in line] == [
+        "Fold2: global-mixed-3"
+    ]
+    for name, result in first.results.items():
+        assert_array_equal(second.results[name].scores, result.scores)
 
 
 def test_interrupted_work_goes_on_to_the_same_numbers(parts, methods, tmp_path):
@@ -196,210 +233,114 @@ def test_interrupted_work_goes_on_to_the_same_numbers(parts, methods, tmp_path):
         pass
 
     def stop(text):
-        if text.startswith("Fold2: best-feature"):
+        if text.startswith("Fold2: local"):
             raise StopError
 
-    options = {"baseline": "rank-svm", "n_controls": 0}
+    given = {name: methods[name] for name in ("trees", "local")}
+    options = {"baseline": "trees", "n_controls": 0}
     with pytest.raises(StopError):
-        compare(methods, parts, MEASURES, store=tmp_path, say=stop, **options)
+        compare(given, parts, MEASURES, store=tmp_path, say=stop, **options)
     lines = []
-    resumed = compare(methods, parts, MEASURES, store=tmp_path, say=lines.append, **options)
-    assert len(lines) == 6
-    whole = compare(methods, parts, MEASURES, **options)
-    for name in methods:
-        assert_array_equal(resumed.methods[name].scores, whole.methods[name].scores)
+    resumed = compare(given, parts, MEASURES, store=tmp_path, say=lines.append, **options)
+    assert not any(line.startswith("Fold1: local") for line in lines)
+    whole = compare(given, parts, MEASURES, **options)
+    for name, result in whole.results.items():
+        assert_array_equal(resumed.results[name].scores, result.scores)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"n_controls": 2},
-        {"measures": ["map", "ndcg@10"]},
-        {"grids": {"local": {"grouping__n_clusters": [2]}}},
-    ],
-)
-def test_other_options_decide_whether_work_is_done_again(parts, tmp_path, change):
-    lines = []
-    options = {"baseline": "local", "n_controls": 1, "store": tmp_path, "say": lines.append}
-    for changed in ({}, {}, change):
-        given = {"measures": MEASURES, **options, **changed}
-        compare({"local": local_rank(2, ranker=RankSVM())}, parts[:1], **given)
-    assert len(lines) == 2
+def test_everything_is_written(found, tmp_path):
+    folder = tmp_path / "a" / "report"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "runs" / "of-old.trec").write_text("")
+    found.write(folder, command="localrank compare")
+    results = json.loads((folder / "results.json").read_text())
+    assert [row["name"] for row in results["methods"]] == list(found.results)
+    assert results["verdict"] == found.verdict
+    assert results["made"]["command"] == "localrank compare"
+    with (folder / "scores.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 90 * len(found.finished) * 2
+    column = [
+        float(row["value"])
+        for row in rows
+        if (row["method"], row["measure"]) == ("local", "ndcg@10")
+    ]
+    np.testing.assert_allclose(column, found.results["local"].values("ndcg@10"), atol=1e-5)
+    tags = {name.replace(" ", "-") for name in found.finished}
+    assert {path.stem for path in (folder / "runs").iterdir()} == tags
+    run = read_run(folder / "runs" / "trees-reseeded.trec")
+    assert len(set(run.query_ids)) == 90
+    assert html.escape(found.verdict) in (folder / "index.html").read_text()
 
 
-@pytest.mark.parametrize("change", ["parameter", "data", "damage"])
-def test_what_changed_is_done_again(parts, tmp_path, change):
-    lines = []
-    options = {"baseline": "rank-svm", "store": tmp_path, "say": lines.append}
-    compare({"rank-svm": RankSVM()}, parts[:1], MEASURES, **options)
-    ranker, again = RankSVM(), parts[:1]
-    if change == "parameter":
-        ranker = RankSVM(0.5)
-    elif change == "data":
-        again = parts[1:2]
-        (tmp_path / "Fold1").rename(tmp_path / "Fold2")
-    else:
-        file = tmp_path / "Fold1" / "rank-svm.npz"
-        file.write_bytes(file.read_bytes()[:-100])
-    found = compare({"rank-svm": ranker}, again, MEASURES, **options)
-    assert len(lines) == 2
-    expected = ranker.fit(again[0].train).predict(again[0].test)
-    assert_array_equal(found.methods["rank-svm"].scores, expected)
+def test_a_file_in_the_place_of_the_report_is_refused(found, tmp_path):
+    (tmp_path / "report").write_text("mine")
+    with pytest.raises(ValueError, match="is a file. Name a folder"):
+        found.write(tmp_path / "report")
+    assert (tmp_path / "report").read_text() == "mine"
 
 
-def test_members_of_an_ensemble_decide_whether_work_is_done_again(parts, tmp_path):
-    lines = []
-    options = {"baseline": "ensemble", "store": tmp_path, "say": lines.append}
-
-    def trained(seed: int, n_jobs: int = 1) -> int:
-        members = [LambdaMART(3, random_state=i, n_jobs=n_jobs) for i in range(30)]
-        members[15].set_params(random_state=seed)
-        compare({"ensemble": Ensemble([Ensemble(members)])}, parts[:1], MEASURES, **options)
-        return len(lines)
-
-    assert [trained(15), trained(15), trained(99), trained(99, n_jobs=2)] == [1, 1, 2, 2]
-
-
-def test_a_failure_is_tried_again(parts, tmp_path):
-    lines = []
-    methods = {"rank-svm": RankSVM(), "broken": RankSVM(-1.0)}
-    for _ in range(2):
-        compare(methods, parts[:1], MEASURES, baseline="rank-svm", store=tmp_path, say=lines.append)
-    assert [line.split(":")[1].split()[0] for line in lines] == ["rank-svm", "broken", "broken"]
+def test_a_frame_has_a_row_for_each_finished_method(found):
+    frame = found.to_frame().set_index("method")
+    assert list(frame.index) == list(found.finished)
+    local, test = frame.loc["local"], found.at_equal_cost["local"][NDCG(10)]
+    assert local["ndcg@10"] == found.results["local"].mean("ndcg@10")
+    assert (local["n_models"], local["opponent"]) == (3, found.opponents["local"])
+    assert local["train_cpu_seconds"] == found.results["local"].train_cpu_seconds
+    assert local["gain_at_equal_cost"] == test.mean_difference
+    assert local["p_at_equal_cost"] == test.corrected_p_value
+    assert local["gain"] == found.against_baseline["local"][NDCG(10)].mean_difference
+    assert np.isnan(frame.loc["trees", "gain"])
 
 
-def test_the_number_of_jobs_changes_nothing(parts):
-    methods = {"trees": LambdaMART(10, min_leaf_documents=5), "local": local_rank(2)}
+def test_a_frame_without_pandas_says_what_to_install(found, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        found.to_frame()
+
+
+def test_markdown_and_latex_hold_the_numbers_of_the_frame(found):
+    frame = found.to_frame().set_index("method")
+    lines = found.to_markdown().splitlines()
+    assert len(lines) == len(frame) + 2
+    cells = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in lines[2:]}
+    assert cells == {name: f"{mean:.4f}" for name, mean in frame["ndcg@10"].items()}
+    body = found.to_latex().split("\\midrule\n")[1].split("\\bottomrule")[0]
+    for row, line in zip(frame.itertuples(), body.splitlines(), strict=True):
+        first, second, *rest = line.removesuffix(r" \\").split(" & ")
+        assert (first, second) == (row.Index, f"{row[2]:.4f}")
+        assert len(rest) == len(lines[0].split("|")) - 4
+
+
+def test_hostile_names_stay_text_in_every_table(parts):
+    name = r"<b>a_1 & 50%|\x</b>"
+    methods = {"base": BestFeature(), name: Constant()}
+    found = compare(methods, parts[:1], ["map"], baseline="base")
+    assert "<b>" not in found._repr_html_()
+    assert html.escape(name) in found._repr_html_()
+    assert r"<b>a_1 & 50%\|\x</b>" in found.to_markdown()
+    assert r"<b>a\_1 \& 50\%|\textbackslash{}x</b>" in found.to_latex()
+
+
+def test_a_notebook_shows_table_verdict_and_failures(found):
+    shown = found._repr_html_()
+    for text in (found.verdict, *found.cost_notes, "broken failed: RuntimeError: no luck"):
+        assert f"<p>{html.escape(text)}</p>" in shown
+    assert len(re.findall("<tr>", shown)) == len(found.finished) + 1
+    assert found.verdict in repr(found)
+
+
+def test_the_number_of_jobs_changes_nothing(parts, methods):
+    given = {name: methods[name] for name in ("trees", "two")}
     one, two = (
-        compare(methods, parts[:1], MEASURES, baseline="trees", n_jobs=jobs) for jobs in (1, 2)
+        compare(given, parts[:1], MEASURES, baseline="trees", n_jobs=jobs) for jobs in (1, 2)
     )
-    for name in methods:
-        assert_array_equal(one.methods[name].scores, two.methods[name].scores)
-        assert one.methods[name].against_baseline == two.methods[name].against_baseline
+    assert one.against_baseline == two.against_baseline
+    assert one.at_equal_cost == two.at_equal_cost
 
 
-def test_scattered_rows_are_scored_query_by_query(parts):
-    fold = parts[0]
-    order = np.random.default_rng(0).permutation(fold.test.n_documents)
-    mixed = RankingDataset.from_arrays(
-        fold.test.features[order],
-        fold.test.labels[order],
-        fold.test.query_ids[fold.test.query_index[order]],
-        feature_names=fold.test.feature_names,
-    )
-    scattered = [type(fold)(fold.name, fold.train, fold.valid, mixed)]
-    plain = compare({"a": RankSVM()}, [fold], MEASURES, baseline="a")
-    found = compare({"a": RankSVM()}, scattered, MEASURES, baseline="a")
-    assert found.methods["a"].means()[NDCG(10)] == pytest.approx(
-        plain.methods["a"].means()[NDCG(10)]
-    )
-
-
-def test_the_verdict_names_what_is_better_and_against_what(parts, found):
-    assert found.verdict().startswith("By ndcg@10 on 90 test queries, ")
-    assert "better than rank-svm" in found.verdict()
-    assert "At equal cost, no method is significantly better than the ensemble" in found.verdict()
-    alone = compare({"a": RankSVM()}, parts[:1], MEASURES, baseline="a")
-    assert alone.verdict() == "There is nothing to compare with a."
-
-
-def judged(**methods):
-    """The verdict by (p, corrected p, gain) against baseline and ensemble."""
-    first, second = NDCG(10), AveragePrecision()
-
-    def against(facts):
-        if facts is None:
-            return {}
-        p, corrected, gain = facts
-        other = SimpleNamespace(p_value=1.0, corrected_p_value=1.0, mean_difference=0.0)
-        test = SimpleNamespace(p_value=p, corrected_p_value=corrected, mean_difference=gain)
-        return {first: test, second: other}
-
-    results = {
-        name: SimpleNamespace(against_baseline=against(one), against_ensemble=against(two))
-        for name, (one, two) in methods.items()
-    }
-    test = SimpleNamespace(n_queries=1234)
-    return verdict(
-        SimpleNamespace(
-            measures=[first, second], finished=results, baseline="base", ensemble="mix", test=test
-        )
-    )
-
-
-def test_the_verdict_is_by_corrected_p_values_and_the_sign_of_the_gain():
-    chance, sure, doubtful = (0.6, 0.9, 0.01), (0.001, 0.04, 0.02), (0.03, 0.06, 0.03)
-    base, mix = (None, chance), (sure, None)
-    assert judged(base=base, mix=mix, a=(sure, doubtful), b=(doubtful, chance)) == (
-        "By ndcg@10 on 1,234 test queries, significantly better than base: a (+0.0200). "
-        "At equal cost, no method is significantly better than the mix."
-    )
-    worse = (0.001, 0.04, -0.02)
-    assert judged(base=base, mix=mix, a=(worse, sure), b=(worse, worse)) == (
-        "By ndcg@10 on 1,234 test queries, no method is significantly better than base; "
-        "significantly worse: a (-0.0200), b (-0.0200). At equal cost, significantly better than "
-        "the mix: a (+0.0200)."
-    )
-
-
-def test_models_are_counted_through_wrappers(parts):
-    train = parts[0].train
-    assert count_models(RankSVM().fit(train)) == 1
-    assert count_models(Quadratic(Ensemble([RankSVM(), RankSVM()])).fit(train)) == 2
-    assert count_models(local_rank(3, ranker=Ensemble([RankSVM()] * 2)).fit(train)) == 6
-    neighbours = query_neighbours(3).fit(train)
-    assert count_models(neighbours) == neighbours.n_groups_ > 20
-
-
-def test_a_fingerprint_changes_with_anything_in_any_part():
-    def part(features=(0.0, 1.0, 2.0), labels=(0, 1, 0), qid=(1, 1, 2)):
-        return RankingDataset.from_arrays(np.array(features)[:, None], labels, qid)
-
-    others = [
-        part(features=(0.0, 1.0, 3.0)),
-        part(labels=(0, 1, 1)),
-        part(qid=(1, 2, 2)),
-        part(qid=(1, 1, 3)),
-    ]
-    marks = [
-        fingerprint(Fold("a", *parts))
-        for other in [*others, part()]
-        for parts in ((other, part(), part()), (part(), other, part()), (part(), part(), other))
-    ]
-    assert len(set(marks)) == 3 * len(others) + 1
-    assert fingerprint(Fold("b", part(), part(), part())) not in marks
-    assert fingerprint(Fold("a", part(), None, part())) not in marks
-
-
-def test_a_run_is_kept_by_its_key(tmp_path):
-    store = Store(tmp_path / "a" / "b")
-    run = Run(np.array([0.5, 1.5]), np.array([1, 0]), {"failed": None, "odd": {1 + 2j}})
-    store.put("Fold1", "svm", "key", run)
-    found = store.get("Fold1", "svm", "key")
-    assert_array_equal(found.scores, run.scores)
-    assert_array_equal(found.groups, run.groups)
-    assert found.facts == {"failed": None, "odd": "{(1+2j)}"}
-    for other in (("Fold1", "svm", "other"), ("Fold2", "svm", "key"), ("Fold1", "map", "key")):
-        assert store.get(*other) is None
-
-
-def test_a_run_that_is_damaged_anywhere_is_as_it_was_or_not_there(tmp_path):
-    store = Store(tmp_path)
-    run = Run(np.sqrt(np.arange(20.0)), np.arange(5), {"failed": None})
-    store.put("Fold1", "svm", "key", run)
-    path = tmp_path / "Fold1" / "svm.npz"
-    whole = path.read_bytes()
-    for place in range(0, len(whole), 11):
-        path.write_bytes(whole[:place])
-        assert store.get("Fold1", "svm", "key") is None
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
-        found = store.get("Fold1", "svm", "key")
-        assert found is None or np.array_equal(found.scores, run.scores)
-
-
-def test_a_file_without_all_of_a_run_is_none(tmp_path):
-    path = tmp_path / "Fold1" / "svm.npz"
-    path.parent.mkdir()
-    for facts in ("{}", "x", '{"key": "key"}'):
-        np.savez(path, facts=np.array(facts))
-        assert Store(tmp_path).get("Fold1", "svm", "key") is None
+def test_measures_are_given_as_names_or_values(parts):
+    measures = [AveragePrecision(), "p@5"]
+    found = compare("best-feature", parts[:1], measures, baseline="best-feature")
+    assert [str(measure) for measure in found.measures] == ["map", "p@5"]
+    assert found.verdict == "There is nothing to compare with best-feature."

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.evaluation import clairvoyant_bound, tune
-from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, count_models, run
+from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.group_map import group_map
 from localrank.evaluation.store import Run
 from localrank.measures import NDCG, AveragePrecision, parse_measure
@@ -147,6 +147,21 @@ def test_the_winner_of_a_tuning_is_timed_alone(parts):
     assert result.train_cpu_seconds < 0.04  # it sleeps
 
 
+def test_a_short_scoring_is_timed_again_and_the_shortest_time_counts(parts):
+    class Disturbed(Timed):
+        waits = iter([0.0, 0.2, 0.01, 0.2, 0.6, 0.0])
+
+        def _predict(self, dataset):
+            time.sleep(next(self.waits))
+            return dataset.features[:, 0]
+
+    Timed.first = False
+    short, long = run({"a": Disturbed()}, parts[:2])["a"].runs
+    assert 0.01 <= short.predict_seconds < 0.2
+    assert 0.6 <= long.predict_seconds < 1.0
+    assert next(Disturbed.waits) == 0.0
+
+
 def test_cpu_seconds_count_work_and_not_waiting(parts):
     class Busy(Timed):
         def _fit(self, dataset, query_weights, valid):
@@ -211,11 +226,11 @@ def test_models_are_counted_and_weighed(parts):
 
 def test_models_are_counted_through_wrappers(parts):
     train = parts[0].train
-    assert count_models(RankSVM().fit(train)) == 1
-    assert count_models(Quadratic(Ensemble([RankSVM(), RankSVM()])).fit(train)) == 2
-    assert count_models(local_rank(3, ranker=Ensemble([RankSVM()] * 2)).fit(train)) == 6
+    assert RankSVM().fit(train).n_models_ == 1
+    assert Quadratic(Ensemble([RankSVM(), RankSVM()])).fit(train).n_models_ == 2
+    assert local_rank(3, ranker=Ensemble([RankSVM()] * 2)).fit(train).n_models_ == 6
     neighbours = query_neighbours(3).fit(train)
-    assert count_models(neighbours) == neighbours.n_groups_ > 20
+    assert neighbours.n_models_ == neighbours.n_groups_ > 20
 
 
 def test_groups_maps_and_bounds_are_those_of_the_trained_model(parts):

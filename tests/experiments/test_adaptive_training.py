@@ -1,9 +1,7 @@
 import numpy as np
 
 from localrank.data import RankingDataset
-from localrank.experiments.adaptive_training import CONTROL, MRR, faulty, methods, with_selector
-from localrank.recipes import local_rank
-from localrank.selection import Clairvoyant
+from localrank.experiments.adaptive_training import CONTROL, MRR, faulty, methods
 
 
 def test_the_papers_reciprocal_rank_loses_single_relevant_documents_at_rank_1():
@@ -26,21 +24,12 @@ def test_it_differs_from_the_right_one_nowhere_else(queries):
 
 def test_the_model_is_the_papers():
     model = methods(7, random_state=5)["selective, ward"]
-    assert (model.grouping.n_clusters, model.grouping.linkage) == (5, "ward")
+    assert (model.grouping.grouping.n_clusters, model.grouping.grouping.linkage) == (5, "ward")
     assert (model.ranker.n_trees, model.ranker.random_state) == (7, 5)
-    assert model.refinement.rounds == 3
+    assert model.grouping.rounds == 3
 
 
 def test_the_control_differs_from_the_baseline_by_its_seed_alone():
     made = methods(7, random_state=5)
     baseline, control = made["baseline"].get_params(), made[CONTROL].get_params()
     assert {k for k in baseline if baseline[k] != control[k]} == {"random_state"}
-
-
-def test_another_selector_leaves_the_model_as_it_was(queries):
-    model = local_rank(3).fit(queries)
-    before = model.predict(queries)
-    oracle = with_selector(model, Clairvoyant(MRR), queries)
-    assert MRR.mean(queries, oracle.predict(queries)) >= MRR.mean(queries, before)
-    assert oracle.models_ is model.models_
-    np.testing.assert_array_equal(model.predict(queries), before)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from localrank.data import make_queries, write_letor
-from localrank.evaluation.engine import count_models
 from localrank.experiments import wins
 from localrank.experiments.setting import Setting
 from localrank.experiments.wins_methods import EQUAL_COST, MADE_OF, wins_methods
@@ -47,7 +46,7 @@ def test_opponents_have_as_many_models_as_the_recipes(queries):
     assert set(counts) == set(EQUAL_COST)
     for ours, others in EQUAL_COST.items():
         for name in (ours, *others):
-            assert count_models(methods[name].fit(queries)) == counts[ours]
+            assert methods[name].fit(queries).n_models_ == counts[ours]
 
 
 def test_every_method_of_the_papers_has_the_model_it_is_made_of():

@@ -12,7 +12,7 @@ from localrank.measures import (
     ReciprocalRank,
     parse_measure,
 )
-from localrank.measures.conventions import CONVENTIONS
+from localrank.measures.conventions import TOOLS, measures_of
 
 CUTOFFS = st.none() | st.integers(1, 10**6)
 POSITIVE = st.floats(0.001, 900, allow_nan=False) | st.integers(1, 5)
@@ -97,7 +97,7 @@ def test_a_measure_prints_as_its_shortest_name(measure, text):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("ngcd@10", r"There is no measure 'ngcd'. Did you mean 'ndcg'\? There are ndcg, map,"),
+        ("ngcd@10", r"There is no measure 'ngcd'. Did you mean 'ndcg'\? There are: err, map,"),
         ("recal@5", "There is no measure 'recal'"),
         ("", "There is no measure ''"),
         ("ndcg@0", "must be a positive integer. Got 'ndcg@0'"),
@@ -109,7 +109,7 @@ def test_a_measure_prints_as_its_shortest_name(measure, text):
         ("oer@10", "OrderErrorRate has no cutoff"),
         (
             "ndcg(gian=linear)",
-            r"no parameter 'gian'. Did you mean 'gain'\? It has discount, empty,",
+            r"no parameter 'gian'. Did you mean 'gain'\? There are: discount, empty,",
         ),
         ("ndcg(rel=2)", "NDCG has no parameter 'rel'"),
         ("ndcg(cutoff=5)", "NDCG has no parameter 'cutoff'"),
@@ -124,14 +124,14 @@ def test_a_wrong_name_is_refused_with_what_there_is(text, message):
 
 
 def test_a_wrong_convention_is_refused_with_what_there_is():
-    with pytest.raises(ValueError, match=r"no convention 'trec'. .*There are default, letor3"):
+    with pytest.raises(ValueError, match=r"no convention 'trec'. .*There are: default, letor3"):
         parse_measure("map", convention="trec")
 
 
 @pytest.mark.parametrize(
     ("text", "convention", "message"),
     [
-        ("p@5", "sklearn", "scikit-learn has no measure 'p'. It has ndcg, map."),
+        ("p@5", "sklearn", "scikit-learn has no measure 'p'. It has map, ndcg."),
         ("err@5", "trec_eval", "trec_eval has no measure 'err'"),
         ("oer", "lightgbm", "LightGBM has no measure 'oer'"),
         ("map@5", "ranklib", "RankLib knows 'map' without a cutoff only"),
@@ -209,6 +209,6 @@ def test_an_explanation_names_every_choice():
 
 
 def test_every_convention_builds_every_measure_it_lists():
-    for convention, measures in CONVENTIONS.items():
-        for measure in measures:
+    for convention in TOOLS:
+        for measure in measures_of(convention):
             assert isinstance(parse_measure(measure.name, convention=convention), measure)

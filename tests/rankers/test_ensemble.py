@@ -4,6 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from recorder import Recorder, Together
 from scipy.stats import rankdata, zscore
 
+from localrank.aggregation import Borda, MeanScore, WeightedBorda, ZScore
 from localrank.data import RankingDataset
 from localrank.rankers import (
     BestFeature,
@@ -13,17 +14,20 @@ from localrank.rankers import (
     RankSVM,
     SVMMap,
 )
-from localrank.rankers.ensemble import comparable
 
 PARTS = [RankSVM(), SVMMap(), LambdaMART(10, min_leaf_documents=5)]
 
 
 @pytest.mark.parametrize(
-    ("combine", "transform"),
-    [("zscore", zscore), ("mean", lambda scores: scores), ("borda", rankdata)],
+    ("aggregator", "transform"),
+    [
+        (ZScore(), zscore),
+        (MeanScore(), lambda scores: scores),
+        (Borda(), lambda scores: len(PARTS) * (rankdata(scores) - 1)),
+    ],
 )
-def test_scores_are_the_mean_of_the_parts_made_comparable_per_query(queries, combine, transform):
-    ours = Ensemble(PARTS, combine=combine).fit(queries).predict(queries)
+def test_scores_are_those_of_the_parts_aggregated_per_query(queries, aggregator, transform):
+    ours = Ensemble(PARTS, aggregator=aggregator).fit(queries).predict(queries)
     expected = np.zeros(queries.n_documents)
     for part in PARTS:
         scores = part.fit(queries).predict(queries)
@@ -34,31 +38,20 @@ def test_scores_are_the_mean_of_the_parts_made_comparable_per_query(queries, com
 
 def test_one_ranker_ranks_as_it_does_alone(queries):
     alone = RankSVM().fit(queries).predict(queries)
-    for combine in ("zscore", "mean", "borda"):
-        scores = Ensemble([RankSVM()], combine=combine).fit(queries).predict(queries)
+    for aggregator in (ZScore(), MeanScore(), Borda()):
+        scores = Ensemble([RankSVM()], aggregator=aggregator).fit(queries).predict(queries)
         for begin, end in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
             assert_array_equal(rankdata(scores[begin:end]), rankdata(alone[begin:end]))
 
 
-def test_a_constant_score_adds_nothing():
-    flat = RankingDataset.from_arrays(np.zeros((8, 1)), qid=np.repeat([1, 2, 3, 4], 2))
-    scores = np.array([0.1 + 0.2, 0.3, 5.0, 5.0, 0.0, 0.0, -0.1 - 0.2, -0.3])
-    assert_array_equal(comparable(scores, flat, "zscore"), 0)
-
-
-def test_small_differences_between_large_scores_count():
-    dataset = RankingDataset.from_arrays(np.zeros((3, 1)), qid=[1, 1, 1])
-    standard = comparable(1e6 + np.array([1.0, 2.0, 4.0]), dataset, "zscore")
-    assert_allclose(standard, zscore([1.0, 2.0, 4.0]), rtol=1e-6)
-
-
-def test_tiny_and_huge_scores_are_standardised_alike():
-    dataset = RankingDataset.from_arrays(np.zeros((6, 1)), qid=[1, 1, 1, 2, 2, 2])
-    scores = np.array([1.0, 2.0, 4.0, 1.0, 2.0, 4.0])
-    scores *= np.repeat([1e-200, 1e200], 3)
-    standard = comparable(scores, dataset, "zscore")
-    assert_allclose(standard[:3], standard[3:])
-    assert_allclose(standard[:3], zscore([1.0, 2.0, 4.0]))
+def test_an_aggregator_that_learns_does_so_from_the_training_queries(queries):
+    parts = [RankSVM(), BestFeature()]
+    ensemble = Ensemble(parts, aggregator=WeightedBorda()).fit(queries)
+    lists = np.column_stack([part.fit(queries).predict(queries) for part in parts])
+    alone = WeightedBorda().fit(queries, lists)
+    assert_array_equal(ensemble.aggregator_.units_, alone.units_)
+    assert_array_equal(ensemble.predict(queries), alone.aggregate(queries, lists))
+    assert not hasattr(ensemble.aggregator, "units_")
 
 
 def test_models_with_different_seeds_differ_and_average(queries):
@@ -87,7 +80,7 @@ def test_rankers_stay_as_they_were_given(queries, n_jobs):
 
 
 def test_scores_are_standardised_by_default(queries):
-    standard = Ensemble([RankSVM()], combine="zscore").fit(queries).predict(queries)
+    standard = Ensemble([RankSVM()], aggregator=ZScore()).fit(queries).predict(queries)
     assert_array_equal(Ensemble([RankSVM()]).fit(queries).predict(queries), standard)
 
 
@@ -116,7 +109,7 @@ def test_a_query_teaches_where_every_ranker_learns_from_it():
         ({"rankers": {RankSVM()}}, "'rankers' parameter of Ensemble must be a list of rankers"),
         ({"rankers": []}, "'rankers' parameter of Ensemble must be a list of rankers, not empty"),
         ({"rankers": ["RankSVM"]}, "must be a list of rankers"),
-        ({"rankers": [BestFeature()], "combine": "median"}, "'combine' parameter of Ensemble"),
+        ({"rankers": [BestFeature()], "aggregator": "median"}, "'aggregator' parameter of Ense"),
     ],
 )
 def test_wrong_parameters_are_refused(queries, parameters, message):

@@ -14,6 +14,9 @@ class Fixed(LinearRanker):
     def __init__(self, scaling=None):
         self.scaling = scaling
 
+    def _order_seed(self):
+        return None
+
     def _fit(self, dataset, query_weights, valid):
         self.seen_ = self._scaled_training_features(dataset)
         self.coef_ = np.arange(1.0, dataset.n_features + 1)

@@ -293,6 +293,6 @@ def test_the_command_line_makes_it_of_names():
     made = make_ranker("multiple-hyperplanes", [*settings, "aggregator__measure=map"], 2, 5)
     assert isinstance(made, MultipleHyperplaneRanker)
     assert (made.ranker.C, made.n_jobs, made.random_state) == (0.1, 2, 5)
-    assert repr(made.aggregator) == "WeightedBorda(measure='map')"
+    assert repr(made.aggregator) == "WeightedBorda(measure='map', random_state=5)"
     with pytest.raises(ValueError, match="no aggregator 'bordo'. Did you mean 'borda'"):
         make_ranker("multiple-hyperplanes", ["aggregator=bordo"], 1, 0)

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from sample import BASELINE, METHODS, sample
+from sample import BASELINE, METHODS, OPPONENT, sample
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>bold</b>'
 
@@ -55,10 +55,29 @@ def test_every_section_is_there_in_order(show, data):
 
 def test_sections_without_data_are_left_out(show, data):
     empty = {"bounds": [], "calibration": None, "tuning": [], "maps": []}
-    page = show({**data, **empty, "explorer": {"n_shown": 0, "queries": []}, "ensemble": None})
+    alone = [method | {"at_equal_cost": None} for method in data["methods"]]
+    empty |= {"methods": alone, "cost_notes": []}
+    page = show({**data, **empty, "explorer": {"n_shown": 0, "queries": []}})
     found = page.evaluate("[...document.querySelectorAll('main section')].map(node => node.id)")
     assert found == ["methods", "differences", "costs", "made"]
-    assert not any("ensemble" in text for text in texts(page, ".methods thead th"))
+    assert not any("equal cost" in text for text in texts(page, ".methods thead th"))
+    assert page.locator(".unequal").count() == 0
+
+
+def test_each_method_stands_against_its_own_opponent(show, data):
+    page = show(data)
+    for method in data["methods"]:
+        if method["at_equal_cost"]:
+            text = page.locator(f'tbody[data-method="{method["name"]}"] tr').first.inner_text()
+            assert f"to {method['opponent']}, p " in text
+            difference = method["at_equal_cost"]["ndcg@10"]["difference"]
+            assert f"{difference:+.4f}".replace("-", "−") in text
+    tags = dict(zip(METHODS, texts(page, ".methods .tag"), strict=True))
+    assert (tags[BASELINE], tags[OPPONENT], tags["local-rank"]) == ("baseline", "opponent", "local")
+
+
+def test_the_page_says_where_models_and_cost_disagree(show, data):
+    assert data["cost_notes"][0] in show(data).locator(".unequal").inner_text()
 
 
 def test_the_table_sorts_by_click_and_keyboard(show, data):
@@ -345,7 +364,7 @@ def test_long_queries_are_cut_until_asked_for(show, data):
 def test_costs_stand_where_their_numbers_say(show, data):
     page = show(data)
     working = [m for m in data["methods"] if not m["failed"]]
-    kinds = ["train_seconds", "milliseconds_per_query", "model_bytes"]
+    kinds = ["train_cpu_seconds", "milliseconds_per_query", "model_bytes"]
     for number, kind in enumerate(kinds, 1):
         found = boxes(page, f"#costs figure:nth-child({number}) .ringed")
         centres = found[:, :2] + found[:, 2:] / 2

@@ -1,4 +1,4 @@
-"""What every representation promises, checked for every exported one."""
+"""What every representation promises, checked for every one that declares itself."""
 
 import copy
 import pickle
@@ -11,9 +11,10 @@ from sklearn.exceptions import NotFittedError
 
 from localrank import representations
 from localrank.data import RankingDataset, make_queries
+from localrank.declaration import declared
+from localrank.parts import make_sample
 from localrank.representations import (
     Gaussian,
-    Mean,
     PrincipalComponents,
     RelevantMean,
     Scaled,
@@ -21,8 +22,6 @@ from localrank.representations import (
     TopScores,
 )
 
-# Representations that wrap another one, with one to wrap.
-WRAPPERS = {"Scaled": Mean()}
 # Those that do differently for other parameters.
 VARIANTS = [
     Gaussian("bhattacharyya"),
@@ -34,15 +33,10 @@ VARIANTS = [
 ]
 
 
-def make(name: str):
-    kind = getattr(representations, name)
-    return kind(WRAPPERS[name]) if name in WRAPPERS else kind()
+DECLARED = [make_sample(part) for part in declared(representations).values()]
 
 
-EXPORTED = [make(name) for name in representations.__all__ if name != "Representation"]
-
-
-@pytest.fixture(params=EXPORTED + VARIANTS, ids=repr)
+@pytest.fixture(params=DECLARED + VARIANTS, ids=repr)
 def representation(request):
     return clone(request.param)
 
@@ -254,3 +248,13 @@ def test_labels_are_needed_only_where_it_says_so(representation, clouds):
             representation.fit(bare)
     else:
         assert_array_equal(representation.fit(bare).transform(bare), A)
+
+
+def test_wrong_parameters_are_refused_in_one_form(representation, clouds):
+    for name, value in representation.get_params(deep=False).items():
+        kind = type(representation).__name__
+        with pytest.raises(
+            ValueError, match=f"'{name}' parameter of {kind} must be .* Got <object"
+        ):
+            representation.set_params(**{name: object()}).fit(clouds)
+        representation.set_params(**{name: value})

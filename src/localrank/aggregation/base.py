@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,23 +11,21 @@ from sklearn.base import BaseEstimator
 
 from localrank.aggregation.kernels import counts_below
 from localrank.data import RankingDataset
+from localrank.parameters import check_parameters
 
 
 class Aggregator(BaseEstimator):
     """Makes one list of several lists of each query's documents.
 
-    Lists come as scores, larger is better, one column for each list and one row for each
-    document, in the order of the input; the result is one score per document in that order.
-    Only the order within each list and query counts: any increasing transformation of a list
-    leaves the result as it is, and lists that all agree are reproduced, with their ties.
-
-    Documents with equal scores share their average rank. NaN and -inf say that a list does not
-    hold a document: all of these share the ranks below the documents it holds. A list that
-    holds no document of a query has no say in it.
-
-    An aggregator implements `_aggregate` and, where it learns something from labelled queries,
-    `_fit`. Without the latter it serves unfitted.
+    Lists come as scores, larger is better. `fit` and `aggregate` are the doors, with one row for
+    each document in the order of the input and one column for each list. Behind them `fit_rows`
+    and `aggregate_rows` trust lists of shape (n_lists, n_documents) in the order of the rows. An
+    aggregator implements `_aggregate` and, where it learns something from labelled queries,
+    `_fit`. One that learns nothing serves unfitted.
     """
+
+    # Whether `fit` has something to learn.
+    learns: ClassVar[bool] = False
 
     def fit(
         self, dataset: RankingDataset, scores: ArrayLike, *, query_weight: ArrayLike | None = None
@@ -41,7 +39,7 @@ class Aggregator(BaseEstimator):
         query_weight : array-like of shape (n_queries,), optional
             What each query counts.
         """
-        self.check_parameters()
+        check_parameters(self)
         weights = None
         if query_weight is not None:
             weights = np.asarray(query_weight, dtype=np.float64)
@@ -50,7 +48,16 @@ class Aggregator(BaseEstimator):
                     f"query_weight needs {dataset.n_queries} entries. "
                     f"Got shape {weights.shape} instead."
                 )
-        self._fit(dataset, _counts(dataset, scores), weights)
+        return self.fit_rows(dataset, self._admitted(dataset, scores), weights)
+
+    def fit_rows(
+        self,
+        dataset: RankingDataset,
+        lists: NDArray[np.float64],
+        query_weights: NDArray[np.float64] | None = None,
+    ) -> Self:
+        """Learn from lists in the order of the rows that a door has checked."""
+        self._fit(dataset, self._prepared(lists, dataset.offsets), query_weights)
         return self
 
     def aggregate(self, dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.float64]:
@@ -62,39 +69,75 @@ class Aggregator(BaseEstimator):
             Says which documents are of the same query; its labels are not used.
         scores : array-like of shape (n_documents, n_lists)
         """
-        self.check_parameters()
-        return dataset.in_input_order(self._aggregate(_counts(dataset, scores), dataset.offsets))
+        check_parameters(self)
+        return dataset.in_input_order(self.aggregate_rows(dataset, self._admitted(dataset, scores)))
 
-    def check_parameters(self) -> None:
-        """Refuse wrong parameters."""
+    def aggregate_rows(
+        self, dataset: RankingDataset, lists: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """One score per row, of lists in the order of the rows that a door has checked."""
+        return self._aggregate(self._prepared(lists, dataset.offsets), dataset.offsets)
+
+    def _admitted(self, dataset: RankingDataset, scores: Any) -> NDArray[np.float64]:
+        """Lists as callers have them, checked, in the order of the rows."""
+        lists = np.asarray(scores, dtype=np.float64)
+        if lists.ndim != 2 or len(lists) != dataset.n_documents or lists.shape[1] < 1:
+            raise ValueError(
+                f"Lists need one row per document ({dataset.n_documents}) and one column per "
+                f"list. Got shape {lists.shape} instead."
+            )
+        return np.ascontiguousarray(dataset.in_query_order(lists).T)
+
+    def _prepared(
+        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """What `_fit` and `_aggregate` are given for the lists."""
+        return lists
 
     def _fit(
         self,
         dataset: RankingDataset,
-        counts: NDArray[np.float64],
+        lists: NDArray[np.float64],
         query_weights: NDArray[np.float64] | None,
     ) -> None:
         """Learn from what `_aggregate` is given and the labels."""
 
     @abstractmethod
     def _aggregate(
-        self, counts: NDArray[np.float64], offsets: NDArray[np.int64]
+        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """One score per document, from how many documents each list puts below it.
-
-        Parameters
-        ----------
-        counts : ndarray of shape (n_lists, n_documents)
-            By query; tied documents count half. NaN where a list has no say in a query.
-        offsets : ndarray of shape (n_queries + 1,)
-        """
+        """One score per row, from lists of shape (n_lists, n_documents)."""
 
 
-def _counts(dataset: RankingDataset, scores: Any) -> NDArray[np.float64]:
-    lists = np.asarray(scores, dtype=np.float64)
-    if lists.ndim != 2 or len(lists) != dataset.n_documents or lists.shape[1] < 1:
-        raise ValueError(
-            f"Lists need one row per document ({dataset.n_documents}) and one column per list. "
-            f"Got shape {lists.shape} instead."
-        )
-    return counts_below(dataset.in_query_order(lists).T, dataset.offsets)
+class RankAggregator(Aggregator):
+    """An aggregator to which only the order within each list and query counts.
+
+    Any increasing transformation of a list leaves the result as it is, and lists that all agree
+    are reproduced, with their ties. Documents with equal scores share their average rank. NaN and
+    -inf say that a list does not hold a document: all of these share the ranks below the
+    documents it holds. A list that holds no document of a query has no say in it.
+
+    Instead of scores `_fit` and `_aggregate` get how many documents of the query each list puts
+    below a document; tied ones count half, and NaN says that a list has no say in a query.
+    """
+
+    def _prepared(
+        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return counts_below(lists, offsets)
+
+
+class ScoreAggregator(Aggregator):
+    """An aggregator of the scores themselves, of which every list needs one for each document."""
+
+    def _admitted(self, dataset: RankingDataset, scores: Any) -> NDArray[np.float64]:
+        lists = super()._admitted(dataset, scores)
+        if not np.isfinite(lists).all():
+            number, row = np.argwhere(~np.isfinite(lists))[0]
+            raise ValueError(
+                f"{type(self).__name__} needs a finite score for every document in every list. "
+                f"List {number} has {lists[number, row]} for a document of query "
+                f"{dataset.query_ids[dataset.query_index[row]]}: take Borda(), to which a list "
+                f"may lack documents."
+            )
+        return lists

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
+from localrank.declaration import declare
 
 
-class Borda(Aggregator):
+@declare("borda", "how many documents are below, all lists together")
+class Borda(RankAggregator):
     """Scores a document by how many documents the lists put below it, all lists together [1]_.
 
     A tied document counts half, which is the same order as by the mean of average ranks.

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import majority_chain
-from localrank.parameters import refuse
+from localrank.declaration import declare
+from localrank.parameters import Rules, number
 
 
-class MarkovChain(Aggregator):
+@declare("markov-chain", "a walk towards what most lists prefer")
+class MarkovChain(RankAggregator):
     """Ranks documents by how often a walk towards what the majority prefers visits them.
 
     The chain MC4 of Dwork et al. [1]_: from a document draw one of the query's documents at
@@ -46,12 +48,10 @@ class MarkovChain(Aggregator):
     array([2.73, 0.2 , 0.07])
     """
 
+    _parameters: ClassVar[Rules] = {"restart": number(above=0, below=1)}
+
     def __init__(self, restart: float = 0.05) -> None:
         self.restart = restart
-
-    def check_parameters(self) -> None:
-        if not isinstance(self.restart, Real) or not 0 < self.restart < 1:
-            refuse(self, "restart", "a number above 0 and below 1")
 
     def _aggregate(
         self, counts: NDArray[np.float64], offsets: NDArray[np.int64]

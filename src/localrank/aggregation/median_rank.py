@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import medians
+from localrank.declaration import declare
 
 
-class MedianRank(Aggregator):
+@declare("median-rank", "the median of a document's ranks")
+class MedianRank(RankAggregator):
     """Ranks documents by the median of their ranks in the lists [1]_.
 
     A document's score is the median over the lists of how many documents are below it; of an

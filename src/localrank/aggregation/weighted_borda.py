@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from localrank.aggregation.base import Aggregator
+from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import whole_numbers
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, whole
 from localrank.progress import progress
 
 # What a list may weigh, relative to the others. Sums of whole numbers are exact, so that
@@ -20,7 +24,8 @@ START = 8
 ROUNDING = 1e-10
 
 
-class WeightedBorda(Aggregator):
+@declare("weighted-borda", "Borda with a weight for each list, learned from labels")
+class WeightedBorda(RankAggregator):
     """Borda's count with a weight for each list, learned on whole lists of labelled queries.
 
     A document's score is Σ_k α_k s_k, with s_k the number of documents that list k puts below it
@@ -61,6 +66,9 @@ class WeightedBorda(Aggregator):
     (0.836, 0.9)
     """
 
+    _parameters: ClassVar[Rules] = {"measure": a_measure, "max_passes": whole(1)}
+    learns: ClassVar[bool] = True
+
     def __init__(
         self,
         measure: str | Measure = "ndcg@10",
@@ -78,10 +86,6 @@ class WeightedBorda(Aggregator):
         weights: NDArray[np.float64] = self.units_ / self.units_.sum()
         return weights
 
-    def check_parameters(self) -> None:
-        whole_numbers(self, max_passes=1)
-        parse_measure(self.measure)
-
     def _fit(
         self,
         dataset: RankingDataset,
@@ -93,7 +97,7 @@ class WeightedBorda(Aggregator):
         counts = np.nan_to_num(counts)
 
         def value(scores: NDArray[np.float64]) -> float:
-            values = measure(dataset, dataset.in_input_order(scores))
+            values = measure.of_rows(dataset, scores)
             counted = ~np.isnan(values)
             if query_weights is not None:
                 counted &= query_weights > 0

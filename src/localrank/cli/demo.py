@@ -25,28 +25,28 @@ def demo(
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
     """Compare global and local methods on built-in queries of several types."""
-    from localrank.cli.compare import make_methods
-    from localrank.cli.comparison import compare_and_report
+    from localrank.cli.comparison import report
+    from localrank.cli.inputs import check_folder
     from localrank.cli.tables import say, say_if_compiling
-    from localrank.data import folds, make_queries
-    from localrank.measures import NDCG, AveragePrecision
+    from localrank.data import make_queries
+    from localrank.evaluation import compare
 
+    check_folder(output)
     dataset, _ = make_queries(N_QUERIES, n_types=N_TYPES, separation=SEPARATION, random_state=seed)
     say(
         f"Made {dataset.n_queries:,} queries of {N_TYPES} hidden types, which rank by different "
         f"features: {dataset.n_documents:,} documents, {dataset.n_features} features."
     )
     say_if_compiling()
-    compare_and_report(
-        make_methods(METHODS, "lambdamart", SETTINGS, -1, seed),
-        list(folds(dataset, 3, random_state=seed)),
-        [NDCG(10), NDCG(5), AveragePrecision()],
-        baseline="lambdamart",
-        grids=None,
-        bounds=True,
-        n_jobs=-1,
-        seed=seed,
+    comparison = compare(
+        METHODS,
+        dataset,
+        settings=SETTINGS,
+        n_folds=3,
+        store=output / "parts",
         title=f"Built-in queries of {N_TYPES} types",
-        output=output,
-        as_json=as_json,
+        n_jobs=-1,
+        random_state=seed,
+        say=say,
     )
+    report(comparison, output, as_json)

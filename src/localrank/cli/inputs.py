@@ -75,3 +75,9 @@ def check_output(path: Path) -> None:
         raise ValueError(f"{path}: the folder {folder} does not exist.")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{path}: the folder {folder} is not writable.")
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file in the place of an output folder, before the work for it is done."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{path}: is a file. Name a folder for the report.")

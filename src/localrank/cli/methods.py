@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 
 def methods(
-    as_json: bool = typer.Option(False, "--json", help="Print the methods as JSON."),
+    as_json: bool = typer.Option(False, "--json", help="Print the methods and parts as JSON."),
 ) -> None:
-    """List the methods, with their parameters."""
-    from localrank.cli.tables import print_facts, print_json
+    """List the methods and the parts they can be made of, with their parameters."""
+    from localrank.cli.tables import print_json
     from localrank.methods import METHODS
+    from localrank.parts import PACKAGES, parameters, parts
 
+    of_kinds = {kind: parts(kind) for kind in PACKAGES if kind != "ranker"}
     if as_json:
         print_json(
             {
-                name: {
-                    "kind": method.kind,
-                    "summary": method.summary,
-                    "parameters": {key: repr(v) for key, v in method.parameters().items()},
-                    "tuned": {key: list(values) for key, values in method.grid.items()},
-                }
-                for name, method in METHODS.items()
+                "methods": {
+                    name: {
+                        "kind": method.kind,
+                        "summary": method.summary,
+                        "parameters": {key: repr(v) for key, v in method.parameters().items()},
+                        "tuned": {key: list(values) for key, values in method.grid.items()},
+                    }
+                    for name, method in METHODS.items()
+                },
+                "parts": {
+                    kind: {
+                        name: {
+                            "summary": part.declaration.summary,
+                            "parameters": list(parameters(part)),
+                        }
+                        for name, part in known.items()
+                    }
+                    for kind, known in of_kinds.items()
+                },
             }
         )
         return
     for kind in ("global", "local"):
-        print_facts(
-            f"{kind.capitalize()} methods, with the parameters that --set takes",
-            [
-                [name, f"{method.summary}\n[dim]{', '.join(method.parameters())}[/dim]"]
-                for name, method in METHODS.items()
-                if method.kind == kind
-            ],
-        )
+        own = {name: method.make for name, method in METHODS.items() if method.kind == kind}
+        _list(f"{kind.capitalize()} methods, with the parameters that --set takes", own)
+    for kind, known in of_kinds.items():
+        _list(f"{kind.capitalize()}s: --set {kind}=NAME, {kind}__PARAMETER=VALUE", known)
+
+
+def _list(title: str, known: dict[str, Any]) -> None:
+    from localrank.cli.tables import print_facts
+    from localrank.parts import parameters
+
+    rows = []
+    for name, part in known.items():
+        taken = ", ".join(parameters(part))
+        rows.append([name, part.declaration.summary + (f"\n[dim]{taken}[/dim]" if taken else "")])
+    print_facts(title, rows)

@@ -12,7 +12,9 @@ def train(
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
     method: str = typer.Option("lambdamart", help="As `localrank methods` lists them."),
     valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),
-    setting: list[str] = typer.Option([], "--set", help="A parameter, as n_trees=200."),
+    setting: list[str] = typer.Option(
+        [], "--set", help="A parameter or a part, as n_trees=200 or grouping=ward."
+    ),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),

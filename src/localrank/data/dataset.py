@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -262,18 +262,49 @@ class RankingDataset:
         positions = positions % self.n_queries
         if (repeated := first_repeated(positions)) is not None:
             raise ValueError(f"A query may be selected once. Position {repeated} is there twice.")
+        return self.taken(positions)
+
+    def taken(self, positions: NDArray[np.int64]) -> Self:
+        """The queries at different positions from 0 on, without checking them."""
         sizes = self.query_sizes[positions]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         rows = np.arange(offsets[-1]) + np.repeat(self.offsets[positions] - offsets[:-1], sizes)
+        return self._rows(rows, offsets, positions)
+
+    def reordered(self, rows: NDArray[np.int64], queries: NDArray[np.int64]) -> Self:
+        """The same documents, their rows and queries in another order, without checking it.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n_documents,)
+            Row `i` of the result is row `rows[i]` of this dataset; query by query, in the order
+            of `queries`.
+        queries : ndarray of shape (n_queries,)
+        """
+        offsets = np.concatenate([[0], np.cumsum(self.query_sizes[queries])])
+        order = rows if self.input_order is None else self.input_order[rows]
+        return self._rows(rows, offsets, queries).replaced(input_order=order)
+
+    def _rows(
+        self,
+        rows: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+        queries: NDArray[np.int64],
+    ) -> Self:
         return self._checked(
             features=self.features[rows],
             relevance=None if self.relevance is None else self.relevance[rows],
             offsets=offsets,
-            query_ids=self.query_ids[positions],
+            query_ids=self.query_ids[queries],
             document_ids=None if self.document_ids is None else self.document_ids[rows],
             feature_names=self.feature_names,
             input_order=None,
         )
+
+    def replaced(self, **changes: Any) -> Self:
+        """The dataset with some of its fields replaced by others that are known to be right."""
+        kept = {field.name: getattr(self, field.name) for field in fields(self)}
+        return self._checked(**kept | changes)
 
     def with_features(self, features: Any, feature_names: Sequence[str] | None = None) -> Self:
         """The same documents and labels with other features, row for row.
@@ -291,15 +322,7 @@ class RankingDataset:
                 f"The dataset has {self.n_documents} documents. Got {len(values)} rows instead."
             )
         names = column_names if feature_names is None else feature_names
-        return self._checked(
-            features=values,
-            relevance=self.relevance,
-            offsets=self.offsets,
-            query_ids=self.query_ids,
-            document_ids=self.document_ids,
-            feature_names=checked_names(names, values.shape[1]),
-            input_order=self.input_order,
-        )
+        return self.replaced(features=values, feature_names=checked_names(names, values.shape[1]))
 
     def __repr__(self) -> str:
         sizes = self.query_sizes

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
-from localrank.local_ranker import LocalRanker, teaching_queries, train_models
+from localrank.grouping.training import TrainingQueries
+from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.progress import progress
@@ -129,16 +130,16 @@ def clairvoyant_bounds(
     if not np.array_equal(fitted.training_query_ids_, train.query_ids):
         raise ValueError("The ranker was fitted to other queries than those in 'train'.")
     groups = fitted.groups_
-    teaches = teaching_queries(fitted.ranker, train, None)
+    training = TrainingQueries(train, fitted.ranker, n_jobs=fitted.n_jobs)
     rng = np.random.default_rng(random_state)
     control = np.empty((len(parsed), n_controls, test.n_queries))
     with progress("Random groups", n_controls) as advance:
         for draw in range(n_controls):
             exchanged = np.arange(train.n_queries)
-            for kind in (np.flatnonzero(teaches), np.flatnonzero(~teaches)):
+            for kind in (np.flatnonzero(training.teaches), np.flatnonzero(~training.teaches)):
                 exchanged[kind] = rng.permutation(kind)
             drawn = groups.renumbered(exchanged)
-            models = train_models(fitted.ranker, train, drawn, None, None, fitted.n_jobs)
+            models = training.models(drawn)
             control[:, draw] = [best_models(test, models, measure)[1] for measure in parsed]
             advance()
     selected = fitted.predict(test)

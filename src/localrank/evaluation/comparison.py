@@ -1,69 +1,38 @@
-"""Several methods on the same queries, compared query by query."""
+"""Several methods on the same queries, compared query by query, each at equal cost too."""
 
 from __future__ import annotations
 
 import hashlib
-import tempfile
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
 
-from localrank.data import Fold, RankingDataset, concatenate
-from localrank.evaluation.clairvoyance import clairvoyant_bound
-from localrank.evaluation.group_map import group_map
-from localrank.evaluation.runs import Run, Store
-from localrank.evaluation.significance import PairedTest, paired_tests
-from localrank.evaluation.tuning import Grid, tune
-from localrank.local_ranker import LocalRanker
-from localrank.measures import Measure, evaluate, parse_measure
-from localrank.measures.base import mean_of_queries
-from localrank.rankers import Ranker
+from localrank.data import Fold, RankingDataset
+from localrank.data import folds as find_folds
+from localrank.evaluation import comparison_files, comparison_tables, comparison_verdict
+from localrank.evaluation.engine import MethodResult, run
+from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
+from localrank.evaluation.significance import PairedTest, correct, paired_test
+from localrank.evaluation.store import fingerprint
+from localrank.evaluation.tuning import Grid
+from localrank.measures import Measure, parse_measure
+from localrank.methods import METHODS
+from localrank.persistence import library_versions
 
-# Bounds of rankers with more groups would train too many models for their controls.
-MOST_GROUPS = 20
+if TYPE_CHECKING:
+    import pandas
 
-
-@dataclass(frozen=True, eq=False)
-class MethodResult:
-    """One method on the test queries of all folds.
-
-    Attributes
-    ----------
-    values : dict from measure to ndarray of shape (n_queries,)
-    against_baseline, against_ensemble : dict from measure to PairedTest
-        Corrected for the number of methods by Holm's rule; empty for the opponent itself.
-    runs : list of Run
-        One for each fold.
-    failed : str or None
-    """
-
-    name: str
-    values: dict[Measure, NDArray[np.float64]]
-    against_baseline: dict[Measure, PairedTest]
-    against_ensemble: dict[Measure, PairedTest]
-    runs: list[Run]
-    failed: str | None
-
-    @property
-    def scores(self) -> NDArray[np.float64]:
-        """Of the test documents of all folds."""
-        return np.concatenate([run.scores for run in self.runs])
-
-    def total(self, fact: str) -> float:
-        """Sum of a fact over the folds."""
-        return float(sum(run.facts[fact] for run in self.runs))
-
-    def means(self) -> dict[Measure, float]:
-        return {measure: mean_of_queries(values) for measure, values in self.values.items()}
+Tests = dict[str, dict[Measure, PairedTest]]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison:
     """What `compare` found.
 
@@ -72,281 +41,296 @@ class Comparison:
     measures : list of Measure
         The first is what methods are tuned and judged by.
     baseline : str
-    ensemble : str or None
-        The equal-cost opponent.
-    methods : dict from name to MethodResult
-        In the order given, failed ones too.
-    test : RankingDataset
-        The test queries of all folds.
-    fold_names : list of str
-        The fold of each test query.
+    entries : dict from name to Entry
+        Every ranker with its role; opponents last.
+    results : dict from name to MethodResult
+        In the same order, failed ones too.
+    opponents : dict from name to str
+        What each method is to beat at equal cost: the stronger of its opponents by the first
+        measure. Methods without one are left out.
+    against_baseline : dict from name to dict from measure to PairedTest
+        A gain is a larger value, or a smaller one where less is better. Corrected by Holm's rule
+        over the methods; opponents are corrected among themselves.
+    at_equal_cost : dict from name to dict from measure to PairedTest
+        Against each method's own opponent, corrected by Holm's rule over the methods.
+    title : str
+    made : dict
+        Seed, time, versions and data, for the page.
     """
 
     measures: list[Measure]
     baseline: str
-    ensemble: str | None
-    methods: dict[str, MethodResult]
-    test: RankingDataset
-    fold_names: list[str]
+    entries: dict[str, Entry]
+    results: dict[str, MethodResult]
+    opponents: dict[str, str]
+    against_baseline: Tests
+    at_equal_cost: Tests
+    title: str
+    made: dict[str, Any]
 
     @property
     def finished(self) -> dict[str, MethodResult]:
         """The methods that did not fail."""
-        return {name: result for name, result in self.methods.items() if result.failed is None}
+        return {name: result for name, result in self.results.items() if result.failed is None}
 
+    @property
+    def test(self) -> RankingDataset:
+        """The test queries of all folds."""
+        return self.results[self.baseline].test
+
+    @property
+    def fold_names(self) -> list[str]:
+        """The fold of each test query."""
+        return self.results[self.baseline].fold_names
+
+    @property
     def verdict(self) -> str:
-        """Whether any method beats the baseline, and the ensemble, in words."""
-        return verdict(self)
+        """Whether any method beats the baseline, and its opponent at equal cost, in words."""
+        return comparison_verdict.verdict(self)
+
+    @property
+    def cost_notes(self) -> list[str]:
+        """Where the number of models and the measured cost disagree, in words."""
+        return comparison_verdict.cost_notes(self)
+
+    def write(self, folder: str | PathLike[str], *, command: str | None = None) -> None:
+        """Write the page, the results, each query's values, and the rankings.
+
+        Parameters
+        ----------
+        folder : path
+            Made where it does not exist.
+        command : str, optional
+            What was typed, for the page.
+        """
+        comparison_files.write(self, Path(folder), command)
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per method; needs pandas."""
+        return comparison_tables.to_frame(self)
+
+    def to_markdown(self) -> str:
+        """The table for a Markdown page."""
+        return comparison_tables.to_markdown(self)
+
+    def to_latex(self) -> str:
+        """The table for a paper; needs the package booktabs."""
+        return comparison_tables.to_latex(self)
+
+    def _repr_html_(self) -> str:
+        return comparison_tables.to_html(self)
+
+    def __repr__(self) -> str:
+        return "\n".join([self.to_markdown(), "", self.verdict, *self.cost_notes])
 
 
 def compare(
-    methods: Mapping[str, Ranker],
-    folds: Sequence[Fold],
+    methods: Methods,
+    data: RankingDataset | str | PathLike[str] | Sequence[Fold],
     measures: Sequence[str | Measure] = ("ndcg@10", "ndcg@5", "map"),
     *,
-    baseline: str,
-    ensemble: str | None = None,
-    grids: Mapping[str, Grid] | None = None,
+    baseline: str = "lambdamart",
+    settings: Sequence[str] = (),
+    tune: bool | Mapping[str, Grid] = False,
+    n_folds: int = 5,
     n_controls: int = 3,
-    store: Path | None = None,
+    store: str | PathLike[str] | None = None,
+    title: str | None = None,
     n_jobs: int | None = None,
+    random_state: int | None = 0,
     say: Callable[[str], None] = lambda text: None,
 ) -> Comparison:
-    """Train every method on the same queries, and score the same test queries.
+    """Train methods on the same queries, and compare them on the same test queries.
+
+    Beside the methods asked for there are the single best feature, the baseline, and where it
+    has a seed the baseline with another one. After these have run, every method of several
+    models gets opponents of as many models: the baseline with as many seeds, and models of
+    different kinds.
 
     Parameters
     ----------
-    methods : dict from name to Ranker
-        They stay as they are: clones are trained, one after another, each with `n_jobs`.
-    folds : sequence of Fold
-        Their test queries must differ. Validation queries go to every method; those that have
-        no use for them ignore them.
+    methods : str, list of str, or dict from name to Ranker
+        Names as `localrank methods` lists them, or "all". Rankers stay as they are: clones are
+        trained.
+    data : sequence of Fold, path or RankingDataset
+        A folder has folds; a dataset is cut into folds. Test queries of folds must differ.
+        Validation queries go to every method; those that have no use for them ignore them.
     measures : sequence of str or Measure
         The first is primary.
-    baseline : str
+    baseline : str, default="lambdamart"
         The method that differences are against.
-    ensemble : str, optional
-        A second opponent: as many models as the local methods have.
-    grids : dict from name to grid, optional
-        Parameters to tune for some methods, in each fold by its validation queries or, where it
-        has none, by cross-validation over its training queries.
+    settings : list of str
+        Parameters of methods given by name, as "local-rank.n_clusters=4".
+    tune : bool or dict from name to grid, default=False
+        Choose parameters in each fold by its validation queries or, where it has none, by
+        cross-validation over its training queries. True: the grids of methods given by name.
+        Opponents are not tuned.
+    n_folds : int, default=5
+        Parts to cut a dataset into. Of more than two, one validates.
     n_controls : int, default=3
-        Draws of random groups for the clairvoyant bound of rankers with groups; 0 for no bound.
+        Draws of random groups for the clairvoyant bound of rankers with groups. 0: no bound.
     store : path, optional
-        A folder where finished work is kept: what is there already is not done again.
+        A folder for finished work. What it has already is not done again.
+    title : str, optional
+        What the data is called.
     n_jobs : int or None, default=None
+    random_state : int or None, default=0
+        Of the folds of a dataset, of methods given by name, and of opponents.
     say : callable, optional
-        Told in a line what was done.
+        Called with a line about each step.
 
     Examples
     --------
-    >>> from localrank.data import folds, make_queries
-    >>> from localrank.rankers import BestFeature, RankSVM
-    >>> dataset, _ = make_queries(60)
-    >>> methods = {"rank-svm": RankSVM(), "best-feature": BestFeature()}
-    >>> result = compare(methods, list(folds(dataset, 3)), ["ndcg@10"], baseline="rank-svm")
-    >>> test = result.methods["best-feature"].against_baseline[result.measures[0]]
-    >>> test.n_queries, test.mean_difference < 0
-    (60, True)
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import RankSVM
+    >>> from localrank.recipes import local_rank
+    >>> dataset, _ = make_queries(90, separation=1)
+    >>> methods = {"rank-svm": RankSVM(), "local": local_rank(2, ranker=RankSVM())}
+    >>> result = compare(methods, dataset, ["ndcg@10"], baseline="rank-svm", n_folds=3)
+    >>> list(result.results)
+    ['best-feature', 'rank-svm', 'local', 'global-mixed-2']
+    >>> result.opponents["local"], result.at_equal_cost["local"][result.measures[0]].n_queries
+    ('global-mixed-2', 90)
     """
+    start = time.perf_counter()
     parsed = [parse_measure(measure) for measure in measures]
-    for opponent in (baseline, *([ensemble] if ensemble else [])):
-        if opponent not in methods:
-            raise ValueError(f"{opponent!r} is not among the methods: {', '.join(methods)}.")
-    test = concatenate([fold.test for fold in folds])
-    kept = Store(store)
-    runs: dict[str, list[Run]] = {name: [] for name in methods}
-    for fold in folds:
-        mark = fingerprint(fold)
-        for name, ranker in methods.items():
-            grid = (grids or {}).get(name)
-            key = hashlib.sha256(
-                repr((mark, _described(ranker), grid, str(parsed[0]), n_controls)).encode()
-            ).hexdigest()
-            run = kept.get(fold.name, name, key)
-            if run is None:
-                run = _run(ranker, fold, grid, parsed[0], n_controls, n_jobs)
-                kept.put(fold.name, name, key, run)
-                say(_told(name, fold.name, run))
-            if name == baseline and run.facts["failed"]:
-                raise ValueError(f"The baseline {name} failed: {run.facts['failed']}")
-            runs[name].append(run)
-    return _compared(test, folds, parsed, baseline, ensemble, runs)
+    taking_part = entries(methods, baseline, settings, n_jobs, random_state)
+    baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
+    folds = _folds(data, n_folds, random_state)
+    _warn_of_shared_queries(folds)
+    n_queries = sum(fold.test.n_queries for fold in folds)
+    counted = "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
+    say(f"Comparing {len(taking_part)} methods on {n_queries:,} test queries, {counted}.")
 
+    def train(names: Mapping[str, Entry]) -> dict[str, MethodResult]:
+        return run(
+            {name: entry.ranker for name, entry in names.items()},
+            folds,
+            grids=_grids(tune, methods, names),
+            measure=parsed[0],
+            n_controls=n_controls,
+            keep_failures=True,
+            store=None if store is None else Path(store),
+            n_jobs=n_jobs,
+            say=say,
+        )
 
-def fingerprint(fold: Fold) -> str:
-    """A digest of a fold's queries, documents and labels."""
-    digest = hashlib.sha256(fold.name.encode())
-    for part in (fold.train, fold.valid, fold.test):
-        if part is not None:
-            for array in (part.features, part.labels, part.offsets, part.query_ids.astype(str)):
-                digest.update(np.ascontiguousarray(array).view(np.uint8).tobytes())
-    return digest.hexdigest()
-
-
-def count_models(ranker: Ranker) -> int:
-    """How many models a fitted ranker consists of."""
-    for attribute in ("models_", "rankers_"):
-        if hasattr(ranker, attribute):
-            return sum(count_models(part) for part in getattr(ranker, attribute))
-    return count_models(ranker.ranker_) if hasattr(ranker, "ranker_") else 1
-
-
-def _run(
-    ranker: Ranker,
-    fold: Fold,
-    grid: Grid | None,
-    measure: Measure,
-    n_controls: int,
-    n_jobs: int | None,
-) -> Run:
-    nobody = np.empty(0, dtype=np.int64)
-    try:
-        model = clone(ranker)
-        facts: dict[str, Any] = {"failed": None}
-        if grid is not None:
-            tuning = tune(model, grid, fold.train, 3, measure, valid=fold.valid, n_jobs=n_jobs)
-            model.set_params(**tuning.best_parameters)
-            facts["chosen"] = {name: repr(v) for name, v in tuning.best_parameters.items()}
-            facts["path"] = tuning.table()
-        if "n_jobs" in model.get_params(deep=False):
-            model.set_params(n_jobs=n_jobs)
-        start = time.perf_counter()
-        model.fit(fold.train, valid=fold.valid)
-        trained = time.perf_counter()
-        scores = fold.test.in_query_order(model.predict(fold.test))
-        facts["train_seconds"] = trained - start
-        facts["predict_seconds"] = time.perf_counter() - trained
-        facts["n_models"] = count_models(model)
-        facts["model_bytes"] = _size(model)
-        groups = nobody
-        if isinstance(model, LocalRanker):
-            groups = model.selector_.weights(fold.test, model.models_).argmax(axis=1)
-            if model.n_groups_ <= MOST_GROUPS:
-                facts["map"] = asdict(group_map(model, fold.train))
-            if n_controls and 1 < model.n_groups_ <= MOST_GROUPS:
-                bound = clairvoyant_bound(
-                    model, fold.train, fold.test, measure, n_controls=n_controls
-                )
-                facts["bound"] = {
-                    "n_groups": bound.n_groups,
-                    "clairvoyant": bound.values.tolist(),
-                    "control": bound.control.tolist(),
-                }
-    except Exception as error:  # whatever fails is reported by name, and the rest goes on
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        return Run(np.empty(0), nobody, {"failed": reason})
-    return Run(scores, groups, facts)
-
-
-def _compared(
-    test: RankingDataset,
-    folds: Sequence[Fold],
-    measures: list[Measure],
-    baseline: str,
-    ensemble: str | None,
-    runs: dict[str, list[Run]],
-) -> Comparison:
-    failures = {
-        name: next((run.facts["failed"] for run in own if run.facts["failed"]), None)
-        for name, own in runs.items()
+    # First, so that nothing is trained for nothing.
+    results = train({baseline: taking_part[baseline]})
+    if results[baseline].failed:
+        raise ValueError(f"The baseline {baseline} failed: {results[baseline].failed}")
+    others = {name: entry for name, entry in taking_part.items() if name != baseline}
+    results |= train(others)
+    judged = [name for name in others if not results[name].failed]
+    n_models = {name: results[name].n_models for name in judged}
+    added, rivals = equal_cost_opponents(taking_part, n_models, n_jobs, random_state)
+    if added:
+        say(f"Opponents at equal cost: {', '.join(added)}.")
+        results |= train(added)
+    opponents = _strongest(rivals, results, parsed[0])
+    finished = [name for name in added if not results[name].failed]
+    against_baseline = {
+        **_tests(dict.fromkeys(judged, baseline), results, parsed),
+        **_tests(dict.fromkeys(finished, baseline), results, parsed),
     }
-    values = {
-        name: evaluate(test, np.concatenate([run.scores for run in own]), measures)
-        for name, own in runs.items()
-        if not failures[name]
-    }
-
-    def against(opponent: str | None) -> dict[str, dict[Measure, PairedTest]]:
-        tests: dict[str, dict[Measure, PairedTest]] = {name: {} for name in runs}
-        if opponent not in values:
-            return tests
-        for measure in measures:
-            # Where less is better, a gain is a smaller value.
-            sign = 1 if measure.higher_is_better else -1
-            others = {
-                name: sign * column[measure] for name, column in values.items() if name != opponent
-            }
-            found = paired_tests(others, sign * values[opponent][measure]) if others else {}
-            for name, result in found.items():
-                tests[name][measure] = result
-        return tests
-
-    by_baseline, by_ensemble = against(baseline), against(ensemble)
+    everyone = taking_part | added
+    if title is None:
+        title = Path(data).resolve().name if isinstance(data, str | PathLike) else "Comparison"
     return Comparison(
-        measures,
+        parsed,
         baseline,
-        ensemble,
-        {
-            name: MethodResult(
-                name,
-                values.get(name, {}),
-                by_baseline[name],
-                by_ensemble[name],
-                own,
-                failures[name],
-            )
-            for name, own in runs.items()
-        },
-        test,
-        [fold.name for fold in folds for _ in range(fold.test.n_queries)],
+        everyone,
+        {name: results[name] for name in everyone},
+        opponents,
+        against_baseline,
+        _tests(opponents, results, parsed),
+        title,
+        _made(folds, random_state, time.perf_counter() - start),
     )
 
 
-def verdict(comparison: Comparison) -> str:
-    """Whether any method beats the baseline and its equal-cost ensemble, in words."""
-    measure = comparison.measures[0]
-    others = {
-        name: result
-        for name, result in comparison.finished.items()
-        if name not in (comparison.baseline, comparison.ensemble)
+def _folds(
+    data: RankingDataset | str | PathLike[str] | Sequence[Fold],
+    n_folds: int,
+    random_state: int | None,
+) -> list[Fold]:
+    if isinstance(data, RankingDataset):
+        return list(find_folds(data, n_folds, validation=n_folds > 2, random_state=random_state))
+    folds = list(find_folds(data)) if isinstance(data, str | PathLike) else list(data)
+    if not folds:
+        raise ValueError("There is nothing to compare on: no folds.")
+    return folds
+
+
+def _warn_of_shared_queries(folds: Sequence[Fold]) -> None:
+    for fold in folds:
+        shared = np.intersect1d(fold.train.query_ids, fold.test.query_ids)
+        if shared.size:
+            warnings.warn(
+                f"{fold.name}: {shared.size:,} query ids, such as {shared[0]}, are in both the "
+                f"training and the test part. If these are the same queries, the results are too "
+                f"good.",
+                stacklevel=3,
+            )
+
+
+def _grids(
+    tune: bool | Mapping[str, Grid], methods: Methods, names: Mapping[str, Entry]
+) -> Mapping[str, Grid]:
+    if not isinstance(tune, bool):
+        return tune
+    given = methods if isinstance(methods, Mapping) else {}
+    by_name = [name for name in names if tune and name in METHODS and name not in given]
+    return {name: METHODS[name].grid for name in by_name}
+
+
+def _strongest(
+    rivals: Mapping[str, Sequence[str]], results: Mapping[str, MethodResult], measure: Measure
+) -> dict[str, str]:
+    """Of each method's opponents that did not fail the one with the best mean."""
+    sign = 1 if measure.higher_is_better else -1
+    opponents = {}
+    for name, offered in rivals.items():
+        finished = [rival for rival in offered if not results[rival].failed]
+        if finished:
+            opponents[name] = max(finished, key=lambda rival: sign * results[rival].mean(measure))
+    return opponents
+
+
+def _tests(
+    pairs: Mapping[str, str], results: Mapping[str, MethodResult], measures: Sequence[Measure]
+) -> Tests:
+    """Paired tests of methods with their opponents, corrected for the number of methods."""
+    tests: Tests = {name: {} for name in pairs}
+    for measure in measures:
+        sign = 1 if measure.higher_is_better else -1
+        found = {
+            name: paired_test(
+                sign * results[name].values(measure), sign * results[opponent].values(measure)
+            )
+            for name, opponent in pairs.items()
+        }
+        corrected = correct({name: test.p_value for name, test in found.items()})
+        for name, test in found.items():
+            tests[name][measure] = replace(test, corrected_p_value=corrected[name])
+    return tests
+
+
+def _made(folds: Sequence[Fold], random_state: int | None, seconds: float) -> dict[str, Any]:
+    tests = [fold.test for fold in folds]
+    labels, counts = np.unique(np.concatenate([test.labels for test in tests]), return_counts=True)
+    digest = hashlib.sha256("".join(map(fingerprint, folds)).encode()).hexdigest()
+    return {
+        "seed": random_state,
+        "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        "seconds": seconds,
+        "versions": library_versions(),
+        "data": {
+            "n_queries": sum(test.n_queries for test in tests),
+            "n_documents": sum(test.n_documents for test in tests),
+            "n_features": tests[0].n_features,
+            "labels": {f"{k:g}": int(n) for k, n in zip(labels, counts, strict=True)},
+            "folds": len(folds),
+            "sha256": digest,
+        },
     }
-    n_queries = comparison.test.n_queries
-
-    def beaten(which: str, opponent: str) -> str:
-        better: list[str] = []
-        worse: list[str] = []
-        for name, result in others.items():
-            found = getattr(result, which).get(measure)
-            if found is not None and found.corrected_p_value < 0.05:
-                (better if found.mean_difference > 0 else worse).append(
-                    f"{name} ({found.mean_difference:+.4f})"
-                )
-        if better:
-            return f"significantly better than {opponent}: {', '.join(better)}."
-        some = f"; significantly worse: {', '.join(worse)}" if worse else ""
-        return f"no method is significantly better than {opponent}{some}."
-
-    if not others:
-        return f"There is nothing to compare with {comparison.baseline}."
-    found = beaten("against_baseline", comparison.baseline)
-    text = f"By {measure} on {n_queries:,} test queries, {found}"
-    if comparison.ensemble in comparison.finished:
-        found = beaten("against_ensemble", f"the {comparison.ensemble}")
-        text += f" At equal cost, {found}"
-    return text
-
-
-def _described(value: Any) -> Any:
-    """A ranker's class and the parameters that decide its result, parts too; threads do not."""
-    if isinstance(value, list | tuple):
-        return [_described(item) for item in value]
-    if not hasattr(value, "get_params") or isinstance(value, type):
-        return repr(value)
-    parameters = value.get_params(deep=False)
-    return type(value).__name__, {
-        name: _described(part) for name, part in parameters.items() if name != "n_jobs"
-    }
-
-
-def _size(model: Ranker) -> int:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.localrank")
-        model.save(path)
-        return path.stat().st_size
-
-
-def _told(name: str, fold: str, run: Run) -> str:
-    if run.facts["failed"]:
-        return f"{fold}: {name} failed: {run.facts['failed']}"
-    return f"{fold}: {name} trained in {run.facts['train_seconds']:.1f} s"

@@ -65,13 +65,17 @@ class PairedTest:
     n_left_out: int
     corrected_p_value: float | None = None
 
+    @property
+    def p(self) -> float:
+        """The corrected p-value, or where the test is the only one the p-value."""
+        return self.p_value if self.corrected_p_value is None else self.corrected_p_value
+
     def __str__(self) -> str:
         corrected = self.corrected_p_value is not None
-        p_value = self.p_value if self.corrected_p_value is None else self.corrected_p_value
         return (
             f"{self.mean_difference:+.4f} [{self.interval[0]:+.4f}, {self.interval[1]:+.4f}], "
             f"effect {self.effect_size:.2f} [{self.effect_interval[0]:.2f}, "
-            f"{self.effect_interval[1]:.2f}], {p_text(p_value)}{' corrected' * corrected} "
+            f"{self.effect_interval[1]:.2f}], {p_text(self.p)}{' corrected' * corrected} "
             f"({TESTS[self.test]}; {self.n_queries:,} queries: {self.wins:,} won, "
             f"{self.ties:,} tied, {self.losses:,} lost)"
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from sklearn.model_selection import ParameterGrid
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
+from localrank.names import unknown
 from localrank.parallel import in_parallel, one_thread
 from localrank.rankers import Ranker
 from localrank.rankers.inputs import has_two_labels, held_out_queries
@@ -228,12 +228,7 @@ def _with_parameters(estimator: Ranker, parameters: Parameters) -> Ranker:
     for name in sorted(parameters, key=lambda name: name.count("__")):
         known = model.get_params()
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
-            raise ValueError(
-                f"{type(estimator).__name__} has no parameter {name!r}.{hint} "
-                f"There are: {', '.join(sorted(known))}."
-            )
+            raise unknown(f"{type(estimator).__name__} has no parameter", name, known)
         # A copy, so that combinations with the same part do not share it.
         model.set_params(**{name: clone(parameters[name], safe=False)})
     return model

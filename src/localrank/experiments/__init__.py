@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from localrank.names import unknown
+
 if TYPE_CHECKING:
     from localrank.experiments.base import Reproduction
     from localrank.experiments.setting import Setting
@@ -33,11 +35,7 @@ def reproduce(experiment: str, setting: Setting) -> Reproduction:
         What it runs on, and how.
     """
     if experiment not in EXPERIMENTS:
-        from localrank.methods import suggestion
-
-        raise ValueError(
-            f"There is no experiment {experiment!r}.{suggestion(experiment, EXPERIMENTS)}"
-        )
+        raise unknown("There is no experiment", experiment, EXPERIMENTS)
     # Loaded when it is asked for, so that the command line can name them all at no cost.
     module = import_module(f"{__name__}.{experiment.replace('-', '_')}")
     result: Reproduction = module.reproduce(setting)

@@ -8,7 +8,6 @@ relevant document is at rank 1, so MRR stands here by that rule as well.
 
 from __future__ import annotations
 
-import copy
 from typing import Literal
 
 import numpy as np
@@ -38,7 +37,7 @@ from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, Measure, ReciprocalRank
 from localrank.rankers import BestFeature, LambdaMART, Ranker
 from localrank.recipes import adaptive_training
-from localrank.selection import Clairvoyant, Selector
+from localrank.selection import Clairvoyant
 
 PAPER = "adaptive-training"
 N_TREES, N_CLUSTERS, N_CONTROLS = 500, 5, 3
@@ -81,8 +80,8 @@ def reproduce(setting: Setting) -> Reproduction:
         selector, grouping = model.selector_, method.removeprefix("selective, ")
         setting.say(
             f"{fold.name}, {grouping}: groups of {model.groups_.sizes.tolist()} queries, "
-            f"{model.n_changed_} changed; classifier right {selector.accuracy_:.2f} of the "
-            f"time (largest group {selector.majority_:.2f})"
+            f"{list(model.groups_.n_changed)} changed; classifier right "
+            f"{selector.accuracy_:.2f} of the time (largest group {selector.majority_:.2f})"
         )
         fusion = clone(model.selector).set_params(hard=False)
         choices = {f"fusion, {grouping}": fusion}
@@ -92,7 +91,7 @@ def reproduce(setting: Setting) -> Reproduction:
             controls.setdefault((grouping, bound.measure), []).append(bound.control)
             choices[f"oracle by {bound.measure}, {grouping}"] = Clairvoyant(bound.measure)
         for name, choice in choices.items():
-            scores = with_selector(model, choice, fold.train).predict(fold.test)
+            scores = model.with_selector(choice, fold.train).predict(fold.test)
             others.setdefault(name, []).append(scores)
 
     results = setting.run(
@@ -105,15 +104,6 @@ def reproduce(setting: Setting) -> Reproduction:
     _differences(found, test, scores)
     _calibrate(found, test, scores)
     return found
-
-
-def with_selector(model: LocalRanker, selector: Selector, train: RankingDataset) -> LocalRanker:
-    """The same models, chosen among in another way."""
-    other, known = copy.copy(model), model.selector_
-    other.selector_ = clone(selector).fit(
-        train, model.groups_, known.representation_, known.descriptions_
-    )
-    return other
 
 
 def faulty(test: RankingDataset, ranking: Scores) -> Scores:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from localrank.methods import global_ensemble, global_mixed
 from localrank.rankers import (
     GBRT,
     LGMML,
@@ -21,11 +20,13 @@ from localrank.recipes import (
     adaptive_training,
     best,
     fast,
+    global_ensemble,
+    global_mixed,
     local_rank,
     pca_queries,
     query_neighbours,
 )
-from localrank.recipes.two_views import COORDINATES_FRACTION, both_objectives
+from localrank.recipes.two_views import COORDINATES_FRACTION, both_losses
 
 N_TREES = 300
 BASELINE, SIX = "LambdaMART", "6 LambdaMARTs"
@@ -51,7 +52,7 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
     seed : int
         Ensembles count up from it.
     n_trees : int, default=300
-        Of LambdaMART and GBRT; half under the cross-entropy objective.
+        Of LambdaMART and GBRT; CrossEntropyMART has half as many.
 
     Examples
     --------
@@ -61,9 +62,9 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
     """
 
     def trees(turn: int = 0, **parameters: Any) -> tuple[Ranker, Ranker, Ranker]:
-        """LambdaMART, the same with the cross-entropy objective, and GBRT."""
+        """LambdaMART, CrossEntropyMART and GBRT."""
         parameters["random_state"] = seed + turn
-        return *both_objectives(n_trees, **parameters), GBRT(n_trees, **parameters)
+        return *both_losses(n_trees, **parameters), GBRT(n_trees, **parameters)
 
     def local(lambda_mart: Ranker) -> dict[str, Ranker]:
         return {

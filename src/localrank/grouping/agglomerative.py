@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,13 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
+from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups, too_many_groups
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, one_of, whole
 from localrank.representations.base import Representation
 
 
+@declare("agglomerative", "the two nearest groups joined until enough are left")
 class Agglomerative(Grouping):
     """Starts with one group per query and joins the two nearest until `n_clusters` are left.
 
@@ -40,6 +42,11 @@ class Agglomerative(Grouping):
     array([0, 0, 1, 1, 1])
     """
 
+    _parameters: ClassVar[Rules] = {
+        "n_clusters": whole(1),
+        "linkage": one_of("complete", "ward", "average", "single"),
+    }
+
     def __init__(
         self,
         n_clusters: int = 4,
@@ -49,10 +56,7 @@ class Agglomerative(Grouping):
         self.n_clusters = n_clusters
         self.linkage = linkage
 
-    def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
-        whole_numbers(self, n_clusters=1)
-        if self.linkage not in ("complete", "ward", "average", "single"):
-            refuse(self, "linkage", "'complete', 'ward', 'average' or 'single'")
+    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
         n = len(descriptions)
         if self.n_clusters > n:
             raise too_many_groups(self, "n_clusters", n)

@@ -1,17 +1,21 @@
-"""Groups of training queries: what they are, and how small ones are merged."""
+"""Groups of training queries, and what every grouping promises."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from localrank.parameters import Rule, check_parameters
 from localrank.representations.base import Representation
+
+if TYPE_CHECKING:
+    from localrank.grouping.training import TrainingQueries
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +32,8 @@ class Groups:
         The group that serves each query: where groups do not overlap, the one it belongs to.
     n_merged : int
         How many groups were merged into others because they had too little to learn from.
+    n_changed : tuple of int
+        With `Refined`: how many queries changed their group in each round.
 
     Examples
     --------
@@ -40,6 +46,7 @@ class Groups:
     offsets: NDArray[np.int64]
     home: NDArray[np.int64]
     n_merged: int = 0
+    n_changed: tuple[int, ...] = ()
 
     @classmethod
     def from_labels(cls, labels: NDArray[Any]) -> Self:
@@ -88,9 +95,32 @@ class Groups:
 class Grouping(BaseEstimator):
     """Puts training queries into groups; scikit-learn's clusterers serve as well."""
 
-    @abstractmethod
     def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
-        """Check the parameters, then group the queries with these descriptions."""
+        """Groups of the queries with these descriptions."""
+        check_parameters(self)
+        return self._group(representation, descriptions)
+
+    @abstractmethod
+    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+        """Group the queries."""
+
+    def group_training(
+        self,
+        training: TrainingQueries,
+        representation: Representation,
+        descriptions: NDArray[Any],
+    ) -> Groups:
+        """Groups to train models on.
+
+        A grouping that looks at more than descriptions, such as `Refined`, has its own.
+        """
+        return training.form_groups(self, representation, descriptions)
+
+
+a_grouping = Rule(
+    lambda value: isinstance(value, Grouping) or hasattr(value, "fit_predict"),
+    "one of localrank.grouping or a clusterer of scikit-learn",
+)
 
 
 def group_queries(
@@ -144,42 +174,3 @@ def too_many_groups(grouping: Any, name: str, n_queries: int) -> ValueError:
         f"The {name!r} parameter of {type(grouping).__name__} must be at most the number of "
         f"training queries ({n_queries}). Got {getattr(grouping, name)!r} instead."
     )
-
-
-def merge_small(
-    groups: Groups,
-    teaches: NDArray[np.bool_],
-    min_queries: int,
-    representation: Representation,
-    descriptions: NDArray[Any],
-) -> Groups:
-    """Merge each group with fewer than `min_queries` queries that teach into its nearest group.
-
-    Groups are merged from the smallest up, until all are large enough or one is left. The
-    distance between groups is the mean over all pairs of their queries.
-
-    Parameters
-    ----------
-    groups : Groups
-    teaches : ndarray of shape (n_queries,)
-        Whether a query has something to order.
-    min_queries : int
-    representation, descriptions
-        What distances are computed with.
-    """
-    members, home, n_merged = list(groups), groups.home.copy(), groups.n_merged
-    while len(members) > 1:
-        counts = [int(teaches[queries].sum()) for queries in members]
-        small = int(np.argmin(counts))
-        if counts[small] >= min_queries:
-            break
-        apart = representation.distances(descriptions[members[small]], descriptions).mean(axis=0)
-        means = np.array([apart[queries].mean() for queries in members])
-        means[small] = np.inf
-        nearest = int(np.argmin(means))
-        members[nearest] = np.union1d(members[nearest], members[small])
-        home[home == small] = nearest
-        home[home > small] -= 1
-        del members[small]
-        n_merged += 1
-    return Groups.from_lists(members, home, n_merged)

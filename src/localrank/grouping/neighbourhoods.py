@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups
-from localrank.parameters import whole_numbers
+from localrank.parameters import Rules, whole
 from localrank.representations.base import Representation
 
 # Distances are computed for as many queries at once as keep them within this many bytes.
 BLOCK_BYTES = 2**26
 
 
+@declare(
+    "neighbourhoods", "each query with its nearest; groups overlap", sample={"n_neighbours": 15}
+)
 class Neighbourhoods(Grouping):
     """For each training query, a group of it and its nearest queries; groups overlap [1]_.
 
@@ -37,11 +41,12 @@ class Neighbourhoods(Grouping):
     (array([0, 1]), array([0, 1]), array([1, 2]))
     """
 
+    _parameters: ClassVar[Rules] = {"n_neighbours": whole(0)}
+
     def __init__(self, n_neighbours: int = 50) -> None:
         self.n_neighbours = n_neighbours
 
-    def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
-        whole_numbers(self, n_neighbours=0)
+    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
         n = len(descriptions)
         size = min(self.n_neighbours + 1, n)
         members = np.empty((n, size), dtype=np.int64)

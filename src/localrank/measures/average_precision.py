@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numba import njit
@@ -46,6 +46,18 @@ class AveragePrecision(RelevanceMeasure):
     """
 
     name = "map"
+    aliases = ("ap", "map_cut", "average_precision", "mean_average_precision")
+    conventions: ClassVar[dict[str, dict[str, Any]]] = {
+        "letor3": {"ties": "input"},
+        "letor4": {"ties": "input"},
+        "trec_eval": {"ties": "document_id"},
+        "ranklib": {"ties": "input"},
+        "lightgbm": {"denominator": "reachable", "empty": 1.0, "ties": "input"},
+        "xgboost": {"denominator": "reachable", "empty": 1.0, "ties": "input"},
+        "sklearn": {"ties": "threshold"},
+    }
+    # RankLib ignores its cutoff, scikit-learn has none.
+    uncut = ("ranklib", "sklearn")
     tie_rules: ClassVar[dict[str, str]] = TIE_RULES | {
         "threshold": "Documents with equal scores all have the precision at the end of their tie."
     }

@@ -35,6 +35,12 @@ class Measure(ABC):
     """
 
     name: ClassVar[str]
+    # Other spellings of the name.
+    aliases: ClassVar[tuple[str, ...]] = ()
+    # What each tool of `conventions.TOOLS` that has the measure does unlike the defaults here.
+    conventions: ClassVar[dict[str, dict[str, Any]]] = {}
+    # The tools among them that know it without a cutoff only.
+    uncut: ClassVar[tuple[str, ...]] = ()
     higher_is_better: ClassVar[bool] = True
     short_names: ClassVar[dict[str, str]] = {"relevance_level": "rel"}
     tie_rules: ClassVar[dict[str, str]] = TIE_RULES
@@ -51,6 +57,10 @@ class Measure(ABC):
     def __call__(self, dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.float64]:
         """One value per query, for scores in the order of the input."""
         return evaluate(dataset, scores, [self])[self]
+
+    def of_rows(self, dataset: RankingDataset, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """One value per query, for scores in the order of the rows that need no check."""
+        return evaluate_rows(dataset, scores, [self])[self]
 
     def mean(self, dataset: RankingDataset, scores: ArrayLike) -> float:
         """The mean over the queries that are not skipped; NaN where all are."""
@@ -145,12 +155,18 @@ def evaluate(
     >>> evaluate(dataset, [0.2, 0.1], [NDCG(1), AveragePrecision()])
     {ndcg@1: array([0.]), map: array([0.5])}
     """
-    values = checked_scores(dataset, scores)
+    return evaluate_rows(dataset, checked_scores(dataset, scores), measures)
+
+
+def evaluate_rows(
+    dataset: RankingDataset, scores: NDArray[np.float64], measures: Iterable[Measure]
+) -> dict[Measure, NDArray[np.float64]]:
+    """The same for scores in the order of the rows that need no check."""
     ranked: dict[str, RankedLists] = {}
     result = {}
     for measure in measures:
         if measure.ties not in ranked:
-            ranked[measure.ties] = rank(dataset, values, measure.ties)
+            ranked[measure.ties] = rank(dataset, scores, measure.ties)
         result[measure] = measure.of_ranked(ranked[measure.ties])
         if measure.empty != "skip":
             result[measure][np.isnan(result[measure])] = measure.empty

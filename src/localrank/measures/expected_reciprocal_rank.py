@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -46,6 +47,8 @@ class ExpectedReciprocalRank(CutMeasure):
     """
 
     name = "err"
+    aliases = ("expected_reciprocal_rank",)
+    conventions: ClassVar[dict[str, dict[str, Any]]] = {"ranklib": {"cutoff": 10, "ties": "input"}}
 
     max_relevance: float = field(default=4.0, kw_only=True)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numba import njit
@@ -50,6 +50,16 @@ class NDCG(CutMeasure):
     """
 
     name = "ndcg"
+    aliases = ("ndcg_cut", "ndcg_burges", "ndcg_score", "normalized_discounted_cumulative_gain")
+    conventions: ClassVar[dict[str, dict[str, Any]]] = {
+        "letor3": {"discount": "letor", "ties": "input"},
+        "letor4": {"discount": "letor", "short": "zero", "ties": "input"},
+        "trec_eval": {"gain": "linear", "ties": "document_id"},
+        "ranklib": {"cutoff": 10, "ties": "input"},
+        "lightgbm": {"empty": 1.0, "ties": "input"},
+        "xgboost": {"empty": 1.0, "ties": "input"},
+        "sklearn": {"gain": "linear"},
+    }
 
     gain: Literal["exponential", "linear"] = field(default="exponential", kw_only=True)
     discount: Literal["log2", "letor"] = field(default="log2", kw_only=True)

@@ -45,6 +45,7 @@ class OrderErrorRate(Measure):
     """
 
     name = "oer"
+    aliases = ("order_error_rate",)
     higher_is_better = False
 
     empty: Empty = field(default="skip", kw_only=True)

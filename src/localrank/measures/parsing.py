@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import fields
-from difflib import get_close_matches
 from typing import Any
 
 from localrank.measures.base import Measure
-from localrank.measures.conventions import CONVENTIONS, MEASURES, TOOLS, UNCUT
-
-_ALIASES = {alias: measure for measure, aliases in MEASURES.items() for alias in aliases}
+from localrank.measures.conventions import TOOLS, measures_of
+from localrank.names import unknown
+from localrank.parameters import Rule
 
 
 def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
@@ -37,17 +36,14 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
     >>> parse_measure("P@5", convention="sklearn")
     Traceback (most recent call last):
     ...
-    ValueError: scikit-learn has no measure 'p'. It has ndcg, map.
+    ValueError: scikit-learn has no measure 'p'. It has map, ndcg.
     """
     if isinstance(name, Measure):
         return name
     if not isinstance(name, str):
         raise ValueError(f"A measure is given by its name, like 'ndcg@10'. Got {name!r} instead.")
-    if convention not in CONVENTIONS:
-        raise ValueError(
-            f"There is no convention {convention!r}.{_suggestion(convention, CONVENTIONS)} "
-            f"There are {', '.join(CONVENTIONS)}."
-        )
+    if convention not in TOOLS:
+        raise unknown("There is no convention", convention, TOOLS)
     match = re.fullmatch(r"([^()]*)(?:\(([^()]*)\))?([^()]*)", name.strip().lower())
     if match is None:
         raise ValueError(f"A measure is written like ndcg(gain=linear)@10. Got {name!r} instead.")
@@ -61,7 +57,7 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
     if cutoff is not None:
         if "cutoff" not in parameters:
             raise ValueError(f"{measure.__name__} has no cutoff. Got {name!r} instead.")
-        if (convention, measure) in UNCUT:
+        if convention in measure.uncut:
             tool = TOOLS[convention]
             raise ValueError(f"{tool} knows {measure.name!r} without a cutoff only. Got {name!r}.")
         if not re.fullmatch("[0-9]+", cutoff) or int(cutoff) == 0:
@@ -69,7 +65,15 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
         given["cutoff"] = int(cutoff)
     for text in filter(str.strip, (match[2] or "").split(",")):
         given |= _parameter(text, measure, parameters - {"cutoff"})
-    return measure(**(CONVENTIONS[convention][measure] | given))
+    return measure(**(measures_of(convention)[measure] | given))
+
+
+def _is_measure(value: Any) -> bool:
+    """Whether a value is a measure; what is wrong with a name is an error of its own."""
+    return isinstance(value, str | Measure) and isinstance(parse_measure(value), Measure)
+
+
+a_measure = Rule(_is_measure, "a measure or its name, such as 'ndcg@10'")
 
 
 def _split_cutoff(text: str) -> tuple[str, str | None]:
@@ -83,19 +87,14 @@ def _split_cutoff(text: str) -> tuple[str, str | None]:
 
 def _measure(spelled: str, convention: str) -> type[Measure]:
     name = re.sub(r"[\s_.]+", "_", spelled.strip())
-    names = [measure.name for measure in MEASURES]
-    if name not in _ALIASES:
-        raise ValueError(
-            f"There is no measure {name!r}.{_suggestion(name, _ALIASES)} "
-            f"There are {', '.join(names)}."
-        )
-    measure = _ALIASES[name]
-    if measure not in CONVENTIONS[convention]:
-        listed = ", ".join(known.name for known in CONVENTIONS[convention])
-        raise ValueError(
-            f"{TOOLS.get(convention, convention)} has no measure {name!r}. It has {listed}."
-        )
-    return measure
+    known = list(measures_of("default"))
+    named = {alias: measure for measure in known for alias in (measure.name, *measure.aliases)}
+    if name not in named:
+        raise unknown("There is no measure", name, named, [measure.name for measure in known])
+    if named[name] not in measures_of(convention):
+        listed = ", ".join(measure.name for measure in measures_of(convention))
+        raise ValueError(f"{TOOLS[convention]} has no measure {name!r}. It has {listed}.")
+    return named[name]
 
 
 def _parameter(text: str, measure: type[Measure], names: Collection[str]) -> dict[str, Any]:
@@ -105,18 +104,10 @@ def _parameter(text: str, measure: type[Measure], names: Collection[str]) -> dic
     shown = {measure.short_names.get(name, name): name for name in names}
     name = shown.get(key, key)
     if name not in names:
-        raise ValueError(
-            f"{measure.__name__} has no parameter {key!r}.{_suggestion(key, shown)} "
-            f"It has {', '.join(sorted(shown))}."
-        )
+        raise unknown(f"{measure.__name__} has no parameter", key, shown)
     if value == "none":
         return {name: None}
     try:
         return {name: float(value)}
     except ValueError:
         return {name: value}
-
-
-def _suggestion(word: str, known: Collection[str]) -> str:
-    close = get_close_matches(word.lower(), known, n=1, cutoff=0.5)
-    return f" Did you mean {close[0]!r}?" if close else ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numba import njit
@@ -41,6 +41,14 @@ class Precision(RelevanceMeasure):
     """
 
     name = "p"
+    aliases = ("precision", "pre", "prec")
+    conventions: ClassVar[dict[str, dict[str, Any]]] = {
+        "letor3": {"ties": "input"},
+        "letor4": {"ties": "input"},
+        "trec_eval": {"ties": "document_id"},
+        "ranklib": {"cutoff": 10, "short": "shrink", "ties": "input"},
+        "xgboost": {"short": "shrink", "ties": "input"},
+    }
 
     short: Literal["pad", "shrink"] = field(default="pad", kw_only=True)
 

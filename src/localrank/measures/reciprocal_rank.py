@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
@@ -39,6 +40,11 @@ class ReciprocalRank(RelevanceMeasure):
     """
 
     name = "mrr"
+    aliases = ("rr", "recip_rank", "reciprocal_rank", "mean_reciprocal_rank")
+    conventions: ClassVar[dict[str, dict[str, Any]]] = {
+        "trec_eval": {"ties": "document_id"},
+        "ranklib": {"ties": "input"},
+    }
 
     def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
         values: NDArray[np.float64] = _reciprocal_rank(

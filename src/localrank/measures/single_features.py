@@ -44,8 +44,9 @@ def measure_features(
     with progress("Best feature", values.size) as advance:
         for row, direction in enumerate(directions):
             for column in range(dataset.n_features):
-                scores = dataset.in_input_order(direction * dataset.features[:, column])
-                values[row, column] = _weighted_mean(measure(dataset, scores), query_weights)
+                scores = direction * dataset.features[:, column].astype(np.float64)
+                reached = measure.of_rows(dataset, scores)
+                values[row, column] = _weighted_mean(reached, query_weights)
                 advance()
     return values
 

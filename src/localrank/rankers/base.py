@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -13,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.data.content_order import content_order
 from localrank.measures import NDCG
+from localrank.parameters import check_parameters
 from localrank.persistence import save
 from localrank.rankers.inputs import (
     as_dataset,
@@ -28,8 +31,9 @@ class Ranker(BaseEstimator):
     """Learns from labelled queries to score documents; larger scores rank higher.
 
     Rankers follow scikit-learn's contract (`clone`, `get_params`, metadata routing, with `qid`
-    requested by default). A ranker implements `_fit` and `_predict` on datasets; everything
-    that all rankers check or convert is done here.
+    requested by default). `fit` and `predict` are the doors: they check and convert what they are
+    given. Behind them rankers call each other's `fit_rows` and `predict_rows`, which trust the
+    data and speak of its rows in their order. A ranker implements `_fit` and `_predict`.
 
     Attributes
     ----------
@@ -50,6 +54,19 @@ class Ranker(BaseEstimator):
         """Whether NaN may stand for a missing feature value."""
         return False
 
+    @property
+    def n_models_(self) -> int:
+        """How many models the fitted ranker consists of."""
+        return 1
+
+    def _order_seed(self) -> int | None:
+        """Seed of the order that training rows are put into; None leaves them as they come.
+
+        The order is decided by the content of the rows alone, so that a model does not depend on
+        the order of lines in a file. A ranker made of others leaves it to them.
+        """
+        return 0
+
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         """Whether each query has something that this ranker can learn from."""
         return has_two_labels(dataset)
@@ -61,11 +78,11 @@ class Ranker(BaseEstimator):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        """Check the parameters, then learn."""
+        """Learn from rows in the order that `_order_seed` asks for."""
 
     @abstractmethod
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        """Score every row of a dataset that has the right features."""
+        """Score every row."""
 
     def fit(
         self,
@@ -93,6 +110,63 @@ class Ranker(BaseEstimator):
         valid : RankingDataset or (X, y, qid), optional
             Held-out queries for rankers that choose their size by them; others ignore it.
         """
+        return self.fit_rows(*self._admitted(X, y, qid, sample_weight, query_weight, valid))
+
+    def fit_rows(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None = None,
+        valid: RankingDataset | None = None,
+    ) -> Self:
+        """Learn from labelled queries that a door has checked.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+        query_weights : ndarray of shape (n_queries,), optional
+        valid : RankingDataset, optional
+        """
+        return self._learn(*self._ordered(dataset, query_weights), valid)
+
+    def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
+        """Score documents: one number each, in input order.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        qid : array-like of shape (n_documents,)
+            Query ids, where X is not a dataset.
+        """
+        check_is_fitted(self, "n_features_in_")
+        dataset = as_dataset(X, None, qid)
+        self._check_same(dataset)
+        return dataset.in_input_order(self.predict_rows(dataset))
+
+    def predict_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        """Score every row of a dataset that a door has checked."""
+        return np.asarray(self._predict(dataset), dtype=np.float64)
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None) -> float:
+        """Mean NDCG@10 of the ranking of labelled documents."""
+        dataset = as_dataset(X, y, qid)
+        return NDCG(10).mean(dataset, self.predict(dataset))
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted ranker to one file, which `localrank.load` reads."""
+        check_is_fitted(self, "n_features_in_")
+        save(self, path)
+
+    def _admitted(
+        self,
+        X: Any,
+        y: Any,
+        qid: Any,
+        sample_weight: ArrayLike | None = None,
+        query_weight: ArrayLike | None = None,
+        valid: RankingDataset | tuple[Any, Any, Any] | None = None,
+    ) -> tuple[RankingDataset, NDArray[np.float64] | None, RankingDataset | None]:
+        """Training queries, their weights and validation queries, as `fit` takes them, checked."""
+        check_parameters(self)
         dataset = as_dataset(X, y, qid)
         name = type(self).__name__
         if dataset.n_features == 0:
@@ -108,39 +182,30 @@ class Ranker(BaseEstimator):
         if held_out is not None:
             check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
             self._check_values(held_out)
-        self._fit(dataset, weights, held_out)
-        self._remember(dataset, int(np.sum(~graded)))
+        return dataset, weights, held_out
+
+    def _ordered(
+        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None = None
+    ) -> tuple[RankingDataset, NDArray[np.float64] | None]:
+        seed = self._order_seed()
+        if seed is None:
+            return dataset, query_weights
+        rows, queries = content_order(dataset, seed)
+        weights = None if query_weights is None else query_weights[queries]
+        return dataset.reordered(rows, queries), weights
+
+    def _learn(
+        self,
+        dataset: RankingDataset,
+        query_weights: NDArray[np.float64] | None = None,
+        valid: RankingDataset | None = None,
+    ) -> Self:
+        """Learn from rows that are in order already, as along a path of models."""
+        self._fit(dataset, query_weights, valid)
+        self._remember(dataset)
         return self
 
-    def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
-        """Score documents: one number each, in input order.
-
-        Parameters
-        ----------
-        X : RankingDataset, array or DataFrame
-        qid : array-like of shape (n_documents,)
-            Query ids, where X is not a dataset.
-        """
-        check_is_fitted(self, "n_features_in_")
-        dataset = as_dataset(X, None, qid)
-        names = getattr(self, "feature_names_in_", None)
-        trained = None if names is None else tuple(names.tolist())
-        check_same_features(type(self).__name__, self.n_features_in_, trained, dataset)
-        self._check_values(dataset)
-        scores = np.asarray(self._predict(dataset), dtype=np.float64)
-        return dataset.in_input_order(scores)
-
-    def score(self, X: Any, y: Any = None, *, qid: Any = None) -> float:
-        """Mean NDCG@10 of the ranking of labelled documents."""
-        dataset = as_dataset(X, y, qid)
-        return NDCG(10).mean(dataset, self.predict(dataset))
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted ranker to one file, which `localrank.load` reads."""
-        check_is_fitted(self, "n_features_in_")
-        save(self, path)
-
-    def _remember(self, dataset: RankingDataset, n_queries_with_one_label: int) -> None:
+    def _remember(self, dataset: RankingDataset) -> None:
         self.n_features_in_ = dataset.n_features
         self.__dict__.pop("feature_names_in_", None)
         if dataset.feature_names is not None:
@@ -148,13 +213,20 @@ class Ranker(BaseEstimator):
         labels, counts = np.unique(dataset.labels, return_counts=True)
         self.training_data_ = {
             "n_queries": dataset.n_queries,
-            "n_queries_with_one_label": n_queries_with_one_label,
+            "n_queries_with_one_label": int(np.sum(~has_two_labels(dataset))),
             "n_documents": dataset.n_documents,
             "n_labels": len(labels),
             "most_frequent_labels": {
                 f"{labels[i]:g}": int(counts[i]) for i in np.sort(np.argsort(-counts)[:10])
             },
         }
+
+    def _check_same(self, dataset: RankingDataset) -> None:
+        """Refuse data that the fitted ranker cannot score."""
+        names = getattr(self, "feature_names_in_", None)
+        trained = None if names is None else tuple(names.tolist())
+        check_same_features(type(self).__name__, self.n_features_in_, trained, dataset)
+        self._check_values(dataset)
 
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.accepts_missing or sum_is_finite(dataset.features):
@@ -169,3 +241,8 @@ class Ranker(BaseEstimator):
             f"dataset.with_features(SimpleImputer().fit_transform(dataset.features)) with "
             f"scikit-learn's SimpleImputer, or take LambdaMART or GBRT, which need no imputation."
         )
+
+
+def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> NDArray[np.float64]:
+    """The scores that each ranker gives the rows, of shape (n_rankers, n_documents)."""
+    return np.array([ranker.predict_rows(dataset) for ranker in rankers])

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
+from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import measure_features
+from localrank.parameters import Rules, flag
 from localrank.rankers.base import Ranker
 
 
+@declare("best-feature", "the single best feature as a score")
 class BestFeature(Ranker):
     """Ranks by the one feature with the best mean measure on the training queries.
 
@@ -47,6 +51,8 @@ class BestFeature(Ranker):
     >>> dataset.feature_label(ranker.feature_), round(ranker.score(dataset), 2)
     ('f17', 0.6)
     """
+
+    _parameters: ClassVar[Rules] = {"measure": a_measure, "both_directions": flag}
 
     def __init__(self, measure: str | Measure = "ndcg@5", *, both_directions: bool = False) -> None:
         self.measure = measure

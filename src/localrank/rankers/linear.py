@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
-from localrank.parameters import refuse
+from localrank.parameters import Rules, one_of
 from localrank.rankers.base import Ranker
 
 Scaling = Literal["standard", "query"] | None
@@ -34,10 +34,10 @@ class LinearRanker(Ranker):
     scaling: Scaling
     coef_: NDArray[np.float64]
 
+    _parameters: ClassVar[Rules] = {"scaling": one_of("standard", "query", None)}
+
     def _scaled_training_features(self, dataset: RankingDataset) -> NDArray[np.float64]:
         """Learn the scaling, and apply it."""
-        if self.scaling not in ("standard", "query", None):
-            refuse(self, "scaling", "'standard', 'query' or None")
         self.__dict__.pop("scale_", None)
         if self.scaling == "standard":
             self.scale_ = spread_within_queries(dataset)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation import Aggregator, Borda
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import refuse, whole_numbers
-from localrank.rankers.base import Ranker
+from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
+from localrank.rankers.base import Ranker, lists_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
@@ -22,6 +24,10 @@ from localrank.rankers.rank_svm.rank_svm import RankSVM
 MAX_LEVELS = 20
 
 
+@declare(
+    "multiple-hyperplanes",
+    "one hyperplane per pair of relevance levels, rankings aggregated",
+)
 class MultipleHyperplaneRanker(Ranker):
     """Trains a ranker for each pair of label levels, and aggregates their rankings of a query.
 
@@ -83,6 +89,15 @@ class MultipleHyperplaneRanker(Ranker):
            [1., 0.]])
     """
 
+    _parameters: ClassVar[Rules] = {
+        "ranker": optional(instance(Ranker, "a ranker")),
+        "pairs": one_of("all", "adjacent", "sampled"),
+        "n_pairs": optional(whole(1)),
+        "aggregator": optional(
+            instance(Aggregator, "one of localrank.aggregation, such as Borda()")
+        ),
+    }
+
     def __init__(
         self,
         ranker: Ranker | None = None,
@@ -99,6 +114,13 @@ class MultipleHyperplaneRanker(Ranker):
         self.aggregator = aggregator
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    @property
+    def n_models_(self) -> int:
+        return sum(ranker.n_models_ for ranker in self.rankers_)
+
+    def _order_seed(self) -> None:
+        return None
 
     @property
     def accepts_missing(self) -> bool:
@@ -122,10 +144,41 @@ class MultipleHyperplaneRanker(Ranker):
         (10, True)
         """
         check_is_fitted(self, "rankers_")
+        self._check_same(dataset)
         pairs = map(tuple, self.level_pairs_.tolist())
         return {
-            pair: model.predict(dataset) for pair, model in zip(pairs, self.rankers_, strict=True)
+            pair: dataset.in_input_order(model.predict_rows(dataset))
+            for pair, model in zip(pairs, self.rankers_, strict=True)
         }
+
+    def with_aggregator(self, aggregator: Aggregator, dataset: RankingDataset) -> Self:
+        """The same rankers with another way to make one list of theirs.
+
+        Parameters
+        ----------
+        aggregator : Aggregator
+            Stays as it is. One that learns does so from `dataset`.
+        dataset : RankingDataset
+            The training queries.
+
+        Examples
+        --------
+        >>> from localrank.aggregation import MedianRank
+        >>> from localrank.data import make_queries
+        >>> dataset, _ = make_queries(50, random_state=0)
+        >>> ranker = MultipleHyperplaneRanker().fit(dataset)
+        >>> ranker.with_aggregator(MedianRank(), dataset).rankers_ is ranker.rankers_
+        True
+        """
+        check_is_fitted(self, "rankers_")
+        if not isinstance(aggregator, Aggregator):
+            raise ValueError(f"An aggregator is one of localrank.aggregation. Got {aggregator!r}.")
+        self._check_same(dataset)
+        twin = copy(self)
+        twin.aggregator, twin.aggregator_ = aggregator, clone(aggregator)
+        if twin.aggregator_.learns:
+            twin.aggregator_.fit_rows(dataset, lists_of(self.rankers_, dataset))
+        return twin
 
     def _fit(
         self,
@@ -133,7 +186,10 @@ class MultipleHyperplaneRanker(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
+        if getattr(self.ranker, "label_pairs", None) is not None:
+            refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
+        if self.n_pairs is not None and self.pairs != "sampled":
+            refuse(self, "n_pairs", "None unless pairs='sampled'")
         used, skipped = self._level_pairs(dataset, query_weights)
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
 
@@ -141,23 +197,22 @@ class MultipleHyperplaneRanker(Ranker):
             model: Ranker = clone(ranker)
             if isinstance(model, RankSVM):
                 model.set_params(label_pairs=[pair])
-                return model.fit(dataset, query_weight=query_weights, valid=valid)
+                return model.fit_rows(dataset, query_weights, valid)
             part, queries = _with_labels(dataset, pair)
             weights = None if query_weights is None else query_weights[queries]
-            return model.fit(part, query_weight=weights, valid=_held_out(valid, pair))
+            return model.fit_rows(part, weights, _held_out(valid, pair))
 
         rankers = in_parallel(train, used, n_jobs=self.n_jobs, description="Pairs of labels")
-        aggregator = clone(Borda() if self.aggregator is None else self.aggregator)
-        lists = np.column_stack([model.predict(dataset) for model in rankers])
-        self.aggregator_ = aggregator.fit(dataset, lists, query_weight=query_weights)
-        self.rankers_ = rankers
+        aggregator = Borda() if self.aggregator is None else clone(self.aggregator)
+        if aggregator.learns:
+            aggregator.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        self.rankers_, self.aggregator_ = rankers, aggregator
         self.level_pairs_ = np.array(used)
         self.skipped_pairs_ = np.array(skipped).reshape(-1, 2)
         self.n_rankers_, self.n_skipped_pairs_ = len(used), len(skipped)
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        lists = np.column_stack(list(self.pair_scores(dataset).values()))
-        return dataset.in_query_order(self.aggregator_.aggregate(dataset, lists))
+        return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
 
     def _level_pairs(
         self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
@@ -187,22 +242,6 @@ class MultipleHyperplaneRanker(Ranker):
             return [(float(levels[high]), float(levels[low])) for high, low in chosen]
 
         return labels(used), labels([place for place in places if place not in usable])
-
-    def _check_parameters(self) -> None:
-        if not isinstance(self.ranker, Ranker | None):
-            refuse(self, "ranker", "a ranker")
-        if getattr(self.ranker, "label_pairs", None) is not None:
-            refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
-        if self.pairs not in ("all", "adjacent", "sampled"):
-            refuse(self, "pairs", "'all', 'adjacent' or 'sampled'")
-        if self.n_pairs is not None:
-            whole_numbers(self, n_pairs=1)
-            if self.pairs != "sampled":
-                refuse(self, "n_pairs", "None unless pairs='sampled'")
-        if not isinstance(self.aggregator, Aggregator | None):
-            refuse(self, "aggregator", "one of localrank.aggregation, such as Borda()")
-        if self.aggregator is not None:
-            self.aggregator.check_parameters()
 
 
 def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:

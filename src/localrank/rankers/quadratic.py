@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from localrank.data import RankingDataset
-from localrank.parameters import refuse
+from localrank.declaration import declare
+from localrank.parameters import Rules, one_of
 from localrank.rankers.base import Ranker
-from localrank.rankers.blocks import predict_in_blocks
+from localrank.rankers.expanded import Expanded
 
 # Expansions for training that would take more bytes in double precision are made in single.
 DOUBLE_PRECISION_BYTES = 2**30
-# Documents are scored in blocks of whole queries whose expansion takes about this many bytes.
-BLOCK_BYTES = 2**24
 
 
-class Quadratic(Ranker):
+@declare("quadratic", "a ranker on products of features as well", sample={"ranker": "lambdamart"})
+class Quadratic(Expanded):
     """Trains a ranker on the features, their squares and their products in pairs.
 
     From d features it makes d (d + 3) / 2: the originals, then x_i^2, then x_i x_j for i < j in
@@ -64,6 +63,9 @@ class Quadratic(Ranker):
     ['f5', 'f1^2', 'f2^2', 'f3^2', 'f4^2', 'f5^2', 'f1*f2', 'f1*f3']
     """
 
+    _parameters: ClassVar[Rules] = {"dtype": one_of("float64", "float32", None)}
+    block_bytes = 2**24
+
     def __init__(
         self, ranker: Ranker, *, dtype: Literal["float64", "float32"] | None = None
     ) -> None:
@@ -74,35 +76,17 @@ class Quadratic(Ranker):
     def accepts_missing(self) -> bool:
         return bool(getattr(self.ranker, "accepts_missing", False))
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        return self.ranker.learns_from(dataset)
-
     def _fit(
         self,
         dataset: RankingDataset,
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        if self.dtype not in ("float64", "float32", None):
-            refuse(self, "dtype", "'float64', 'float32' or None")
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
-        self.ranker_ = clone(self.ranker).fit(
-            quadratic_features(dataset, self.dtype_),
-            query_weight=query_weights,
-            valid=None if valid is None else quadratic_features(valid, self.dtype_),
-        )
+        super()._fit(dataset, query_weights, valid)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        row_bytes = n_quadratic(dataset.n_features) * np.dtype(self.dtype_).itemsize
-        return predict_in_blocks(
-            self.ranker_,
-            dataset,
-            lambda part: quadratic_features(part, self.dtype_),
-            row_bytes,
-            BLOCK_BYTES,
-        )
+    def expanded(self, dataset: RankingDataset) -> RankingDataset:
+        return quadratic_features(dataset, self.dtype_)
 
 
 def quadratic_features(dataset: RankingDataset, dtype: str) -> RankingDataset:

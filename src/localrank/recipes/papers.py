@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
-from sklearn.cluster import BisectingKMeans, KMeans
-
-from localrank.grouping import Agglomerative, Neighbourhoods
+from localrank.declaration import declare
+from localrank.grouping import (
+    Agglomerative,
+    Neighbourhoods,
+    Refined,
+    bisecting_kmeans,
+    kmeans,
+    ward,
+)
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
-from localrank.refinement import Refinement
 from localrank.representations import (
     PrincipalComponents,
     RelevantMean,
@@ -24,6 +29,13 @@ from localrank.selection import LSH, Classifier, NearestCentroid, NearestQuery
 Scaling = Literal["standard"] | None
 
 
+@declare(
+    "local-rank",
+    "clusters of queries by the principal components of their documents",
+    kind="local",
+    grid={"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": [0.01, 0.1, 1.0, 10.0]},
+    sample={"n_clusters": 3},
+)
 def local_rank(
     n_clusters: int = 4,
     *,
@@ -81,11 +93,18 @@ def local_rank(
     )
 
 
+@declare(
+    "adaptive-training",
+    "clusters refined by how well each cluster's model ranks each query",
+    kind="local",
+    grid={"grouping__grouping__n_clusters": [1, 2, 5]},
+    sample={"n_clusters": 2, "ranker": "rank-svm"},
+)
 def adaptive_training(
     n_clusters: int = 5,
     *,
     ranker: Ranker | None = None,
-    grouping: Literal["kmeans", "ward"] = "kmeans",
+    grouping: Any = "kmeans",
     rounds: int = 3,
     select: Literal["selective", "fusion"] = "selective",
     n_documents: int = 10,
@@ -109,7 +128,8 @@ def adaptive_training(
         With 1, the ranker alone.
     ranker : Ranker, optional
         LambdaMART(500) by default.
-    grouping : {"kmeans", "ward"}, default="kmeans"
+    grouping : {"kmeans", "ward"}, Grouping or clusterer, default="kmeans"
+        A name, of `n_clusters` clusters, or any grouping, which says itself how many.
     rounds : int, default=3
         Clusterings in all; with 1 nothing is refined.
     select : {"selective", "fusion"}, default="selective"
@@ -145,30 +165,37 @@ def adaptive_training(
     >>> from localrank.rankers import RankSVM
     >>> dataset, _ = make_queries(120)
     >>> ranker = adaptive_training(3, ranker=RankSVM()).fit(dataset)
-    >>> ranker.n_groups_, len(ranker.n_changed_)
+    >>> ranker.n_groups_, len(ranker.groups_.n_changed)
     (3, 2)
     """
-    if grouping not in ("kmeans", "ward"):
-        raise _wrong("grouping", grouping, "'kmeans' or 'ward'")
+    clusterers = {"kmeans": kmeans(n_clusters, random_state=random_state), "ward": ward(n_clusters)}
+    if isinstance(grouping, str) and grouping not in clusterers:
+        raise _wrong("grouping", grouping, "'kmeans', 'ward' or a grouping")
     if select not in ("selective", "fusion"):
         raise _wrong("select", select, "'selective' or 'fusion'")
-    clusters = (
-        KMeans(n_clusters, n_init=10, random_state=random_state)
-        if grouping == "kmeans"
-        else Agglomerative(n_clusters, linkage="ward")
-    )
     top = _scaled(TopDocuments(n_documents, feature=feature), scaling)
     return LocalRanker(
         _scaled(RelevantMean(), scaling),
-        clusters,
+        Refined(
+            clusterers[grouping] if isinstance(grouping, str) else grouping,
+            rounds=rounds,
+            n_folds=n_folds,
+            random_state=random_state,
+        ),
         LambdaMART(500, random_state=random_state) if ranker is None else ranker,
         Classifier(hard=select == "selective", representation=top),
-        refinement=Refinement(rounds, n_folds=n_folds, random_state=random_state),
         min_queries=min_queries,
         n_jobs=n_jobs,
     )
 
 
+@declare(
+    "pca-queries",
+    "clusters of queries by their highest feature values",
+    kind="local",
+    grid={"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": [0.01, 0.1, 1.0, 10.0]},
+    sample={"n_clusters": 3},
+)
 def pca_queries(
     n_clusters: int = 4,
     *,
@@ -218,7 +245,7 @@ def pca_queries(
     """
     return LocalRanker(
         _scaled(TopScores(h, n_components=n_components), scaling),
-        BisectingKMeans(n_clusters, n_init=10, random_state=random_state),
+        bisecting_kmeans(n_clusters, random_state=random_state),
         RankSVM() if ranker is None else ranker,
         NearestCentroid(),
         min_queries=min_queries,
@@ -226,6 +253,13 @@ def pca_queries(
     )
 
 
+@declare(
+    "query-neighbours",
+    "a model for each training query and its neighbours",
+    kind="local",
+    grid={"grouping__n_neighbours": [25, 100]},
+    sample={"n_neighbours": 15},
+)
 def query_neighbours(
     n_neighbours: int = 50,
     *,

@@ -5,13 +5,29 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
-from localrank.rankers import GBRT, Ensemble, LambdaMART, QueryCoordinates, RankSVM
+from localrank.aggregation import MeanScore
+from localrank.declaration import declare
+from localrank.rankers import (
+    GBRT,
+    CrossEntropyMART,
+    Ensemble,
+    LambdaMART,
+    QueryCoordinates,
+    Ranker,
+    RankSVM,
+)
 
 # Share of the columns each tree may use among a query's coordinates, of which there are four
 # times as many as features.
 COORDINATES_FRACTION = 0.18
 
 
+@declare(
+    "best",
+    "models of four kinds, on the features and in the query's coordinates",
+    kind="local",
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 def best(
     n_trees: int = 300,
     *,
@@ -22,8 +38,8 @@ def best(
 ) -> Ensemble:
     """Models of four kinds, half of them in the coordinates within the query.
 
-    On the features LambdaMART, the same with the cross-entropy objective, and GBRT; on what
-    `QueryCoordinates` makes of them LambdaMART with both objectives, and RankSVM. The scores of
+    On the features LambdaMART, CrossEntropyMART and GBRT; on what `QueryCoordinates` makes of
+    them LambdaMART, CrossEntropyMART and RankSVM. The scores of
     the six, standardised within the query, are averaged. What a value means among all documents
     and what it means among those of its query are two views of a document, and models of
     different views err on different queries. Regression needs values that compare across queries,
@@ -33,7 +49,7 @@ def best(
     Parameters
     ----------
     n_trees : int, default=300
-        Of LambdaMART and GBRT; half under the cross-entropy objective, which needs fewer.
+        Of LambdaMART and GBRT; CrossEntropyMART, which needs fewer, has half as many.
     n_leaves : int, default=7
         Small trees suit collections of a thousand queries; raise it for larger ones.
     min_leaf_documents : int, default=50
@@ -55,13 +71,19 @@ def best(
         "min_leaf_documents": min_leaf_documents,
         "random_state": random_state,
     }
-    plain = [*both_objectives(n_trees, **shared), GBRT(n_trees, **shared)]
-    local = [*both_objectives(n_trees, **shared, feature_fraction=COORDINATES_FRACTION), RankSVM()]
+    plain = [*both_losses(n_trees, **shared), GBRT(n_trees, **shared)]
+    local = [*both_losses(n_trees, **shared, feature_fraction=COORDINATES_FRACTION), RankSVM()]
     views = [Ensemble(plain, n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
     # Their scores are means of three standardised ones already.
-    return Ensemble(views, combine="mean")
+    return Ensemble(views, aggregator=MeanScore())
 
 
+@declare(
+    "fast",
+    "two models, one on the features, one in the query's coordinates",
+    kind="local",
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 def fast(
     n_trees: int = 300,
     *,
@@ -72,9 +94,8 @@ def fast(
 ) -> Ensemble:
     """A third of `best`: two models, one for each view of the documents.
 
-    LambdaMART on the features, and boosted trees with the cross-entropy objective on the
-    coordinates within the query. Labels must be whole numbers up to 30, and no value may be
-    missing.
+    LambdaMART on the features, and CrossEntropyMART on the coordinates within the query. Labels
+    must be whole numbers up to 30, and no value may be missing.
 
     Parameters
     ----------
@@ -88,24 +109,63 @@ def fast(
 
     Examples
     --------
-    >>> fast().rankers[1].ranker.objective
-    'rank_xendcg'
+    >>> fast(n_trees=100).rankers[1].ranker.n_trees
+    50
     """
     shared: dict[str, Any] = {
         "n_leaves": n_leaves,
         "min_leaf_documents": min_leaf_documents,
         "random_state": random_state,
     }
-    plain, _ = both_objectives(n_trees, **shared)
-    _, local = both_objectives(n_trees, **shared, feature_fraction=COORDINATES_FRACTION)
+    plain, _ = both_losses(n_trees, **shared)
+    _, local = both_losses(n_trees, **shared, feature_fraction=COORDINATES_FRACTION)
     return Ensemble([plain, QueryCoordinates(local)], n_jobs=n_jobs)
 
 
-def both_objectives(n_trees: int, **shared: Any) -> tuple[LambdaMART, LambdaMART]:
-    """LambdaMART, and the same with the cross-entropy objective, which needs half the trees."""
+@declare(
+    "query-coordinates",
+    "LambdaMART on features relative to the query's documents",
+    kind="local",
+    sample={"ranker": "lambdamart"},
+)
+def in_coordinates(
+    ranker: Ranker | None = None,
+    *,
+    parts: str = "zpab",
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> QueryCoordinates:
+    """A ranker on documents in the coordinates of their query.
+
+    Parameters
+    ----------
+    ranker : Ranker, optional
+        By default LambdaMART, with a smaller share of the columns for each tree, because there
+        are four times as many.
+    parts : str, default="zpab"
+    n_jobs : int or None, default=None
+        Threads of the default ranker, and its seed:
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> in_coordinates().ranker.feature_fraction
+    0.18
+    """
+    if ranker is None:
+        ranker = LambdaMART(
+            feature_fraction=COORDINATES_FRACTION,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+    return QueryCoordinates(ranker, parts=parts)
+
+
+def both_losses(n_trees: int, **shared: Any) -> tuple[LambdaMART, CrossEntropyMART]:
+    """LambdaMART, and CrossEntropyMART with half as many trees."""
     if not isinstance(n_trees, Integral):
         raise ValueError(
             f"The 'n_trees' argument of a recipe must be a whole number. Got {n_trees!r} instead."
         )
     half = max(n_trees // 2, 1)
-    return LambdaMART(n_trees, **shared), LambdaMART(half, objective="rank_xendcg", **shared)
+    return LambdaMART(n_trees, **shared), CrossEntropyMART(half, **shared)

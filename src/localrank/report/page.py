@@ -36,7 +36,7 @@ def render(data: dict[str, Any]) -> str:
     Parameters
     ----------
     data : dict
-        What `localrank.report.contents` makes of a comparison. Plain JSON: a value that does
+        What `localrank.evaluation.contents` makes of a comparison. Plain JSON: a value that does
         not exist is None, never NaN.
 
     Examples

@@ -13,14 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.parameters import check_parameters
 
 
 class Representation(BaseEstimator):
     """Describes a query by its documents, and says how far two descriptions lie apart.
 
     Descriptions of several queries are one array, a query along the first axis, so that they can
-    be indexed, concatenated and saved like any array. A representation implements `_transform`,
-    `distances` and, where it learns something from the training queries, `_fit`.
+    be indexed, concatenated and saved like any array. A representation implements
+    `transform_rows`, `distances` and, where it learns something from the training queries, `_fit`.
+    `fit` and `transform` are the doors, which check what they are given.
 
     Attributes
     ----------
@@ -39,7 +41,12 @@ class Representation(BaseEstimator):
 
     def fit(self, dataset: RankingDataset) -> Self:
         """Learn what the descriptions need from the training queries."""
+        check_parameters(self)
         self._check_values(dataset)
+        return self.fit_rows(dataset)
+
+    def fit_rows(self, dataset: RankingDataset) -> Self:
+        """Learn from training queries that a door has checked."""
         self._fit(dataset)
         self.n_features_in_ = dataset.n_features
         return self
@@ -53,7 +60,11 @@ class Representation(BaseEstimator):
                 f"The dataset has {dataset.n_features}."
             )
         self._check_values(dataset)
-        return self._transform(dataset)
+        return self.transform_rows(dataset)
+
+    @abstractmethod
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[Any]:
+        """Describe the queries of a dataset that a door has checked."""
 
     @abstractmethod
     def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
@@ -65,11 +76,7 @@ class Representation(BaseEstimator):
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
-        """Check the parameters, then learn."""
-
-    @abstractmethod
-    def _transform(self, dataset: RankingDataset) -> NDArray[Any]:
-        """Describe the queries of a dataset that has the right features."""
+        """Learn."""
 
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:

@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.representations.base import Points
 
 
+@declare("mean", "the mean of its documents")
 class Mean(Points):
     """Describes a query by the mean of its documents [1]_.
 
@@ -31,11 +33,12 @@ class Mean(Points):
            [0., 2.]])
     """
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         means, _ = centred(dataset)
         return means
 
 
+@declare("variance", "the variance of each feature")
 class Variance(Points):
     """Describes a query by the variance of each feature over its n documents, with divisor n.
 
@@ -48,11 +51,12 @@ class Variance(Points):
            [0., 0.]])
     """
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         _, rest = centred(dataset)
         return query_means(rest**2, dataset.offsets)
 
 
+@declare("skew", "the skew of each feature")
 class Skew(Points):
     """Describes a query by the skew of each feature, its third central moment over σ³.
 
@@ -67,7 +71,7 @@ class Skew(Points):
            [0.   , 0.   ]])
     """
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         _, rest = centred(dataset)
         # Relative to the largest: cubes of tiny or huge numbers would vanish or overflow.
         largest = np.maximum.reduceat(np.abs(rest), dataset.offsets[:-1])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.linalg import principal_axes
 from localrank.parameters import refuse
 from localrank.representations.base import Representation
@@ -19,6 +20,7 @@ _BLOCK, _BLOCK_ROWS = 1 << 18, 512
 _ROUNDING = 1e-12
 
 
+@declare("principal-components", "the directions in which its documents spread")
 class PrincipalComponents(Representation):
     """The leading principal components of a query's documents.
 
@@ -90,7 +92,7 @@ class PrincipalComponents(Representation):
                 f"at most 1",
             )
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)
         return components
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers
+from localrank.declaration import declare
+from localrank.parameters import Rules, number, optional
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 
 
+@declare("relevant-mean", "the mean of its relevant documents; training queries only")
 class RelevantMean(Points):
     """Describes a query by the mean of its relevant documents [1]_.
 
@@ -36,6 +40,8 @@ class RelevantMean(Points):
            [0., 0.]])
     """
 
+    _parameters: ClassVar[Rules] = {"relevance_level": optional(number(above=0))}
+
     def __init__(self, relevance_level: float | None = None) -> None:
         self.relevance_level = relevance_level
 
@@ -43,11 +49,7 @@ class RelevantMean(Points):
     def needs_labels(self) -> bool:
         return True
 
-    def _fit(self, dataset: RankingDataset) -> None:
-        if self.relevance_level is not None:
-            numbers(self, relevance_level=(0, None))
-
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         level = self.relevance_level
         relevant = dataset.labels > 0 if level is None else dataset.labels >= level
         return query_means(dataset.features, dataset.offsets, relevant.astype(np.float64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +10,16 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
-from localrank.parameters import refuse
+from localrank.declaration import declare
+from localrank.parameters import Rules, instance
 from localrank.representations.base import Representation
 
 
+@declare(
+    "scaled",
+    "another representation on features of equal spread",
+    sample={"representation": "mean"},
+)
 class Scaled(Representation):
     """Another representation on features divided by their spread within the training queries.
 
@@ -44,6 +50,10 @@ class Scaled(Representation):
 
     representation_: Representation
 
+    _parameters: ClassVar[Rules] = {
+        "representation": instance(Representation, "one of localrank.representations"),
+    }
+
     def __init__(self, representation: Representation) -> None:
         self.representation = representation
 
@@ -55,17 +65,12 @@ class Scaled(Representation):
     def points(self) -> bool:
         return self.representation.points
 
-    def fit(self, dataset: RankingDataset) -> Self:
-        if not isinstance(self.representation, Representation):
-            refuse(self, "representation", "one of localrank.representations")
-        return super().fit(dataset)
-
     def _fit(self, dataset: RankingDataset) -> None:
         self.spread_ = spread_within_queries(dataset)
-        self.representation_ = clone(self.representation).fit(self._scaled(dataset))
+        self.representation_ = clone(self.representation).fit_rows(self._scaled(dataset))
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[Any]:
-        return self.representation_.transform(self._scaled(dataset))
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[Any]:
+        return self.representation_.transform_rows(self._scaled(dataset))
 
     def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
         return self.representation_.distances(A, B)
@@ -74,4 +79,4 @@ class Scaled(Representation):
         return self.representation_.similarities(distances)
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
-        return dataset.with_features(dataset.features / self.spread_, dataset.feature_names)
+        return dataset.replaced(features=dataset.features / self.spread_)

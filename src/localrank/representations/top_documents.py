@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.kernels.sorting import argsort_descending
 from localrank.measures import NDCG
 from localrank.measures.single_features import measure_features
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, refuse, whole
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 
 
+@declare("top-documents", "the mean of its top documents under one feature")
 class TopDocuments(Points):
     """Describes a query by the mean of its top documents under a reference feature [1]_, [2]_.
 
@@ -57,6 +59,8 @@ class TopDocuments(Points):
     array([[0.7, 2.5]])
     """
 
+    _parameters: ClassVar[Rules] = {"n": whole(1)}
+
     def __init__(
         self,
         n: int = 10,
@@ -69,11 +73,10 @@ class TopDocuments(Points):
         self.columns = columns
 
     def _fit(self, dataset: RankingDataset) -> None:
-        whole_numbers(self, n=1)
         self.columns_ = self._checked_columns(dataset)
         self.feature_ = self._checked_feature(dataset)
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         weights = _shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
         return query_means(dataset.features, dataset.offsets, weights)[:, self.columns_]
 

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
+from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 
@@ -19,7 +20,7 @@ from localrank.representations.base import Representation
 class Selector(BaseEstimator):
     """Weighs the groups of training queries for a new query.
 
-    A selector has the parameter `representation`, by None that of the grouping, and implements
+    A selector has the parameter `representation` (None: use the grouping's), and implements
     `_fit` on the descriptions of the training queries and `weights`.
 
     Attributes
@@ -35,6 +36,10 @@ class Selector(BaseEstimator):
     needs_labels: ClassVar[bool] = False
 
     representation: Representation | None
+
+    _parameters: ClassVar[Rules] = {
+        "representation": optional(instance(Representation, "one of localrank.representations")),
+    }
 
     def fit(
         self,
@@ -54,10 +59,11 @@ class Selector(BaseEstimator):
         descriptions : ndarray
             The training queries in it.
         """
+        check_parameters(self)
         self.representation_, self.descriptions_ = representation, descriptions
         if self.representation is not None:
-            self.representation_ = clone(self.representation).fit(dataset)
-            self.descriptions_ = self.representation_.transform(dataset)
+            self.representation_ = clone(self.representation).fit_rows(dataset)
+            self.descriptions_ = self.representation_.transform_rows(dataset)
         if self.representation_.needs_labels and not self.needs_labels:
             raise ValueError(
                 f"{type(self).__name__} cannot describe new queries, which have no labels, by "
@@ -74,7 +80,7 @@ class Selector(BaseEstimator):
 
     @abstractmethod
     def _fit(self, groups: Groups) -> None:
-        """Check the parameters, then learn from `descriptions_` and the groups."""
+        """Learn from `descriptions_` and the groups."""
 
     def _check_points(self) -> None:
         """Refuse a representation that only gives distances."""

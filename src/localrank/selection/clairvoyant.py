@@ -9,13 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.measures import Measure, parse_measure
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules
 from localrank.rankers import Ranker
+from localrank.rankers.base import lists_of
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
+@declare("clairvoyant", "the best group by the query's own labels: a bound")
 class Clairvoyant(Selector):
     """Chooses the group whose model ranks the query best, by the query's own labels [1]_.
 
@@ -28,7 +33,7 @@ class Clairvoyant(Selector):
     measure : str or Measure, default="map"
         What is best. Of equally good groups the first is taken.
     representation : Representation, optional
-        How explanations find the nearest training queries; by None as the grouping did.
+        How explanations find the nearest training queries. None: use the grouping's.
 
     References
     ----------
@@ -54,6 +59,7 @@ class Clairvoyant(Selector):
     """
 
     needs_labels: ClassVar[bool] = True
+    _parameters: ClassVar[Rules] = {"measure": a_measure}
 
     def __init__(
         self, measure: str | Measure = "map", *, representation: Representation | None = None
@@ -67,7 +73,7 @@ class Clairvoyant(Selector):
         return self._all_on(best_models(dataset, models, parse_measure(self.measure))[0])
 
     def _fit(self, groups: Groups) -> None:
-        parse_measure(self.measure)
+        """Everything is chosen by the labels of the query itself."""
 
 
 def best_models(
@@ -77,7 +83,7 @@ def best_models(
 
     Queries that the measure skips are NaN, and have the first model.
     """
-    values = np.array([measure(dataset, model.predict(dataset)) for model in models])
+    values = np.array([measure.of_rows(dataset, scores) for scores in lists_of(models, dataset)])
     worth = np.nan_to_num(values if measure.higher_is_better else -values, nan=-np.inf)
     best = np.argmax(worth, axis=0)
     return best, values[best, np.arange(dataset.n_queries)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
-from localrank.parameters import refuse
+from localrank.parameters import Rule, Rules, flag
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
@@ -24,6 +25,7 @@ from localrank.selection.base import Selector
 N_FOLDS, N_BINS = 5, 10
 
 
+@declare("classifier", "the group that logistic regression predicts")
 class Classifier(Selector):
     """Predicts the group of a query from its description, as training queries have theirs [1]_.
 
@@ -35,7 +37,7 @@ class Classifier(Selector):
         Whether the most probable group takes all (selective), or each group weighs as much as it
         is probable (fusion).
     representation : Representation, optional
-        How queries are described, as points; by None as they were for the grouping.
+        How queries are described, as points. None: use the grouping's representation.
 
     Attributes
     ----------
@@ -67,6 +69,14 @@ class Classifier(Selector):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "classifier": Rule(
+            lambda value: value is None or hasattr(value, "predict_proba"),
+            "a classifier of scikit-learn that has predict_proba",
+        ),
+        "hard": flag,
+    }
+
     def __init__(
         self,
         classifier: Any = None,
@@ -79,8 +89,6 @@ class Classifier(Selector):
         self.representation = representation
 
     def _fit(self, groups: Groups) -> None:
-        if self.classifier is not None and not hasattr(self.classifier, "predict_proba"):
-            refuse(self, "classifier", "a classifier of scikit-learn that has predict_proba")
         self._check_points()
         counts = np.bincount(groups.home, minlength=len(groups))
         self.majority_ = float(counts.max() / counts.sum())
@@ -88,7 +96,7 @@ class Classifier(Selector):
         self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
-        descriptions = self.representation_.transform(dataset)
+        descriptions = self.representation_.transform_rows(dataset)
         probabilities = self._probabilities(self.classifier_, descriptions)
         return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
 

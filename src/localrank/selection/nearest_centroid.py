@@ -8,19 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
+@declare("nearest-centroid", "the group with the nearest centre")
 class NearestCentroid(Selector):
     """Chooses the group with the nearest centre, the mean of its queries' descriptions [1]_.
 
     Parameters
     ----------
     representation : Representation, optional
-        How queries are described, as points; by None as they were for the grouping.
+        How queries are described, as points. None: use the grouping's representation.
 
     Attributes
     ----------
@@ -50,6 +52,6 @@ class NearestCentroid(Selector):
         self.centroids_ = np.array([self.descriptions_[own].mean(axis=0) for own in groups])
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
-        descriptions = self.representation_.transform(dataset)
+        descriptions = self.representation_.transform_rows(dataset)
         distances = self.representation_.distances(descriptions, self.centroids_)
         return self._all_on(np.argmin(distances, axis=1))

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.grouping.base import Groups
-from localrank.parameters import refuse
+from localrank.parameters import Rule, Rules
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
@@ -23,6 +24,7 @@ _BLOCK = 1 << 22
 _TIE = 1e-12
 
 
+@declare("nearest-query", "the group of the most similar training query")
 class NearestQuery(Selector):
     """Chooses the group of the most similar training query [1]_.
 
@@ -36,7 +38,7 @@ class NearestQuery(Selector):
         which may miss it and is faster from some thousand training queries on. "lsh" is
         `LSH()`, which needs queries described by `PrincipalComponents`.
     representation : Representation, optional
-        How queries are described; by None as they were for the grouping.
+        How queries are described. None: use the grouping's representation.
 
     Attributes
     ----------
@@ -66,6 +68,13 @@ class NearestQuery(Selector):
     """
 
     index_: LSH | None
+
+    _parameters: ClassVar[Rules] = {
+        "index": Rule(
+            lambda index: isinstance(index, LSH) or index in ("exact", "lsh"),
+            "'exact', 'lsh' or an LSH(...)",
+        ),
+    }
 
     def __init__(
         self,
@@ -97,10 +106,8 @@ class NearestQuery(Selector):
             self.index_ = clone(self.index)
         elif self.index == "lsh":
             self.index_ = LSH()
-        elif self.index != "exact":
-            refuse(self, "index", "'exact', 'lsh' or an LSH(...)")
         if self.index_ is not None:
             self.index_.fit(self.descriptions_)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
-        return self._all_on(self.home_[self.nearest(self.representation_.transform(dataset))])
+        return self._all_on(self.home_[self.nearest(self.representation_.transform_rows(dataset))])

@@ -8,7 +8,6 @@ from sklearn.base import clone
 import localrank
 from localrank.data import RankingDataset
 from localrank.rankers import BestFeature, LambdaMART, RankSVM
-from localrank.rankers.query_coordinates import query_coordinates as module
 from localrank.rankers.query_coordinates.query_coordinates import (
     QueryCoordinates,
     query_coordinates,
@@ -139,7 +138,7 @@ def test_it_learns_what_no_feature_shows_across_queries(rng):
 def test_the_size_of_blocks_changes_nothing(queries, trees, monkeypatch, n_bytes, rng):
     ranker = QueryCoordinates(trees).fit(queries)
     expected = ranker.ranker_.predict(query_coordinates(queries))
-    monkeypatch.setattr(module, "BLOCK_BYTES", n_bytes)
+    monkeypatch.setattr(QueryCoordinates, "block_bytes", n_bytes)
     assert_array_equal(ranker.predict(queries), expected)
     order = rng.permutation(queries.n_documents)
     qid = queries.query_index[order]
@@ -153,7 +152,7 @@ def test_blocks_take_as_many_queries_as_fit(queries, seen, monkeypatch):
             return super()._predict(dataset)
 
     ranker = QueryCoordinates(Keeper()).fit(queries)
-    monkeypatch.setattr(module, "BLOCK_BYTES", 8 * (4 * 8 + 9) * 100)
+    monkeypatch.setattr(QueryCoordinates, "block_bytes", 8 * (4 * 8 + 9) * 100)
     ranker.predict(queries)
     sizes = seen[1:]
     assert sum(sizes) == queries.n_documents

@@ -217,7 +217,8 @@ def test_an_increasing_transformation_of_a_feature_changes_no_score(queries, n_t
 
     ranker = RankBoost(150, n_thresholds=n_thresholds)
     plain = ranker.fit(train).predict(test)
-    assert_array_equal(ranker.fit(transformed(train)).predict(transformed(test)), plain)
+    # Rows come in another order, in which sums round otherwise.
+    assert_allclose(ranker.fit(transformed(train)).predict(transformed(test)), plain, rtol=1e-12)
 
 
 def test_a_reversed_feature_gives_the_reversed_weak_rankers():

@@ -193,9 +193,9 @@ def test_only_the_order_of_the_labels_counts(queries, loss):
     stretched = np.where(y == y.max(), 5 * y + 1, y)
     qid = queries.query_index
     plain = RankSVM(loss=loss).fit(queries.features, y, qid=qid)
-    assert_array_equal(
-        RankSVM(loss=loss).fit(queries.features, stretched, qid=qid).coef_, plain.coef_
-    )
+    other = RankSVM(loss=loss).fit(queries.features, stretched, qid=qid)
+    # Rows come in another order, in which sums round otherwise.
+    assert_allclose(other.coef_, plain.coef_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

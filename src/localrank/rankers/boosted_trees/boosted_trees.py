@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import joblib
 import lightgbm
@@ -15,10 +15,11 @@ from sklearn.utils import check_random_state
 
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import numbers, whole_numbers
+from localrank.measures.base import mean_of_queries
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
-from localrank.rankers.content_order import content_order
 
 # LightGBM estimates how many documents a leaf has from its curvature, and fails at a leaf that
 # has none: of queries without weight, or of documents that are in no pair.
@@ -29,9 +30,20 @@ class BoostedTrees(Ranker):
     """What LambdaMART and GBRT share: everything but the objective.
 
     LightGBM's result depends on the order of rows: equal scores, as before the first tree, are
-    ranked in file order, which in many collections is the order of a good feature. Rows are
-    therefore put into an order that depends on their content and the seed alone.
+    ranked in file order, which in many collections is the order of a good feature. Another seed
+    therefore trains on another order of the rows.
     """
+
+    _parameters: ClassVar[Rules] = {
+        "n_trees": whole(1),
+        "learning_rate": number(above=0),
+        "n_leaves": whole(2),
+        "min_leaf_documents": whole(1),
+        "feature_fraction": number(above=0, most=1),
+        "l2": number(least=0),
+        "patience": whole(1),
+        "measure": a_measure,
+    }
 
     def __init__(
         self,
@@ -62,6 +74,9 @@ class BoostedTrees(Ranker):
     def accepts_missing(self) -> bool:
         return True
 
+    def _order_seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
     @abstractmethod
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
         """LightGBM's parameters for the objective, and the target of each row."""
@@ -72,19 +87,13 @@ class BoostedTrees(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        whole_numbers(self, n_trees=1, n_leaves=2, min_leaf_documents=1, patience=1)
-        numbers(self, learning_rate=(0, None), feature_fraction=(0, 1))
-        if self.l2 != 0:
-            numbers(self, l2=(0, None))
         measure = parse_measure(self.measure)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         objective, target = self._objective(dataset)
-        rows, queries = content_order(dataset, seed)
         train = lightgbm.Dataset(
-            dataset.features[rows],
-            target[rows],
-            group=dataset.query_sizes[queries],
-            weight=None if query_weights is None else query_weights[dataset.query_index[rows]],
+            dataset.features,
+            target,
+            group=dataset.query_sizes,
+            weight=None if query_weights is None else query_weights[dataset.query_index],
         )
         parameters = {
             "learning_rate": self.learning_rate,
@@ -94,7 +103,7 @@ class BoostedTrees(Ranker):
             "feature_fraction": self.feature_fraction,
             "lambda_l2": self.l2,
             "num_threads": joblib.effective_n_jobs(self.n_jobs),
-            "seed": seed,
+            "seed": self._order_seed(),
             "deterministic": True,
             "force_col_wise": True,
             "metric": "None",
@@ -142,7 +151,7 @@ def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset
     """
 
     def evaluate(scores: NDArray[Any], _: lightgbm.Dataset) -> tuple[str, float, bool]:
-        value = measure.mean(valid, valid.in_input_order(scores))
+        value = mean_of_queries(measure.of_rows(valid, scores))
         if np.isnan(value):
             raise ValueError(f"No validation query has a value of {measure}.")
         return str(measure), value, measure.higher_is_better

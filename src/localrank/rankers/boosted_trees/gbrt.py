@@ -8,9 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
 
 
+@declare(
+    "gbrt",
+    "boosted regression trees",
+    grid={"n_leaves": [5, 7, 15]},
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
 class GBRT(BoostedTrees):
     """Boosted regression trees on the labels [1]_, document by document, trained by LightGBM.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,9 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
+from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import numbers, refuse, whole_numbers
+from localrank.parameters import Rules, instance, number, one_of, optional, whole
 from localrank.rankers.base import Ranker
 from localrank.rankers.duh_kirchhoff.products import kernel_values, row_products
 from localrank.rankers.linear import Scaling, scaled_features
@@ -31,6 +32,12 @@ ROUNDING = 1e-14
 BLOCK = 2**20
 
 
+@declare(
+    "duh-kirchhoff",
+    "a model for each query, in its documents' own directions",
+    kind="local",
+    sample={"ranker": "rank-boost", "ranker__n_rounds": 8},
+)
 class DuhKirchhoff(Ranker):
     """Trains a ranker for each query, on all training data seen in the query's own directions.
 
@@ -93,6 +100,15 @@ class DuhKirchhoff(Ranker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "ranker": optional(instance(Ranker, "a ranker or None")),
+        "kernel": one_of("linear", "poly", "rbf"),
+        "n_components": whole(1),
+        "degree": whole(1),
+        "gamma": optional(number(above=0)),
+        "scaling": one_of("standard", "query", None),
+    }
+
     def __init__(
         self,
         ranker: Ranker | None = None,
@@ -112,6 +128,9 @@ class DuhKirchhoff(Ranker):
         self.scaling = scaling
         self.n_jobs = n_jobs
 
+    def _order_seed(self) -> None:
+        return None
+
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         return self._ranker().learns_from(dataset)
 
@@ -121,7 +140,6 @@ class DuhKirchhoff(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
         teaches = self.learns_from(dataset)
         if not (teaches if query_weights is None else query_weights[teaches]).any():
             raise ValueError(
@@ -147,13 +165,16 @@ class DuhKirchhoff(Ranker):
             scores = np.zeros(len(documents))
             if project is None:
                 return scores
-            model = clone(ranker).fit(
-                training.with_features(project(training.features)),
-                query_weight=self.query_weights_,
-                valid=None if valid is None else valid.with_features(project(valid.features)),
+            model: Ranker = clone(ranker)
+            model.fit_rows(
+                training.replaced(features=project(training.features)),
+                self.query_weights_,
+                None if valid is None else valid.replaced(features=project(valid.features)),
             )
-            own_query = np.zeros(len(documents), np.int64)
-            scores[order] = model.predict(project(documents[order]), qid=own_query)
+            own_query = RankingDataset(
+                project(documents[order]), None, np.array([0, len(documents)]), np.array([0])
+            )
+            scores[order] = model.predict_rows(own_query)
             return scores
 
         features = self._scaled(dataset)
@@ -224,17 +245,6 @@ class DuhKirchhoff(Ranker):
 
     def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
         return scaled_features(dataset, self.scaling, getattr(self, "scale_", None))
-
-    def _check_parameters(self) -> None:
-        if self.ranker is not None and not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker or None")
-        if self.kernel not in ("linear", "poly", "rbf"):
-            refuse(self, "kernel", "'linear', 'poly' or 'rbf'")
-        whole_numbers(self, n_components=1, degree=1)
-        if self.gamma is not None:
-            numbers(self, gamma=(0, None))
-        if self.scaling not in ("standard", "query", None):
-            refuse(self, "scaling", "'standard', 'query' or None")
 
 
 def _dataset(kept: dict[str, NDArray[Any]]) -> RankingDataset:

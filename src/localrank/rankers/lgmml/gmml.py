@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from localrank.linalg import geometric_mean
-from localrank.parameters import refuse
+from localrank.parameters import Rules, check_parameters, number
 
 Matrix = NDArray[np.float64]
 # With more documents than this share of the features, working in their span saves no time.
@@ -62,16 +61,18 @@ class GMML(BaseEstimator):
     array([[0.86, 2.47]])
     """
 
+    _parameters: ClassVar[Rules] = {
+        "t": number(least=0, most=1),
+        "ridge": number(least=0),
+    }
+
     def __init__(self, t: float = 0.5, *, ridge: float = 1e-3) -> None:
         self.t = t
         self.ridge = ridge
 
     def fit(self, relevant: ArrayLike, irrelevant: ArrayLike) -> Self:
         """Learn from documents, one row each."""
-        if not isinstance(self.t, Real) or not 0 <= self.t <= 1:
-            refuse(self, "t", "a number from 0 to 1")
-        if not isinstance(self.ridge, Real) or not 0 <= self.ridge < np.inf:
-            refuse(self, "ridge", "a finite number, 0 or larger")
+        check_parameters(self)
         P, N = np.asarray(relevant, dtype=np.float64), np.asarray(irrelevant, dtype=np.float64)
         if P.ndim != 2 or N.ndim != 2 or P.shape[1] != N.shape[1] or not (len(P) and len(N)):
             raise ValueError(

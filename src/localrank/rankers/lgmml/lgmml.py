@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers, refuse, whole_numbers
+from localrank.declaration import declare
+from localrank.parameters import Rules, flag, number, one_of, optional, whole
 from localrank.rankers.base import Ranker
 from localrank.rankers.lgmml.anchors import local_scores
 from localrank.rankers.lgmml.training import Training
@@ -21,6 +22,12 @@ _BLOCK, _QUERY_BLOCK = 1 << 14, 1 << 22
 _TIE = 1e-12
 
 
+@declare(
+    "lgmml",
+    "distances to anchors by local metrics",
+    kind="local",
+    grid={"n_metrics": [10, 50]},
+)
 class LGMML(Ranker):
     """Ranks by distances to anchor documents, each in a metric of its own (L-GMML) [1]_.
 
@@ -120,6 +127,19 @@ class LGMML(Ranker):
     representation_: PrincipalComponents
     descriptions_: NDArray[np.float64]
 
+    _parameters: ClassVar[Rules] = {
+        "n_metrics": whole(1),
+        "sampling_rate": number(above=0, most=1),
+        "relevance_level": optional(number(above=0)),
+        "margin": number(least=0),
+        "n_iterations": whole(0),
+        "step": number(above=0),
+        "unseen": one_of("mean", "uniform", "nearest"),
+        "query_dependent": flag,
+        "scale": one_of("median", "monotone"),
+        "ridge": number(above=0),
+    }
+
     def __init__(
         self,
         n_metrics: int = 50,
@@ -159,7 +179,6 @@ class LGMML(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
         used = self.learns_from(dataset)
         if query_weights is not None:
             used &= query_weights > 0
@@ -196,8 +215,8 @@ class LGMML(Ranker):
             self.__dict__.pop(name, None)
         if self.unseen == "nearest":
             scaled = self._scaled(training.dataset)
-            self.representation_ = PrincipalComponents().fit(scaled)
-            self.descriptions_ = self.representation_.transform(scaled)
+            self.representation_ = PrincipalComponents().fit_rows(scaled)
+            self.descriptions_ = self.representation_.transform_rows(scaled)
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         own = np.zeros(dataset.n_documents, np.int64)
@@ -215,7 +234,7 @@ class LGMML(Ranker):
 
     def _nearest(self, dataset: RankingDataset) -> NDArray[np.int64]:
         """The position of the most similar training query, for each query; the first of equals."""
-        descriptions = self.representation_.transform(self._scaled(dataset))
+        descriptions = self.representation_.transform_rows(self._scaled(dataset))
         nearest = np.empty(len(descriptions), np.int64)
         n_rows = max(_QUERY_BLOCK // len(self.descriptions_), 1)
         for first in range(0, len(descriptions), n_rows):
@@ -225,20 +244,8 @@ class LGMML(Ranker):
         return nearest
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
-        return dataset.with_features(dataset.features / self.metrics_.scale)
+        return dataset.replaced(features=dataset.features / self.metrics_.scale)
 
     def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         level = self.relevance_level
         return dataset.labels > 0 if level is None else dataset.labels >= level
-
-    def _check_parameters(self) -> None:
-        whole_numbers(self, n_metrics=1, n_iterations=0)
-        numbers(self, sampling_rate=(0, 1), step=(0, None), ridge=(0, None))
-        if self.relevance_level is not None:
-            numbers(self, relevance_level=(0, None))
-        if self.margin != 0:
-            numbers(self, margin=(0, None))
-        if self.unseen not in ("mean", "uniform", "nearest"):
-            refuse(self, "unseen", "'mean', 'uniform' or 'nearest'")
-        if self.scale not in ("median", "monotone"):
-            refuse(self, "scale", "'median' or 'monotone'")

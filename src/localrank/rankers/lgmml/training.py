@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.data.content_order import hash_factors, order_by_keys
 from localrank.measures import NDCG
 from localrank.parallel import in_parallel
-from localrank.rankers.content_order import content_order, hash_factors, order_by_keys
 from localrank.rankers.lgmml.gmml import GMML
 from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.warp import warp_weights
@@ -32,10 +32,10 @@ _ROUNDING = 1e-14
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Training queries in an order that only their content decides.
+    """Training queries in an order that the unit of their features does not change.
 
-    Random draws then do not depend on the order of lines in a file. Rows of a query are in
-    ascending order of their labels.
+    Random draws then do not depend on it either. Rows of a query are in ascending order of their
+    labels.
 
     Parameters
     ----------
@@ -53,8 +53,6 @@ class Training:
     @classmethod
     def prepare(cls, dataset: RankingDataset, shares: NDArray[np.float64]) -> Self:
         """Bring queries and rows into order, and find the scale of the features."""
-        rows, queries = content_order(dataset, seed=0)
-        dataset, shares = _reordered(dataset, rows, queries), shares[queries]
         largest = np.abs(dataset.features).max(axis=0).astype(np.float64)
         largest[largest == 0] = 1.0
         scale = largest * np.sqrt(np.mean((dataset.features / largest) ** 2, axis=0))
@@ -62,8 +60,11 @@ class Training:
         factors = hash_factors(dataset.n_features + 1, seed=0)
         cells = np.rint(dataset.features / scale / _GRID).astype(np.int64).view(np.uint64)
         keys = cells @ factors[1:] + dataset.labels.view(np.uint64) * factors[0]
-        rows, queries = order_by_keys(dataset, keys, major=dataset.labels)
-        return cls(_reordered(dataset, rows, queries), scale, shares[queries])
+        rows, queries = order_by_keys(dataset, keys)
+        ordered = dataset.reordered(rows, queries)
+        by_label = np.lexsort((ordered.labels, ordered.query_index))
+        ordered = ordered.reordered(by_label, np.arange(ordered.n_queries))
+        return cls(ordered, scale, shares[queries])
 
     def learn_metrics(
         self,
@@ -168,17 +169,6 @@ class Training:
         return drawn
 
 
-def _reordered(
-    dataset: RankingDataset, rows: NDArray[np.int64], queries: NDArray[np.int64]
-) -> RankingDataset:
-    return RankingDataset(
-        dataset.features[rows],
-        dataset.labels[rows],
-        np.append(0, np.cumsum(dataset.query_sizes[queries])),
-        dataset.query_ids[queries],
-    )
-
-
 def _sample(
     rng: np.random.Generator, documents: NDArray[np.float64], rate: float
 ) -> NDArray[np.float64]:
@@ -211,7 +201,7 @@ def _ndcg(labels: NDArray[np.float64], distances: NDArray[np.float64]) -> NDArra
         n_documents * np.arange(n_lists + 1),
         np.arange(n_lists),
     )
-    return NDCG()(lists, -distances.ravel())
+    return NDCG().of_rows(lists, -distances.ravel())
 
 
 def _n_lower(dataset: RankingDataset) -> NDArray[np.int64]:

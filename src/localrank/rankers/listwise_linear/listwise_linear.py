@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +12,14 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
+from localrank.data.content_order import row_keys
+from localrank.declaration import declare
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import numbers, whole_numbers
-from localrank.rankers.content_order import content_order, hash_factors
+from localrank.measures.base import mean_of_queries
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
@@ -27,6 +31,7 @@ _PATH_TOL = 1e-5
 SINGLE_QUERY_L2 = 1.0
 
 
+@declare("listwise-linear", "linear, from whole lists")
 class ListwiseLinear(LinearRanker):
     """Linear ranker whose softmax over a query's documents comes near the gains of the labels.
 
@@ -101,6 +106,14 @@ class ListwiseLinear(LinearRanker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "l2": optional(number(above=0)),
+        "n_folds": whole(2),
+        "measure": a_measure,
+        "tol": number(above=0),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         l2: float | None = None,
@@ -126,10 +139,6 @@ class ListwiseLinear(LinearRanker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        numbers(self, tol=(0, None))
-        whole_numbers(self, n_folds=2, max_iter=1)
-        if self.l2 is not None:
-            numbers(self, l2=(0, None))
         measure = parse_measure(self.measure)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         if self.l2 is None:
@@ -137,25 +146,20 @@ class ListwiseLinear(LinearRanker):
                 _check_decides(measure, dataset, weights)
             else:
                 _check_decides(measure, valid, np.ones(valid.n_queries))
-        # Rounding depends on the order of rows: here only their content decides it.
-        rows, queries = content_order(dataset, 0)
-        sizes = dataset.query_sizes[queries]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        features = self._scaled_training_features(dataset)[rows]
+        features = self._scaled_training_features(dataset)
         # Only differences within a query matter. A constant becomes exactly 0.
-        features -= np.repeat(features[offsets[:-1]], sizes, axis=0)
-        lists = RankingDataset(features, dataset.labels[rows], offsets, dataset.query_ids[queries])
+        features = features - np.repeat(features[dataset.offsets[:-1]], dataset.query_sizes, axis=0)
+        lists = dataset.replaced(features=features)
         # Matrices are small: BLAS's threads would do little but wait for each other.
         with threadpool_limits(1, user_api="blas"):
-            teaching = np.where(self.learns_from(lists), weights[queries], 0.0)
-            loss = CrossEntropy.of(features, offsets, targets(lists), teaching)
+            teaching = np.where(self.learns_from(lists), weights, 0.0)
+            loss = CrossEntropy.of(features, lists.offsets, targets(lists), teaching)
             values: list[float] = []
             if self.l2 is None and valid is not None:
                 values = self._values_on(valid, loss, measure)
             elif self.l2 is None:
-                values = self._values_across(
-                    self._folds(dataset, weights)[queries], lists, weights[queries], loss, measure
-                )
+                folds = self._folds(dataset, weights)
+                values = self._values_across(folds, lists, weights, loss, measure)
             l2 = SINGLE_QUERY_L2 if self.l2 is None else float(self.l2)
             if values:
                 l2 = L2S[int(np.argmax(values) if measure.higher_is_better else np.argmin(values))]
@@ -179,7 +183,7 @@ class ListwiseLinear(LinearRanker):
         """The mean measure of validation queries, along the path."""
         features = read_only(self._scaled(valid), np.float64)
         return [
-            measure.mean(valid, valid.in_input_order(projections(features, weights)))
+            mean_of_queries(measure.of_rows(valid, projections(features, weights)))
             for weights in loss.path(L2S, max(self.tol, _PATH_TOL), self.max_iter)
         ]
 
@@ -206,7 +210,7 @@ class ListwiseLinear(LinearRanker):
             path = loss.without(own).path(L2S, max(self.tol, _PATH_TOL), self.max_iter)
             for held_out, weights in zip(scores, path, strict=True):
                 held_out[rows] = projections(features, weights)
-        values = np.array([measure(lists, held_out) for held_out in scores])
+        values = np.array([measure.of_rows(lists, held_out) for held_out in scores])
         counted = ~np.isnan(values[0])
         means: list[float] = np.average(
             values[:, counted], axis=1, weights=query_weights[counted]
@@ -218,11 +222,8 @@ class ListwiseLinear(LinearRanker):
     ) -> NDArray[np.int64]:
         """The fold of each query that teaches something, -1 for others."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        bits = dataset.features.view(f"u{dataset.features.itemsize}")
-        factors = hash_factors(dataset.n_features + 1, seed)
-        keys = bits @ factors[1:] + dataset.labels.view(np.uint64) * factors[0]
         used = self.learns_from(dataset) & (query_weights > 0)
-        keys = np.add.reduceat(keys, dataset.offsets[:-1])
+        keys = np.add.reduceat(row_keys(dataset, seed), dataset.offsets[:-1])
         folds = np.full(dataset.n_queries, -1)
         folds[used] = np.unique(keys[used], return_inverse=True)[1] % self.n_folds
         return folds
@@ -251,6 +252,6 @@ def _check_decides(
     measure: Measure, dataset: RankingDataset, query_weights: NDArray[np.float64]
 ) -> None:
     # Which queries a measure skips does not depend on the scores.
-    values = measure(dataset, np.zeros(dataset.n_documents))
+    values = measure.of_rows(dataset, np.zeros(dataset.n_documents))
     if np.isnan(values[query_weights > 0]).all():
         raise ValueError(f"There is nothing to choose l2 by: {measure} skips every query.")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
-from localrank.parameters import refuse
+from localrank.declaration import declare
+from localrank.parameters import Rule, Rules, check_parameters
 from localrank.rankers.base import Ranker
-from localrank.rankers.blocks import predict_in_blocks
+from localrank.rankers.best_feature import BestFeature
+from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.coordinates import coordinates
 
 # Every part, in the order of the columns.
@@ -29,11 +29,21 @@ AGGREGATES = (
     "component of deviations (p)",
     "spread of percentiles",
 )
-# Documents are scored in blocks of whole queries whose coordinates take about this many bytes.
-BLOCK_BYTES = 2**26
+some_parts = Rule(
+    lambda parts: (
+        isinstance(parts, str) and 0 < len(set(parts)) == len(parts) and set(parts) <= set(PARTS)
+    ),
+    f"one or more of the letters of {PARTS!r}, each at most once",
+)
 
 
-class QueryCoordinates(Ranker):
+@declare(
+    "query-coordinates",
+    "a ranker on features relative to the query's documents",
+    kind="local",
+    sample={"ranker": "lambdamart"},
+)
+class QueryCoordinates(Expanded):
     """Trains a ranker on the features and on where they put a document within its query.
 
     Whether a value is high or low depends on the query: BM25 grows with the number of terms.
@@ -80,34 +90,19 @@ class QueryCoordinates(Ranker):
     ['f5', 'f1 (z)', 'f2 (z)', 'f3 (z)', 'f4 (z)', 'f5 (z)', 'f1 (p)']
     """
 
+    _parameters: ClassVar[Rules] = {"parts": some_parts}
+    block_bytes = 2**26
+
     def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
         self.ranker = ranker
         self.parts = parts
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        return self.ranker.learns_from(dataset)
-
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
-        if not isinstance(self.ranker, Ranker):
-            refuse(self, "ranker", "a ranker")
-        self.ranker_ = clone(self.ranker).fit(
-            query_coordinates(dataset, self.parts),
-            query_weight=query_weights,
-            valid=None if valid is None else query_coordinates(valid, self.parts),
-        )
-
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        return predict_in_blocks(
-            self.ranker_,
-            dataset,
-            lambda part: query_coordinates(part, self.parts),
-            self.ranker_.n_features_in_ * dataset.features.itemsize,
-            BLOCK_BYTES,
+    def expanded(self, dataset: RankingDataset) -> RankingDataset:
+        parts = "".join(part for part in PARTS if part in self.parts)
+        names = dataset.feature_names
+        return dataset.replaced(
+            features=coordinates(dataset.features, dataset.offsets, parts),
+            feature_names=None if names is None else _names(names, parts),
         )
 
 
@@ -123,21 +118,11 @@ def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDat
            [ 4.   ,  0.   ,  0.625],
            [ 4.   ,  0.   ,  0.625]])
     """
-    if not isinstance(parts, str) or not parts or set(parts) - set(PARTS) or _repeated(parts):
-        raise ValueError(
-            f"The 'parts' parameter of QueryCoordinates must be one or more of the letters of "
-            f"{PARTS!r}, each at most once. Got {parts!r} instead."
-        )
+    ranker = QueryCoordinates(BestFeature(), parts=parts)
+    check_parameters(ranker)
     if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
         raise ValueError("Query coordinates cannot take missing values: impute them first.")
-    ordered = "".join(part for part in PARTS if part in parts)
-    table = coordinates(dataset.features, dataset.offsets, ordered)
-    names = dataset.feature_names
-    return dataset.with_features(table, None if names is None else _names(names, ordered))
-
-
-def _repeated(parts: str) -> bool:
-    return len(set(parts)) < len(parts)
+    return ranker.expanded(dataset)
 
 
 # Serving asks for the same names list after list.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import whole_numbers
+from localrank.measures.base import mean_of_queries
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
 from localrank.rankers.base import Ranker
-from localrank.rankers.content_order import hash_factors, order_by_keys
+from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
 
@@ -27,6 +30,12 @@ SMALLEST_GAIN = 1e-10
 SMALLEST_LOSS = 1e-12
 
 
+@declare(
+    "rank-boost",
+    "boosted thresholds of single features",
+    grid={"n_rounds": [30, 100, 300]},
+    sample={"n_rounds": 15},
+)
 class RankBoost(Ranker):
     """Boosted thresholds of single features on the exponential loss of pairs [1]_.
 
@@ -50,8 +59,8 @@ class RankBoost(Ranker):
     found does not lower the loss any more, or where the loss is below 1e-12.
 
     Thresholds are observed values, evenly spaced in the order of a feature's distinct values: an
-    increasing transformation of a feature changes no score, and a repeated query is one that
-    weighs twice.
+    increasing transformation of a feature changes no score but by rounding, and a repeated query
+    is one that weighs twice.
 
     Parameters
     ----------
@@ -98,6 +107,13 @@ class RankBoost(Ranker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "n_rounds": whole(1),
+        "n_thresholds": optional(whole(1)),
+        "patience": whole(1),
+        "measure": a_measure,
+    }
+
     def __init__(
         self,
         n_rounds: int = 300,
@@ -117,18 +133,13 @@ class RankBoost(Ranker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        whole_numbers(self, n_rounds=1, patience=1)
-        if self.n_thresholds is not None:
-            whole_numbers(self, n_thresholds=1)
         measure = parse_measure(self.measure)
         dataset, query_weights = _with_pairs(dataset, query_weights)
         thresholds, bins = bin_features(dataset.features, self.n_thresholds)
-        rows, queries = _order_by_content(bins, dataset)
-        bins = bins[:, rows]
         n_bins = np.array([len(values) + 1 for values in thresholds])
-        weights, self.n_pairs_ = _pairs(dataset, rows, queries, query_weights)
+        weights, self.n_pairs_ = _pairs(dataset, query_weights)
 
-        scores = np.zeros(len(rows))
+        scores = np.zeros(dataset.n_documents)
         loss = weights.update(scores)
         held_out = None if valid is None else _HeldOut(valid, measure)
         stumps: list[tuple[int, float, float]] = []
@@ -192,8 +203,7 @@ class _HeldOut:
         # In double precision, as `predict` compares.
         column = self._dataset.features[:, feature].astype(np.float64, copy=False)
         self._scores += alpha * (column > threshold)
-        scores = self._dataset.in_input_order(self._scores)
-        value = self._measure.mean(self._dataset, scores)
+        value = mean_of_queries(self._measure.of_rows(self._dataset, self._scores))
         value = value if self._measure.higher_is_better else -value
         # A measure that skips every query is no reason to stop.
         if value > self._best or np.isnan(value):
@@ -204,39 +214,26 @@ class _HeldOut:
 def _with_pairs(
     dataset: RankingDataset, query_weights: NDArray[np.float64] | None
 ) -> tuple[RankingDataset, NDArray[np.float64]]:
-    """The queries with something to order, and their weights."""
+    """The queries with something to order, rows by label in each, and their weights."""
     weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
-    low = np.minimum.reduceat(dataset.labels, dataset.offsets[:-1])
-    high = np.maximum.reduceat(dataset.labels, dataset.offsets[:-1])
-    counted = (low < high) & (weights > 0)
-    return (dataset if counted.all() else dataset.select(counted)), weights[counted]
+    counted = has_two_labels(dataset) & (weights > 0)
+    used = dataset.select(counted)
+    by_label = np.lexsort((used.labels, used.query_index))
+    return used.reordered(by_label, np.arange(used.n_queries)), weights[counted]
 
 
-def _order_by_content(
-    bins: NDArray[Any], dataset: RankingDataset
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows by query, label and bins, and queries, in an order that their content decides."""
-    factors = hash_factors(len(bins) + 1, seed=0)
-    keys = dataset.labels.view(np.uint64) * factors[0]
-    for counts, factor in zip(bins, factors[1:], strict=True):
-        keys += counts * factor
-    return order_by_keys(dataset, keys, major=dataset.labels)
+def _pairs(dataset: RankingDataset, query_weights: NDArray[np.float64]) -> tuple[PairWeights, int]:
+    """Weights of the pairs, with sum 1 under equal scores, and their number.
 
-
-def _pairs(
-    dataset: RankingDataset,
-    rows: NDArray[np.int64],
-    queries: NDArray[np.int64],
-    query_weights: NDArray[np.float64],
-) -> tuple[PairWeights, int]:
-    """Weights of the pairs, with sum 1 under equal scores, and their number."""
-    labels, index = dataset.labels[rows], dataset.query_index[rows]
+    Rows are by label in each query.
+    """
+    labels, index = dataset.labels, dataset.query_index
     begins = np.flatnonzero((labels[1:] != labels[:-1]) | (index[1:] != index[:-1])) + 1
-    levels = np.concatenate([[0], begins, [len(rows)]])
-    sizes = dataset.query_sizes[queries]
-    of_query = np.searchsorted(levels, np.concatenate([[0], np.cumsum(sizes)]))
+    levels = np.concatenate([[0], begins, [len(labels)]])
+    sizes = dataset.query_sizes
+    of_query = np.searchsorted(levels, dataset.offsets)
     n_pairs = (sizes**2 - np.add.reduceat(np.diff(levels) ** 2, of_query[:-1])) // 2
-    log_weights = np.log(query_weights[queries])
+    log_weights = np.log(query_weights)
     log_weights -= log_weights.max()
     log_weights -= np.log(np.exp(log_weights) @ n_pairs)
     return PairWeights(levels, of_query, log_weights), int(n_pairs.sum())

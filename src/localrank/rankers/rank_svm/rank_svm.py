@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,14 +13,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers, refuse, whole_numbers
-from localrank.rankers.inputs import as_dataset
+from localrank.declaration import declare
+from localrank.parameters import Rule, Rules, check_parameters, number, one_of, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.rank_svm.hinge import minimize_hinge
 from localrank.rankers.rank_svm.newton import minimize
 from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
 
+@declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})
 class RankSVM(LinearRanker):
     """Linear ranker that wants each better document to score at least 1 above each worse one.
 
@@ -91,6 +92,18 @@ class RankSVM(LinearRanker):
     # Where to begin; set by `fit_path` while it fits.
     _start: NDArray[np.float64] | None = None
 
+    _parameters: ClassVar[Rules] = {
+        "C": number(above=0),
+        "loss": one_of("squared_hinge", "hinge"),
+        "pair_weight": one_of("pair", "query"),
+        "label_pairs": Rule(
+            lambda value: value is None or _are_label_pairs(value),
+            "None or different pairs (high, low) with high > low",
+        ),
+        "tol": number(above=0),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -132,21 +145,22 @@ class RankSVM(LinearRanker):
         >>> [ranker.C for ranker in path]
         [1.0, 0.01]
         """
-        dataset = as_dataset(X, y, qid)
+        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
         values = np.asarray(Cs, dtype=np.float64).ravel()
         rankers: list[Self] = [clone(self).set_params(C=C) for C in values.tolist()]
+        for ranker in rankers:
+            check_parameters(ranker)
         start = None
         for i in np.argsort(values, kind="stable"):
             rankers[i]._start = start
             try:
-                rankers[i].fit(dataset)
+                rankers[i]._learn(dataset)
             finally:
                 del rankers[i]._start
             start = rankers[i].coef_
         return rankers
 
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        self._check_parameters()
         if self.label_pairs is None:
             return super().learns_from(dataset)
         teaches = np.zeros(dataset.n_queries, dtype=bool)
@@ -192,20 +206,12 @@ class RankSVM(LinearRanker):
                 stacklevel=3,
             )
 
-    def _check_parameters(self) -> None:
-        numbers(self, C=(0, None), tol=(0, None))
-        whole_numbers(self, max_iter=1)
-        if self.loss not in ("squared_hinge", "hinge"):
-            refuse(self, "loss", "'squared_hinge' or 'hinge'")
-        if self.pair_weight not in ("pair", "query"):
-            refuse(self, "pair_weight", "'pair' or 'query'")
-        if self.label_pairs is None:
-            return
-        if not isinstance(self.label_pairs, Sequence) or isinstance(self.label_pairs, str):
-            refuse(self, "label_pairs", "None or a list of pairs (high, low)")
-        given = [tuple(pair) if isinstance(pair, Sequence) else () for pair in self.label_pairs]
-        if not given or len(set(given)) < len(given) or not all(_descends(pair) for pair in given):
-            refuse(self, "label_pairs", "None or different pairs (high, low) with high > low")
+
+def _are_label_pairs(value: Any) -> bool:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        return False
+    pairs = [tuple(pair) if isinstance(pair, Sequence) else () for pair in value]
+    return bool(pairs) and len(set(pairs)) == len(pairs) and all(map(_descends, pairs))
 
 
 def _descends(pair: tuple[float, ...]) -> bool:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.kernels.rows import centred_rows, projections
-from localrank.kernels.sorting import argsort_descending, read_only
+from localrank.kernels.rows import centred_rows
+from localrank.kernels.sorting import read_only
 from localrank.rankers.rank_svm.pair_graphs import laplacian_factors, laplacian_product
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
@@ -39,7 +39,7 @@ class RankingPairs:
 
     Groups are queries, or the documents of a query with one of two labels. Groups without a pair
     are left out. Features are centred in each group, which leaves differences as they are and
-    makes them exact. Rows and groups are in an order that only their content decides.
+    makes them exact.
 
     Parameters
     ----------
@@ -86,17 +86,17 @@ class RankingPairs:
         kept = (n_pairs > 0) & (weights > 0)
         if by_query:
             weights = weights / np.maximum(np.bincount(queries, n_pairs)[queries], 1)
-        order, groups = _content_order(features, rows, offsets, weights, np.flatnonzero(kept))
-        n_pairs, weights = n_pairs[groups], weights[groups]
+        order = np.flatnonzero(np.repeat(kept, np.diff(offsets)))
+        n_pairs, weights, n_levels = n_pairs[kept], weights[kept], n_levels[kept]
         weights = weights / np.max(weights)
-        offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[groups])])
+        offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[kept])])
         return cls(
             centred_rows(
                 read_only(features, np.float64), order if rows is None else rows[order], offsets
             ),
             offsets,
             levels[order],
-            n_levels[groups],
+            n_levels,
             weights / np.sum(weights * n_pairs),
             n_pairs,
         )
@@ -203,25 +203,3 @@ def _groups(
         queries.append(found)
     offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
     return np.concatenate(rows), offsets, np.concatenate(queries)
-
-
-def _content_order(
-    features: NDArray[np.float64],
-    rows: NDArray[np.int64] | None,
-    offsets: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    kept: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Positions of the kept groups' rows, and the groups, in the order of a projection."""
-    direction = 0.5 + np.modf(np.arange(1, features.shape[1] + 1) * 0.6180339887498949)[0]
-    keys = projections(read_only(features, np.float64), direction)
-    if rows is not None:
-        keys = keys[rows]
-    order = argsort_descending(keys, offsets)
-    begins, sizes = offsets[:-1][kept], np.diff(offsets)[kept]
-    first, second = keys[order[begins]], keys[order[begins + 1]]
-    place = np.lexsort((weights[kept], sizes, second, first))
-    begins, sizes = begins[place], sizes[place]
-    ends = np.cumsum(sizes)
-    positions = np.arange(ends[-1]) + np.repeat(begins - ends + sizes, sizes)
-    return order[positions], kept[place]

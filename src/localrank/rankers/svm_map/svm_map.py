@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,14 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers, whole_numbers
-from localrank.rankers.content_order import content_order
-from localrank.rankers.inputs import as_dataset
+from localrank.declaration import declare
+from localrank.parameters import Rules, check_parameters, number, optional, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
 
 
+@declare("svm-map", "linear, for average precision", grid={"C": [0.01, 0.1, 1.0, 10.0]})
 class SVMMap(LinearRanker):
     """Linear support vector machine whose loss is 1 - average precision [1]_.
 
@@ -87,6 +87,13 @@ class SVMMap(LinearRanker):
     True
     """
 
+    _parameters: ClassVar[Rules] = {
+        "C": number(above=0),
+        "relevance_level": optional(number(above=0)),
+        "tol": number(above=0),
+        "max_iter": whole(1),
+    }
+
     def __init__(
         self,
         C: float = 1.0,
@@ -125,19 +132,20 @@ class SVMMap(LinearRanker):
         >>> [ranker.C for ranker in path]
         [10.0, 0.1]
         """
-        dataset = as_dataset(X, y, qid)
+        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
         models: list[Self] = [clone(self).set_params(C=C) for C in Cs]
+        for model in models:
+            check_parameters(model)
         shared: list[_Training] = []
         for model in sorted(models, key=lambda model: model.C):
             model._shared = shared
             try:
-                model.fit(dataset)
+                model._learn(dataset)
             finally:
                 del model._shared
         return models
 
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        self._check_parameters()
         n_relevant = np.add.reduceat(self._relevant(dataset), dataset.offsets[:-1], dtype=np.int64)
         return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
 
@@ -147,7 +155,6 @@ class SVMMap(LinearRanker):
         query_weights: NDArray[np.float64] | None,
         valid: RankingDataset | None,
     ) -> None:
-        self._check_parameters()
         shared: list[_Training] = getattr(self, "_shared", [])
         if not shared:
             shared.append(self._prepare(dataset, query_weights))
@@ -178,12 +185,6 @@ class SVMMap(LinearRanker):
                 stacklevel=3,
             )
 
-    def _check_parameters(self) -> None:
-        numbers(self, C=(0, None), tol=(0, None))
-        whole_numbers(self, max_iter=1)
-        if self.relevance_level is not None:
-            numbers(self, relevance_level=(0, None))
-
     def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         level = self.relevance_level
         return dataset.labels > 0 if level is None else dataset.labels >= level
@@ -203,20 +204,12 @@ class SVMMap(LinearRanker):
                 f"There is nothing to learn: no query that weighs anything has both relevant "
                 f"documents (a label {least}) and irrelevant ones."
             )
-        # Rounding depends on the order of rows, so they are put into one that does not depend on
-        # the order given: queries in use first, in each the relevant documents first.
-        rows, queries = content_order(dataset, 0)
-        queries = np.concatenate([queries[used[queries]], queries[~used[queries]]])
+        # Queries in use first, in each the relevant documents first.
+        queries = np.argsort(~used, kind="stable")
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
-        key = 2 * place[dataset.query_index[rows]] + ~relevant[rows]
-        rows = rows[np.argsort(key, kind="stable")]
-        sorted_rows = RankingDataset(
-            dataset.features[rows],
-            dataset.labels[rows],
-            np.concatenate([[0], np.cumsum(dataset.query_sizes[queries])]),
-            dataset.query_ids[queries],
-        )
+        rows = np.argsort(2 * place[dataset.query_index] + ~relevant, kind="stable")
+        sorted_rows = dataset.reordered(rows, queries)
         features = self._scaled_training_features(sorted_rows)
         n_used = int(used.sum())
         offsets = sorted_rows.offsets[: n_used + 1]

@@ -11,7 +11,8 @@ const direction = (measure) => ((data.smaller_is_better ?? []).includes(measure)
 
 // ---- What the reader has chosen. A view that depends on it watches it.
 
-const best = [...others].sort(
+const judged = others.filter((method) => method.role !== "opponent");
+const best = judged.sort(
   (a, b) => direction(measures[0]) * (b.means[measures[0]] - a.means[measures[0]]),
 )[0];
 const chosen = { measure: measures[0], method: best?.name, query: null };

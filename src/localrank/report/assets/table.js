@@ -64,7 +64,7 @@ function intervalPlot(test, reach) {
 function columns() {
   const { measure } = chosen;
   const against = (method) => method.against_baseline?.[measure];
-  const ensemble = (method) => method.against_ensemble?.[measure];
+  const equal = (method) => method.at_equal_cost?.[measure];
   const tests = working.map(against).filter(Boolean);
   const reach = Math.max(
     1e-9,
@@ -117,14 +117,16 @@ function columns() {
       key: (method) => against(method) && against(method).wins - against(method).losses,
       cell: (method) => [record(against(method))],
     },
-    data.ensemble && {
-      title: "To the ensemble",
-      hint: `${data.ensemble}: equal cost`,
+    working.some(equal) && {
+      title: "At equal cost",
+      hint: "to the stronger opponent of as many models",
       upwards: direction(measure) < 0,
-      key: (method) => ensemble(method)?.difference,
+      key: (method) => equal(method)?.difference,
       cell: (method) => {
-        const test = ensemble(method);
-        return test ? [...differenceCell(test), el("small", {}, `p ${pValue(test.p)}`)] : [missing];
+        const test = equal(method);
+        if (!test) return [missing];
+        const against = `to ${method.opponent}, p ${pValue(test.p)}`;
+        return [...differenceCell(test), el("small", {}, against)];
       },
     },
     {
@@ -136,10 +138,11 @@ function columns() {
     },
     {
       title: "Training",
+      hint: "CPU, all folds",
       class: "number",
       upwards: true,
-      key: (method) => method.train_seconds,
-      cell: (method) => [duration(method.train_seconds)],
+      key: (method) => method.train_cpu_seconds,
+      cell: (method) => [duration(method.train_cpu_seconds)],
     },
     {
       title: "ms per query",
@@ -207,13 +210,8 @@ function comparisonTable() {
       more.hidden = !more.hidden;
       button.setAttribute("aria-expanded", String(!more.hidden));
     });
-    const tag =
-      method.name === data.baseline
-        ? "baseline"
-        : method.name === data.ensemble
-          ? "equal cost"
-          : method.kind;
-    const head = el("th", { scope: "row" }, button, el("span", { class: "tag" }, tag));
+    const tag = { baseline: "baseline", reseeded: "second seed", opponent: "opponent" }[method.role];
+    const head = el("th", { scope: "row" }, button, el("span", { class: "tag" }, tag ?? method.kind));
     return {
       method,
       row,
@@ -281,6 +279,22 @@ function comparisonTable() {
 
   fill();
   watch(["measure"], fill);
+
+  const unequal = data.cost_notes ?? [];
+  if (unequal.length) {
+    place.append(
+      el(
+        "div",
+        { class: "unequal", role: "note" },
+        el("h3", {}, "Equal in models, not in cost"),
+        el(
+          "ul",
+          {},
+          unequal.map((note) => el("li", {}, note)),
+        ),
+      ),
+    );
+  }
 
   const failed = methods.filter((method) => method.failed);
   if (failed.length) {

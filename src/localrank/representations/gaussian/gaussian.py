@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.parameters import numbers, refuse
+from localrank.declaration import declare
+from localrank.parameters import Rules, number, one_of
 from localrank.representations.base import Representation
 from localrank.representations.gaussian.divergences import (
     bhattacharyya_exponents,
@@ -26,6 +27,7 @@ _LEAST_SHRINKAGE = 1e-12
 _BLOCK = 2**22
 
 
+@declare("gaussian", "a normal distribution of its documents")
 class Gaussian(Representation):
     """Describes a query by a Gaussian fitted to its documents [1]_.
 
@@ -71,6 +73,11 @@ class Gaussian(Representation):
     array([[0.  , 0.12, 9.87]])
     """
 
+    _parameters: ClassVar[Rules] = {
+        "distance": one_of("kl", "bhattacharyya"),
+        "shrinkage": number(above=0, most=1),
+    }
+
     def __init__(
         self,
         distance: Literal["kl", "bhattacharyya"] = "kl",
@@ -81,15 +88,12 @@ class Gaussian(Representation):
         self.shrinkage = shrinkage
 
     def _fit(self, dataset: RankingDataset) -> None:
-        if self.distance not in ("kl", "bhattacharyya"):
-            refuse(self, "distance", "'kl' or 'bhattacharyya'")
-        numbers(self, shrinkage=(0, 1))
         means, rest = centred(dataset)
         within = query_means(rest**2, dataset.offsets).mean(axis=0)
         between = np.where(np.ptp(means, axis=0) > 0, means.var(axis=0), 1.0)
         self.variances_ = np.where(within > 0, within, between)
 
-    def _transform(self, dataset: RankingDataset) -> Floats:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         means, rest = centred(dataset)
         covariances = scatters(rest, dataset.offsets)
         covariances *= ((1 - self.shrinkage) / dataset.query_sizes)[:, None, None]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.parameters import refuse, whole_numbers
+from localrank.declaration import declare
+from localrank.parameters import Rules, refuse, whole
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 from localrank.representations.top_scores.top_values import top_values
@@ -17,6 +19,7 @@ from localrank.representations.top_scores.top_values import top_values
 _ROUNDING = 1e-12
 
 
+@declare("top-scores", "principal components of the highest values of each feature")
 class TopScores(Points):
     """Describes a query by the highest values of each feature, in principal components [1]_.
 
@@ -52,12 +55,13 @@ class TopScores(Points):
     (50, 3)
     """
 
+    _parameters: ClassVar[Rules] = {"h": whole(1)}
+
     def __init__(self, h: int = 10, *, n_components: float = 0.95) -> None:
         self.h = h
         self.n_components = n_components
 
     def _fit(self, dataset: RankingDataset) -> None:
-        whole_numbers(self, h=1)
         rows, _ = top_values(dataset.features, dataset.offsets, self.h)
         self._check_n_components(min(rows.shape))
         self.mean_ = rows.mean(axis=0)
@@ -68,7 +72,7 @@ class TopScores(Points):
         largest = np.abs(components).argmax(axis=1)[:, None]
         self.components_ = components * np.sign(np.take_along_axis(components, largest, axis=1))
 
-    def _transform(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
         # Projection is linear: that of the mean is the mean of the projected rows.
         means = query_means(*top_values(dataset.features, dataset.offsets, self.h))
         points: NDArray[np.float64] = (means - self.mean_) @ self.components_.T

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import log2
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from localrank.kernels.sorting import read_only
-from localrank.parameters import refuse, whole_numbers
+from localrank.parameters import Rules, check_parameters, flag, optional, whole
 from localrank.selection.lsh.hash_search import LENGTH_ERROR, nearest_by_hashing
 from localrank.selection.lsh.hashing import HashTables, build_tables
 
@@ -83,6 +83,12 @@ class LSH(BaseEstimator):
     array([ 7,  5, 40])
     """
 
+    _parameters: ClassVar[Rules] = {
+        "n_hyperplanes": optional(whole(1, _MOST_HYPERPLANES)),
+        "n_repeats": whole(1),
+        "rescore": flag,
+    }
+
     def __init__(
         self,
         n_hyperplanes: int | None = None,
@@ -105,7 +111,7 @@ class LSH(BaseEstimator):
             Principal components: of length 1, or zero where a query's documents do not determine
             them. float32 is kept as it is.
         """
-        self._check_parameters()
+        check_parameters(self)
         descriptions = np.ascontiguousarray(descriptions)
         _check_directions(descriptions)
         n_queries, _, n_features = descriptions.shape
@@ -137,15 +143,6 @@ class LSH(BaseEstimator):
             _N_READ,
         )
         return nearest
-
-    def _check_parameters(self) -> None:
-        if self.n_hyperplanes is not None:
-            whole_numbers(self, n_hyperplanes=1)
-            if self.n_hyperplanes > _MOST_HYPERPLANES:
-                refuse(self, "n_hyperplanes", f"at most {_MOST_HYPERPLANES}")
-        whole_numbers(self, n_repeats=1)
-        if not isinstance(self.rescore, bool):
-            refuse(self, "rescore", "True or False")
 
 
 def _check_directions(descriptions: NDArray[Any]) -> None:

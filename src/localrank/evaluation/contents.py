@@ -4,104 +4,83 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.evaluation import Comparison, PairedTest, best_feature_calibration
-from localrank.evaluation.comparison import MethodResult
+from localrank.evaluation.calibration import best_feature_calibration
+from localrank.evaluation.engine import MethodResult
+from localrank.evaluation.opponents import BEST_FEATURE
+from localrank.evaluation.significance import PairedTest
 from localrank.measures import Measure
+from localrank.parallel import with_jobs
+
+if TYPE_CHECKING:
+    from localrank.evaluation.comparison import Comparison
 
 # Documents in the query explorer at most, over all its queries.
 N_DOCUMENTS = 40_000
 
 
-def contents(
-    comparison: Comparison,
-    *,
-    title: str,
-    about: Mapping[str, Mapping[str, Any]],
-    made: Mapping[str, Any],
-    best_feature: str | None = None,
-    control: str | None = None,
-) -> dict[str, Any]:
+def contents(comparison: Comparison, *, command: str | None = None) -> dict[str, Any]:
     """Everything the page shows.
 
     Parameters
     ----------
     comparison : Comparison
-    title : str
-        What the data is called.
-    about : dict from method to dict
-        `kind`, `summary` and `parameters` of each.
-    made : dict
-        How the comparison was made.
-    best_feature, control : str, optional
-        The methods that calibration is by and against, where they are among those compared.
+    command : str, optional
+        What was typed.
     """
-    measures = comparison.measures
+    measures, finished = comparison.measures, comparison.finished.values()
     return {
-        "title": title,
+        "title": comparison.title,
         "measures": [str(measure) for measure in measures],
         "smaller_is_better": [str(m) for m in measures if not m.higher_is_better],
         "baseline": comparison.baseline,
-        "ensemble": comparison.ensemble,
-        "methods": [
-            _method(result, measures, about[name]) for name, result in comparison.methods.items()
-        ],
+        "methods": [_method(comparison, name) for name in comparison.results],
         "bounds": [
-            bound_of(result, measures[0])
-            for result in comparison.finished.values()
-            if all("bound" in run.facts for run in result.runs)
+            bound for result in finished if (bound := bound_of(result, measures[0])) is not None
         ],
-        "verdict": comparison.verdict(),
+        "verdict": comparison.verdict,
+        "cost_notes": comparison.cost_notes,
         "queries": _queries(comparison),
         "explorer": _explorer(comparison),
-        "calibration": _calibration(comparison, best_feature, control),
+        "calibration": _calibration(comparison),
         "tuning": [
-            tuned
-            for result in comparison.finished.values()
-            if (tuned := _tuning(result, measures[0])) is not None
+            tuned for result in finished if (tuned := _tuning(result, measures[0])) is not None
         ],
-        "maps": [
-            _map(result, comparison)
-            for result in comparison.finished.values()
-            if "map" in result.runs[0].facts
-        ],
-        "made": dict(made),
+        "maps": [shown for result in finished if (shown := _map(result, comparison)) is not None],
+        "made": {"command": command, **comparison.made},
     }
 
 
-def _method(
-    result: MethodResult, measures: list[Measure], about: Mapping[str, Any]
-) -> dict[str, Any]:
-    row: dict[str, Any] = {"name": result.name, **about, "failed": result.failed}
+def _method(comparison: Comparison, name: str) -> dict[str, Any]:
+    entry, result = comparison.entries[name], comparison.results[name]
+    row: dict[str, Any] = {
+        "name": name,
+        "role": entry.role,
+        "kind": entry.kind,
+        "summary": entry.summary,
+        "parameters": {
+            key: " ".join(repr(value).split())
+            for key, value in with_jobs(entry.ranker, None).get_params(deep=False).items()
+            if key != "n_jobs"
+        },
+        "failed": result.failed,
+    }
+    costs = ("n_models", "train_seconds", "train_cpu_seconds", "milliseconds_per_query")
     if result.failed:
-        return row | {
-            "n_models": None,
-            "train_seconds": None,
-            "milliseconds_per_query": None,
-            "model_bytes": None,
-            "means": {},
-            "against_baseline": None,
-            "against_ensemble": None,
-            "chosen": None,
-        }
-    n_queries = len(result.values[measures[0]])
-    chosen = [run.facts.get("chosen") for run in result.runs]
+        absent = dict.fromkeys([*costs, "model_bytes", "against_baseline", "opponent"])
+        return row | absent | {"at_equal_cost": None, "chosen": None, "means": {}}
     return row | {
-        "n_models": max(run.facts["n_models"] for run in result.runs),
-        "train_seconds": result.total("train_seconds"),
-        "milliseconds_per_query": 1000 * result.total("predict_seconds") / n_queries,
-        "model_bytes": result.total("model_bytes") / len(result.runs),
-        "means": {str(measure): _number(mean) for measure, mean in result.means().items()},
-        "against_baseline": _tests(result.against_baseline),
-        "against_ensemble": _tests(result.against_ensemble),
-        "chosen": [
-            ", ".join(f"{name}={value}" for name, value in own.items()) for own in chosen if own
-        ]
-        or None,
+        **{cost: getattr(result, cost) for cost in (*costs, "model_bytes")},
+        "means": {str(measure): _number(result.mean(measure)) for measure in comparison.measures},
+        "against_baseline": _tests(comparison.against_baseline.get(name, {})),
+        "opponent": comparison.opponents.get(name),
+        "at_equal_cost": _tests(comparison.at_equal_cost.get(name, {})),
+        "chosen": result.chosen or None,
     }
 
 
@@ -111,7 +90,7 @@ def _tests(tests: Mapping[Measure, PairedTest]) -> dict[str, Any] | None:
             "difference": test.mean_difference,
             "low": _number(test.interval[0]),
             "high": _number(test.interval[1]),
-            "p": test.corrected_p_value,
+            "p": test.p,
             "wins": test.wins,
             "ties": test.ties,
             "losses": test.losses,
@@ -120,19 +99,18 @@ def _tests(tests: Mapping[Measure, PairedTest]) -> dict[str, Any] | None:
     } or None
 
 
-def bound_of(result: MethodResult, measure: Measure) -> dict[str, Any]:
+def bound_of(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
     """The clairvoyant bound of a method over all folds, beside its control."""
-    bounds = [run.facts["bound"] for run in result.runs]
-    control = np.concatenate([np.array(bound["control"]) for bound in bounds], axis=1)
-    means = np.nanmean(control, axis=1)
+    bounds = [run.bound for run in result.runs if run.bound is not None]
+    if len(bounds) < len(result.runs):
+        return None
+    means = np.nanmean(np.concatenate([bound.control for bound in bounds], axis=1), axis=1)
     return {
         "name": result.name,
         "measure": str(measure),
-        "n_groups": max(bound["n_groups"] for bound in bounds),
-        "selected": _number(float(np.nanmean(result.values[measure]))),
-        "clairvoyant": float(
-            np.nanmean(np.concatenate([np.array(bound["clairvoyant"]) for bound in bounds]))
-        ),
+        "n_groups": max(bound.n_groups for bound in bounds),
+        "selected": _number(result.mean(measure)),
+        "clairvoyant": float(np.nanmean(np.concatenate([bound.values for bound in bounds]))),
         "control": float(means.mean()),
         "control_spread": float(means.std(ddof=1)) if len(means) > 1 else None,
     }
@@ -147,7 +125,9 @@ def _queries(comparison: Comparison) -> dict[str, Any]:
         "n_documents": test.query_sizes.tolist(),
         "n_relevant": relevant.tolist(),
         "values": {
-            name: {str(measure): _rounded(column) for measure, column in result.values.items()}
+            name: {
+                str(measure): _rounded(result.values(measure)) for measure in comparison.measures
+            }
             for name, result in comparison.finished.items()
         },
     }
@@ -157,9 +137,9 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
     """Documents of the queries on which methods differ most from the baseline, as many as fit."""
     test, measure = comparison.test, comparison.measures[0]
     finished = comparison.finished
-    own = np.nan_to_num(finished[comparison.baseline].values[measure])
+    own = np.nan_to_num(finished[comparison.baseline].values(measure))
     apart = np.max(
-        [np.abs(np.nan_to_num(result.values[measure]) - own) for result in finished.values()],
+        [np.abs(np.nan_to_num(result.values(measure)) - own) for result in finished.values()],
         axis=0,
     )
     order = np.argsort(-apart, kind="stable")
@@ -192,26 +172,26 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
     return {"n_shown": len(queries), "queries": queries}
 
 
-def _calibration(
-    comparison: Comparison, best_feature: str | None, control: str | None
-) -> dict[str, Any] | None:
+def _calibration(comparison: Comparison) -> dict[str, Any] | None:
     finished = comparison.finished
-    if best_feature not in finished or best_feature == comparison.baseline:
+    roles = {comparison.entries[name].role: name for name in finished}
+    control = roles.get("reseeded")
+    if roles.get("best feature") is None:
         return None
     others = {
         name: result.scores
         for name, result in finished.items()
-        if name not in (best_feature, comparison.baseline, control)
+        if name not in (BEST_FEATURE, comparison.baseline, control)
     }
     if not others:
         return None
     found = best_feature_calibration(
         finished[comparison.baseline].scores,
-        finished[best_feature].scores,
+        finished[BEST_FEATURE].scores,
         others,
         comparison.test,
         comparison.measures[0],
-        control=finished[control].scores if control in finished else None,
+        control=None if control is None else finished[control].scores,
         bounds=(),
     )
     return {
@@ -231,7 +211,7 @@ def _tuning(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
 
     Other parameters are at their best for each.
     """
-    paths = [run.facts["path"] for run in result.runs if "path" in run.facts]
+    paths = [run.path for run in result.runs if run.path is not None]
     if len(paths) < len(result.runs):
         return None
     names = list(paths[0][0])  # the parameters, then what was found with them
@@ -258,29 +238,20 @@ def _tuning(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
     }
 
 
-def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any]:
+def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any] | None:
     """The map of the first fold, with how its groups fare on that fold's test queries."""
     run, measure = result.runs[0], comparison.measures[0]
+    if run.map is None:
+        return None
     n = len(run.groups)
-    own = result.values[measure][:n]
-    other = comparison.finished[comparison.baseline].values[measure][:n]
-    groups = []
-    for group, facts in enumerate(run.facts["map"]["groups"]):
+    own = result.values(measure)[:n]
+    other = comparison.results[comparison.baseline].values(measure)[:n]
+    shown = {"method": result.name, "fold": run.fold, **asdict(run.map)}
+    for group, facts in enumerate(shown["groups"]):
         mine = run.groups == group
-        groups.append(
-            {
-                **facts,
-                "n_test": int(mine.sum()),
-                "baseline": _mean(other[mine]),
-                "local": _mean(own[mine]),
-            }
-        )
-    return {
-        "method": result.name,
-        "fold": comparison.fold_names[0],
-        **run.facts["map"],
-        "groups": groups,
-    }
+        facts["n_test"] = int(mine.sum())
+        facts["baseline"], facts["local"] = _mean(other[mine]), _mean(own[mine])
+    return shown
 
 
 def _mean(values: NDArray[np.float64]) -> float | None:

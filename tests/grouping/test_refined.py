@@ -10,12 +10,13 @@ from sklearn.preprocessing import StandardScaler
 
 from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
-from localrank.grouping import Groups
+from localrank.data.content_order import content_order
+from localrank.grouping import Groups, Refined
+from localrank.grouping.refined import PerformanceProfile, count_changed
+from localrank.grouping.training import TrainingQueries
 from localrank.measures import parse_measure
 from localrank.rankers import BestFeature, LambdaMART, Ranker, RankSVM
-from localrank.rankers.content_order import content_order
 from localrank.recipes import adaptive_training
-from localrank.refinement import PerformanceProfile, Refinement, count_changed
 from localrank.representations import Mean, RelevantMean
 from localrank.selection import Clairvoyant, Classifier, NearestCentroid
 
@@ -127,7 +128,7 @@ def test_one_round_is_plain_clustering(typed):
         RelevantMean(), KMeans(3, n_init=10, random_state=0), RankSVM(), once.selector
     ).fit(train)
     assert_array_equal(once.predict(test), plain.predict(test))
-    assert once.n_changed_ == []
+    assert once.groups_.n_changed == ()
 
 
 def test_changes_are_told_from_each_clustering_to_the_next(typed):
@@ -138,7 +139,7 @@ def test_changes_are_told_from_each_clustering_to_the_next(typed):
     )
     first = count_changed(once.groups_.home, twice.groups_.home)
     second = count_changed(twice.groups_.home, thrice.groups_.home)
-    assert thrice.n_changed_ == [first, second]
+    assert thrice.groups_.n_changed == (first, second)
     assert first > 0
 
 
@@ -176,19 +177,22 @@ def test_the_number_of_jobs_does_not_matter(typed):
     assert_array_equal(one, two)
 
 
+class Watched(TrainingQueries):
+    """Keeps which queries models were trained on."""
+
+    def models(self, groups, *, kept=None, held_out=None):
+        vars(self).setdefault("seen", []).append(kept)
+        return super().models(groups, kept=kept, held_out=held_out)
+
+
 def test_cross_fitted_profiles_are_by_models_that_have_not_seen_the_query(typed):
     train, _, _ = typed
     groups = Groups.from_labels(np.arange(100) % 2)
-    seen = []
-
-    def remember(groups, kept):
-        seen.append(kept)
-        return [MeanOfRelevant().fit(train.select(own[kept[own]])) for own in groups]
-
-    _, profiles = Refinement(2, n_folds=4)._profiles(train, groups, remember)
-    assert_array_equal(np.sum([~kept for kept in seen], axis=0), 1)
+    training = Watched(train, MeanOfRelevant())
+    _, profiles = Refined(KMeans(2), rounds=2, n_folds=4)._profiles(training, groups)
+    assert_array_equal(np.sum([~kept for kept in training.seen], axis=0), 1)
     query = 17
-    kept = next(kept for kept in seen if not kept[query])
+    kept = next(kept for kept in training.seen if not kept[query])
     one = train.select([query])
     for group in range(2):
         model = direction(train, [q for q in groups[group] if kept[q]])
@@ -201,27 +205,31 @@ def test_a_group_that_teaches_nothing_without_a_fold_learns_from_all_it_has():
     features = np.append(np.arange(12.0), [100.0, 101.0, 102.0, 103.0])[:, None]
     labels = np.append(np.tile([0, 1], 7), [1, 1])
     dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(8), 2))
-    one_at_a_time = Refinement(2, n_folds=8)
-    kmeans = KMeans(2, n_init=5, random_state=0)
-    local = LocalRanker(Mean(), kmeans, RankSVM(), NearestCentroid(), refinement=one_at_a_time)
-    assert len(local.fit(dataset).n_changed_) == 1
+    one_at_a_time = Refined(KMeans(2, n_init=5, random_state=0), rounds=2, n_folds=8)
+    local = LocalRanker(Mean(), one_at_a_time, RankSVM(), NearestCentroid())
+    assert len(local.fit(dataset).groups_.n_changed) == 1
 
 
 def test_folds_are_drawn_by_the_seed(typed):
     train, _, _ = typed
 
     def first_fold(seed):
-        drawn = []
-
-        def remember(groups, kept):
-            drawn.append(kept)
-            return [MeanOfRelevant().fit(train) for _ in groups]
-
+        training = Watched(train, MeanOfRelevant())
         groups = Groups.from_labels(np.arange(100) % 2)
-        Refinement(2, n_folds=4, random_state=seed)._profiles(train, groups, remember)
-        return drawn[0].tolist()
+        Refined(KMeans(2), n_folds=4, random_state=seed)._profiles(training, groups)
+        return training.seen[0].tolist()
 
     assert first_fold(1) == first_fold(1) != first_fold(2)
+
+
+def test_folds_do_not_depend_on_the_order_of_the_queries(typed):
+    train, test, _ = typed
+    turned = train.select(np.arange(train.n_queries)[::-1])
+    one, other = (
+        adaptive_training(3, ranker=RankSVM(), n_folds=3).fit(data) for data in (train, turned)
+    )
+    assert_array_equal(one.groups_.home, other.groups_.home[::-1])
+    assert_allclose(one.predict(test), other.predict(test), rtol=1e-9)
 
 
 def test_a_profile_looks_at_the_first_hundred_documents():
@@ -240,12 +248,12 @@ def test_a_profile_needs_labels(typed):
         PerformanceProfile([RankSVM().fit(train)]).fit(bare)
 
 
-def test_without_refinement_no_changes_are_told(typed):
-    train, _, _ = typed
-    local = adaptive_training(2, ranker=RankSVM(), rounds=2).fit(train)
-    assert len(local.n_changed_) == 1
-    local.set_params(refinement=None).fit(train)
-    assert not hasattr(local, "n_changed_")
+def test_without_training_queries_only_the_first_round_is_grouped(rng):
+    points = rng.normal(size=(30, 2))
+    kmeans = KMeans(3, n_init=5, random_state=0)
+    refined = Refined(kmeans, rounds=3).group(Mean(), points)
+    assert_array_equal(refined.home, Groups.from_labels(kmeans.fit_predict(points)).home)
+    assert refined.n_changed == ()
 
 
 def test_cross_fitting_changes_the_groups(typed):
@@ -271,10 +279,13 @@ def test_changes_are_counted_whatever_the_groups_are_called(rng):
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"refinement__rounds": 0}, "'rounds' parameter of Refinement must be a whole number, 1"),
-        ({"refinement__n_folds": 1}, "'n_folds' parameter of Refinement must be a whole number, 2"),
-        ({"refinement__n_folds": 101}, r"must be at most the number of queries \(100\). Got 101"),
-        ({"refinement": "twice"}, "'refinement' parameter of LocalRanker must be None or a Refine"),
+        ({"grouping__rounds": 0}, "'rounds' parameter of Refined must be a whole number, 1"),
+        ({"grouping__n_folds": 1}, "'n_folds' parameter of Refined must be a whole number, 2"),
+        ({"grouping__n_folds": 101}, r"must be at most the number of queries \(100\). Got 101"),
+        (
+            {"grouping__grouping": "twice"},
+            "of Refined must be one of localrank.grouping or",
+        ),
         ({"selector__classifier": KMeans(2)}, "'classifier' parameter of Classifier must be a cl"),
     ],
 )
@@ -388,7 +399,7 @@ class TestClassifier:
 def test_clusters_of_profiles_may_be_chosen_by_nearest_centroid_too(typed):
     train, test, _ = typed
     local = LocalRanker(
-        Mean(), KMeans(3, random_state=0), RankSVM(), NearestCentroid(), refinement=Refinement()
+        Mean(), Refined(KMeans(3, random_state=0)), RankSVM(), NearestCentroid()
     ).fit(train)
-    assert len(local.n_changed_) == 2
+    assert len(local.groups_.n_changed) == 2
     assert np.isfinite(local.predict(test)).all()

@@ -1,4 +1,6 @@
-from dataclasses import replace
+"""What every measure promises, checked for every exported one."""
+
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -19,48 +21,85 @@ from localrank.measures import (
     reciprocal_rank,
     ties,
 )
+from localrank.measures.conventions import measures_of
+from localrank.measures.cut import CutMeasure
 
-NAMES = ["ndcg", "ndcg@3", "map", "map@4", "mrr", "mrr@2", "p@5", "err", "err@3", "oer"]
-MEASURES = [parse_measure(name) for name in NAMES]
+ALL = list(measures_of("default"))
+MEASURES = [measure() for measure in ALL]
+MEASURES += [measure(3) for measure in ALL if issubclass(measure, CutMeasure)]
+each = pytest.mark.parametrize("measure", MEASURES, ids=str)
 
 
-@settings(deadline=None, max_examples=30)
+@each
+@settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10_000))
-def test_the_order_of_documents_within_queries_is_irrelevant(seed):
+def test_the_order_of_documents_within_queries_is_irrelevant(measure, seed):
     dataset, scores = random_lists(seed, n_queries=12)
     rng = np.random.default_rng(seed)
     order = np.lexsort((rng.random(len(scores)), dataset.query_index))
     shuffled = dataset_of(*by_query(dataset, dataset.labels[order]))
-    before, after = (
-        evaluate(dataset, scores, MEASURES),
-        evaluate(shuffled, scores[order], MEASURES),
-    )
-    for measure in MEASURES:
-        assert_allclose(after[measure], before[measure], rtol=1e-12)
+    assert_allclose(measure(shuffled, scores[order]), measure(dataset, scores), rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=30)
+@each
+@settings(deadline=None, max_examples=20)
 @given(seed=st.integers(0, 10_000))
-def test_rows_scattered_over_the_input_give_the_same_values(seed):
+def test_rows_scattered_over_the_input_give_the_same_values(measure, seed):
     dataset, scores = random_lists(seed, n_queries=12)
     order = np.random.default_rng(seed).permutation(len(scores))
     scattered = RankingDataset.from_arrays(
         np.zeros((len(scores), 1)), dataset.labels[order], dataset.query_index[order]
     )
-    before, after = (
-        evaluate(dataset, scores, MEASURES),
-        evaluate(scattered, scores[order], MEASURES),
-    )
-    for measure in MEASURES:
-        assert_allclose(after[measure], before[measure][scattered.query_ids], rtol=1e-12)
+    values = measure(dataset, scores)[scattered.query_ids]
+    assert_allclose(measure(scattered, scores[order]), values, rtol=1e-12)
 
 
+@each
 @pytest.mark.parametrize("transform", [np.exp, np.arctan, lambda s: 3 * s - 7, lambda s: s**3])
-def test_strictly_increasing_transformations_of_scores_change_nothing(transform):
+def test_strictly_increasing_transformations_of_scores_change_nothing(measure, transform):
     dataset, scores = random_lists(1)
-    before, after = (evaluate(dataset, s, MEASURES) for s in (scores, transform(scores)))
-    for measure in MEASURES:
-        assert_array_equal(after[measure], before[measure])
+    assert_array_equal(measure(dataset, transform(scores)), measure(dataset, scores))
+
+
+@each
+def test_the_best_order_is_by_the_labels(measure):
+    dataset, scores = random_lists(8)
+    best, worst, other = (
+        measure.mean(dataset, values) for values in (dataset.labels, -dataset.labels, scores)
+    )
+    sign = 1 if measure.higher_is_better else -1
+    assert sign * best >= sign * other >= sign * worst
+
+
+@each
+def test_values_are_one_per_query_from_0_to_1_or_skipped(measure):
+    dataset, scores = random_lists(9)
+    values = measure(dataset, scores)
+    assert values.shape == (dataset.n_queries,)
+    counted = values[~np.isnan(values)]
+    assert ((counted >= 0) & (counted <= 1 + 1e-12)).all()
+    assert measure.empty == "skip" or len(counted) == len(values)
+
+
+@each
+def test_a_measure_is_a_value_with_a_name_that_is_read_back(measure):
+    assert parse_measure(str(measure)) == measure
+    assert hash(parse_measure(str(measure).upper())) == hash(measure)
+    assert all(parse_measure(alias) == type(measure)() for alias in measure.aliases)
+    assert measure.explain().startswith(f"{measure}: ")
+
+
+@each
+def test_a_tool_that_has_the_measure_is_a_known_one(measure):
+    for tool in (*measure.conventions, *measure.uncut):
+        assert type(parse_measure(measure.name, convention=tool)) is type(measure)
+
+
+@each
+def test_wrong_parameters_are_refused_in_one_form(measure):
+    for field in fields(measure):
+        with pytest.raises(ValueError, match=rf"' parameter of {type(measure).__name__} must be "):
+            replace(measure, **{field.name: object()})
 
 
 def test_the_ideal_ranking_is_worth_1():

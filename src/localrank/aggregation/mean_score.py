@@ -1,0 +1,30 @@
+"""The mean of scores."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.aggregation.base import ScoreAggregator
+from localrank.declaration import declare
+
+
+@declare("mean-score", "the mean of scores as they are")
+class MeanScore(ScoreAggregator):
+    """The mean of the lists' scores as they are.
+
+    For lists whose scores compare. One with larger scores than the others decides the order.
+
+    Examples
+    --------
+    >>> from localrank.data import RankingDataset
+    >>> dataset = RankingDataset.from_arrays([[0], [0]], qid=["a", "a"])
+    >>> MeanScore().aggregate(dataset, [[1.0, 3.0], [5.0, 0.0]])
+    array([2. , 2.5])
+    """
+
+    def _aggregate(
+        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        mean: NDArray[np.float64] = lists.sum(axis=0) / len(lists)
+        return mean

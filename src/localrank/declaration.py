@@ -1,0 +1,81 @@
+"""What a part says about itself beside its class or function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Literal, TypeVar, cast
+
+Part = TypeVar("Part", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What the command line and the contract tests know of a part.
+
+    Attributes
+    ----------
+    name : str
+        On the command line.
+    summary : str
+        A line for lists.
+    kind : {"global", "local"}
+        Of a ranker: whether one model serves every query.
+    grid : mapping
+        Of a ranker: parameters and the values to try where tuning is asked for.
+    sample : mapping
+        Parameters that make the part small and quick for the contract tests; parts of it by
+        name, as on the command line.
+    """
+
+    name: str
+    summary: str
+    kind: Literal["global", "local"] = "global"
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    sample: Mapping[str, Any] = field(default_factory=dict)
+
+
+def declare(
+    name: str,
+    summary: str,
+    *,
+    kind: Literal["global", "local"] = "global",
+    grid: Mapping[str, Sequence[Any]] | None = None,
+    sample: Mapping[str, Any] | None = None,
+) -> Callable[[Part], Part]:
+    """Give a class, or a function that makes a part, its `Declaration`.
+
+    Examples
+    --------
+    >>> @declare("shuffle", "documents in random order")
+    ... class Shuffle: ...
+    >>> Shuffle.declaration.name
+    'shuffle'
+    """
+
+    def mark(part: Part) -> Part:
+        cast(Any, part).declaration = Declaration(name, summary, kind, grid or {}, sample or {})
+        return part
+
+    return mark
+
+
+def declared(package: ModuleType) -> dict[str, Any]:
+    """The parts that a package exports and that declare themselves, by name.
+
+    Examples
+    --------
+    >>> from localrank import aggregation
+    >>> list(declared(aggregation))
+    ['borda', 'markov-chain', 'mean-score', 'median-rank', 'weighted-borda', 'z-score']
+    """
+    parts = {}
+    for value in list(vars(package).values()):
+        # Of its own: a subclass does not go by the name of its base.
+        declaration = getattr(value, "__dict__", {}).get("declaration")
+        if isinstance(declaration, Declaration):
+            if declaration.name in parts:
+                raise ValueError(f"{package.__name__} has two parts named {declaration.name!r}.")
+            parts[declaration.name] = value
+    return dict(sorted(parts.items()))

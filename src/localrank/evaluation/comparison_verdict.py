@@ -1,0 +1,95 @@
+"""What a comparison says in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localrank.evaluation.opponents import MOST_MODELS
+
+if TYPE_CHECKING:
+    from localrank.evaluation.comparison import Comparison
+
+# A method costs more than its opponent from this ratio on.
+MUCH_MORE = 1.25
+
+
+def verdict(comparison: Comparison) -> str:
+    """Whether any method beats the baseline, and its opponent at equal cost."""
+    measure, baseline = comparison.measures[0], comparison.baseline
+    judged = [
+        name for name in comparison.against_baseline if comparison.entries[name].role != "opponent"
+    ]
+    if not judged:
+        return f"There is nothing to compare with {baseline}."
+    better: list[str] = []
+    worse: list[str] = []
+    equal_better: list[str] = []
+    equal_worse: list[str] = []
+    for name in judged:
+        test = comparison.against_baseline[name][measure]
+        if test.p < 0.05:
+            gain = f"{name} ({test.mean_difference:+.4f})"
+            (better if test.mean_difference > 0 else worse).append(gain)
+        if name in comparison.opponents:
+            test = comparison.at_equal_cost[name][measure]
+            opponent = comparison.opponents[name]
+            if test.p < 0.05:
+                gain = f"{name} ({test.mean_difference:+.4f} against {opponent})"
+                if test.mean_difference > 0:
+                    equal_better.append(gain)
+                elif opponent != baseline:  # what is worse than the baseline was said already
+                    equal_worse.append(gain)
+    text = f"By {measure} on {comparison.test.n_queries:,} test queries, "
+    text += _sentence(better, worse, f"than {baseline}")
+    if any(opponent != baseline for opponent in comparison.opponents.values()):
+        text += f" At equal cost, {_sentence(equal_better, equal_worse, 'than its opponent')}"
+    return text
+
+
+def cost_notes(comparison: Comparison) -> list[str]:
+    """Methods that cost much more than an opponent of as many models, or have none."""
+    notes = []
+    for name, result in comparison.finished.items():
+        if comparison.entries[name].role in ("baseline", "reseeded", "opponent"):
+            continue
+        if result.n_models > MOST_MODELS:
+            notes.append(
+                f"{name} has {result.n_models:,} models: no opponent of that many is trained."
+            )
+        opponent = comparison.opponents.get(name)
+        if opponent is None or comparison.results[opponent].n_models != result.n_models:
+            continue
+        other = comparison.results[opponent]
+        more = []
+        if result.train_cpu_seconds > MUCH_MORE * other.train_cpu_seconds:
+            more.append(
+                f"takes {_number(result.train_cpu_seconds)} CPU seconds to train, not "
+                f"{_number(other.train_cpu_seconds)}"
+            )
+        if result.milliseconds_per_query > MUCH_MORE * other.milliseconds_per_query:
+            more.append(
+                f"ranks a list in {_number(result.milliseconds_per_query)} ms, not "
+                f"{_number(other.milliseconds_per_query)}"
+            )
+        if more:
+            models = "one model" if result.n_models == 1 else f"{result.n_models} models"
+            notes.append(f"{name} has {models} as {opponent} has, but {', and '.join(more)}.")
+    return notes
+
+
+def _sentence(better: list[str], worse: list[str], than: str) -> str:
+    if better:
+        return f"significantly better {than}: {', '.join(better)}."
+    some = f"; significantly worse: {', '.join(worse)}" if worse else ""
+    return f"no method is significantly better {than}{some}."
+
+
+def _number(value: float) -> str:
+    """Two significant digits, more for large numbers.
+
+    Examples
+    --------
+    >>> _number(0.01234), _number(1.26), _number(123.4)
+    ('0.012', '1.3', '123')
+    """
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"

@@ -1,0 +1,217 @@
+"""Who takes part in a comparison: the methods, what stands beside them, and their opponents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sklearn.base import clone
+
+from localrank.evaluation.store import described
+from localrank.local_ranker import LocalRanker
+from localrank.methods import METHODS, check_method, make_ranker
+from localrank.parallel import with_jobs
+from localrank.rankers import Ranker
+from localrank.recipes import global_ensemble, global_mixed
+
+# Left out of "all": it trains a model for every query it ranks.
+LAZY = "duh-kirchhoff"
+BEST_FEATURE = "best-feature"
+# Opponents of more models would take longer than everything else.
+MOST_MODELS = 20
+TREE_PARAMETERS = ("n_trees", "n_leaves", "min_leaf_documents")
+
+Methods = str | Sequence[str] | Mapping[str, Ranker]
+Role = Literal["method", "baseline", "reseeded", "best feature", "opponent"]
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """One ranker of a comparison.
+
+    Attributes
+    ----------
+    ranker : Ranker
+        Not fitted.
+    role : {"method", "baseline", "reseeded", "best feature", "opponent"}
+    kind : {"global", "local"}
+    summary : str
+    """
+
+    ranker: Ranker
+    role: Role
+    kind: str
+    summary: str
+
+
+def entries(
+    methods: Methods,
+    baseline: str,
+    settings: Sequence[str] = (),
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> dict[str, Entry]:
+    """The methods asked for, the best feature, the baseline, and the baseline with another seed.
+
+    Parameters
+    ----------
+    methods : str, list of str, or dict from name to Ranker
+        Names as `localrank methods` lists them, "all" too; one text may hold several,
+        separated by commas.
+    baseline : str
+    settings : list of str
+        Parameters of methods given by name, as "local-rank.n_clusters=4".
+    n_jobs, random_state : int or None
+        Of methods given by name.
+
+    Examples
+    --------
+    >>> list(entries("local-rank,rank-svm", "lambdamart"))
+    ['best-feature', 'lambdamart', 'local-rank', 'rank-svm', 'lambdamart reseeded']
+    """
+    given = dict(methods) if isinstance(methods, Mapping) else {}
+    asked = list(methods) if isinstance(methods, Mapping) else _names(methods)
+    if given and baseline not in given and baseline not in METHODS:
+        raise ValueError(f"{baseline!r} is not among the methods: {', '.join(given)}.")
+    baseline = baseline if baseline in given else check_method(baseline)
+    asked = [name if name in given else check_method(name) for name in asked]
+    names = list(dict.fromkeys([BEST_FEATURE, baseline, *asked]))
+    own = _settings(settings, names)
+    result = {}
+    for name in names:
+        role: Role = "method"
+        if name == baseline:
+            role = "baseline"
+        elif name == BEST_FEATURE:
+            role = "best feature"
+        if name in given:
+            if own[name]:
+                raise ValueError(f"{name} is given as a ranker: set its parameters there.")
+            kind = "local" if isinstance(given[name], LocalRanker) else "global"
+            result[name] = Entry(given[name], role, kind, type(given[name]).__name__)
+        else:
+            ranker = make_ranker(name, own[name], n_jobs, random_state)
+            result[name] = Entry(ranker, role, METHODS[name].kind, METHODS[name].summary)
+    single = result[baseline]
+    if _is_seeded(single.ranker):
+        seed = single.ranker.get_params()["random_state"]
+        other = clone(single.ranker).set_params(random_state=None if seed is None else seed + 1)
+        summary = f"{baseline} with another seed: what chance alone changes"
+        result[f"{baseline} reseeded"] = Entry(other, "reseeded", single.kind, summary)
+    return result
+
+
+def equal_cost_opponents(
+    taking_part: Mapping[str, Entry],
+    n_models: Mapping[str, int],
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> tuple[dict[str, Entry], dict[str, list[str]]]:
+    """What every method is to beat at equal cost.
+
+    A method of one model has the baseline as its opponent. One of k models has two: the baseline
+    with k seeds, where it has a seed, and k models of different kinds. These have the trees of
+    the method, or where it has none, or one set for each group, those of the baseline.
+
+    Parameters
+    ----------
+    taking_part : dict from name to Entry
+    n_models : dict from name to int
+        How many models each trained method consists of.
+    n_jobs, random_state : int or None
+
+    Returns
+    -------
+    added : dict from name to Entry
+        Opponents that do not take part yet.
+    opponents : dict from name to list of str
+        The opponents of each method; none where it has more than 20 models.
+
+    Examples
+    --------
+    >>> taking_part = entries("local-rank", "lambdamart")
+    >>> added, opponents = equal_cost_opponents(taking_part, {"best-feature": 1, "local-rank": 4})
+    >>> opponents
+    {'best-feature': ['lambdamart'], 'local-rank': ['global-ensemble-4', 'global-mixed-4']}
+    >>> [model.random_state for model in added["global-ensemble-4"].ranker.rankers]
+    [0, 1, 2, 3]
+    """
+    baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
+    single = taking_part[baseline].ranker
+    names = {repr(described(entry.ranker)): name for name, entry in taking_part.items()}
+    added: dict[str, Entry] = {}
+    opponents: dict[str, list[str]] = {}
+    for name, k in n_models.items():
+        opponents[name] = [baseline] if k == 1 else []
+        if not 1 < k <= MOST_MODELS:
+            continue
+        method = taking_part[name].ranker
+        trees = _trees(method) or _trees(single)
+        rivals = {
+            "global-mixed": global_mixed(k, **trees, n_jobs=n_jobs, random_state=random_state)
+        }
+        if _is_seeded(single):
+            seed = single.get_params()["random_state"]
+            seeded = global_ensemble(
+                k, ranker=with_jobs(single, None), n_jobs=n_jobs, random_state=seed
+            )
+            rivals = {"global-ensemble": seeded, **rivals}
+        for kind, rival in rivals.items():
+            description = repr(described(rival))
+            if description == repr(described(method)):
+                continue
+            if description not in names:
+                free = f"{kind}-{k}"
+                if free in added:
+                    free += "".join(f" {key}={value}" for key, value in trees.items())
+                names[description] = free
+                added[free] = Entry(rival, "opponent", "global", METHODS[kind].summary)
+            opponents[name].append(names[description])
+    return dict(sorted(added.items(), key=lambda item: len(item[1].ranker.rankers))), opponents
+
+
+def _names(methods: str | Sequence[str]) -> list[str]:
+    listed = methods.split(",") if isinstance(methods, str) else methods
+    asked = [name.strip() for name in listed if name.strip()]
+    if "all" in asked:
+        asked.remove("all")
+        asked = [*(name for name in METHODS if name != LAZY), *asked]
+    return asked
+
+
+def _settings(settings: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
+    own: dict[str, list[str]] = {name: [] for name in names}
+    for setting in settings:
+        method, dot, rest = setting.partition(".")
+        if not dot or "=" in method:
+            raise ValueError(f"A setting must read method.name=value. Got {setting!r} instead.")
+        if method not in own:
+            raise ValueError(f"{setting}: {method} is not among {', '.join(names)}.")
+        own[method].append(rest)
+    return own
+
+
+def _is_seeded(ranker: Ranker) -> bool:
+    return "random_state" in ranker.get_params(deep=False)
+
+
+def _trees(ranker: Ranker) -> dict[str, Any]:
+    """Number and size of the trees of the largest model; nothing without trees for all queries."""
+    found = [model.get_params(deep=False) for model in _models(ranker)]
+    trees = [own for own in found if set(TREE_PARAMETERS) <= set(own)]
+    if not trees:
+        return {}
+    largest = max(trees, key=lambda own: own["n_trees"])
+    return {name: largest[name] for name in TREE_PARAMETERS}
+
+
+def _models(ranker: Ranker) -> Iterator[Ranker]:
+    """The rankers that a ranker is made of, as far as each is trained on all queries."""
+    if isinstance(ranker, LocalRanker):
+        return
+    yield ranker
+    for value in ranker.get_params(deep=False).values():
+        for part in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(part, Ranker):
+                yield from _models(part)

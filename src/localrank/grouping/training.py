@@ -1,0 +1,145 @@
+"""Training queries, the groups formed of them, and the models of groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from localrank.data import RankingDataset
+from localrank.data.content_order import content_order
+from localrank.grouping.base import Grouping, Groups, group_queries
+from localrank.parallel import in_parallel, one_thread
+from localrank.rankers import Ranker
+from localrank.representations.base import Representation
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingQueries:
+    """Labelled queries, and the ranker that is trained on groups of them.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    ranker : Ranker
+        Stays as it is: clones are trained.
+    query_weights : ndarray of shape (n_queries,), optional
+    min_queries : int
+        A group with fewer queries that teach something is merged into its nearest group.
+    n_jobs : int or None
+        Models trained at the same time, with one thread each.
+    """
+
+    dataset: RankingDataset
+    ranker: Ranker
+    query_weights: NDArray[np.float64] | None = None
+    min_queries: int = 1
+    n_jobs: int | None = None
+
+    @cached_property
+    def teaches(self) -> NDArray[np.bool_]:
+        """Whether each query is one that the ranker can learn from."""
+        teaches = self.ranker.learns_from(self.dataset)
+        return teaches if self.query_weights is None else teaches & (self.query_weights > 0)
+
+    @cached_property
+    def content_order(self) -> NDArray[np.int64]:
+        """Positions of the queries, in an order that only their content decides.
+
+        What is drawn by position in it is the same for any order of the lines in a file.
+        """
+        return content_order(self.dataset)[1]
+
+    def grouped(
+        self, grouping: Any, representation: Representation, descriptions: NDArray[Any]
+    ) -> Groups:
+        """Groups to train models on, by a grouping or by a clusterer of scikit-learn."""
+        if isinstance(grouping, Grouping):
+            return grouping.group_training(self, representation, descriptions)
+        return self.form_groups(grouping, representation, descriptions)
+
+    def form_groups(
+        self, grouping: Any, representation: Representation, descriptions: NDArray[Any]
+    ) -> Groups:
+        """Groups by descriptions alone, all different, each with something to learn."""
+        groups = group_queries(grouping, representation, descriptions[self.content_order])
+        groups = groups.renumbered(self.content_order).distinct()
+        return merge_small(groups, self.teaches, self.min_queries, representation, descriptions)
+
+    def models(
+        self,
+        groups: Groups,
+        *,
+        kept: NDArray[np.bool_] | None = None,
+        held_out: Sequence[RankingDataset] | None = None,
+    ) -> list[Ranker]:
+        """A clone of the ranker fitted to each group, with one thread each.
+
+        Parameters
+        ----------
+        groups : Groups
+        kept : ndarray of bool of shape (n_queries,), optional
+            Queries to learn from. A group that has none that teach learns from all it has.
+        held_out : sequence of RankingDataset, optional
+            The validation queries of each group.
+        """
+        single = one_thread(self.ranker)
+
+        def train(group: int) -> Ranker:
+            queries = groups[group]
+            if kept is not None and (self.teaches & kept)[queries].any():
+                queries = queries[kept[queries]]
+            model: Ranker = clone(single)
+            return model.fit_rows(
+                self.dataset.taken(queries),
+                None if self.query_weights is None else self.query_weights[queries],
+                None if held_out is None else held_out[group],
+            )
+
+        return in_parallel(
+            train, range(len(groups)), n_jobs=self.n_jobs, description="Group models"
+        )
+
+
+def merge_small(
+    groups: Groups,
+    teaches: NDArray[np.bool_],
+    min_queries: int,
+    representation: Representation,
+    descriptions: NDArray[Any],
+) -> Groups:
+    """Merge each group with fewer than `min_queries` queries that teach into its nearest group.
+
+    Groups are merged from the smallest up, until all are large enough or one is left. The
+    distance between groups is the mean over all pairs of their queries.
+
+    Parameters
+    ----------
+    groups : Groups
+    teaches : ndarray of shape (n_queries,)
+        Whether a query has something to order.
+    min_queries : int
+    representation, descriptions
+        What distances are computed with.
+    """
+    members, home, n_merged = list(groups), groups.home.copy(), groups.n_merged
+    while len(members) > 1:
+        counts = [int(teaches[queries].sum()) for queries in members]
+        small = int(np.argmin(counts))
+        if counts[small] >= min_queries:
+            break
+        apart = representation.distances(descriptions[members[small]], descriptions).mean(axis=0)
+        means = np.array([apart[queries].mean() for queries in members])
+        means[small] = np.inf
+        nearest = int(np.argmin(means))
+        members[nearest] = np.union1d(members[nearest], members[small])
+        home[home == small] = nearest
+        home[home > small] -= 1
+        del members[small]
+        n_merged += 1
+    return Groups.from_lists(members, home, n_merged)

@@ -1,0 +1,116 @@
+"""Parts by name, with parameters by name: how settings become rankers."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from localrank import aggregation, grouping, rankers, recipes, representations, selection
+from localrank.declaration import declared
+from localrank.names import unknown
+
+PACKAGES = {
+    "aggregator": [aggregation],
+    "grouping": [grouping],
+    # A recipe of the same name gives a ranker that wraps another one its default.
+    "ranker": [rankers, recipes],
+    "representation": [representations],
+    "selector": [selection],
+}
+
+
+def parts(kind: str) -> dict[str, Any]:
+    """The parts of a kind, by name: classes, or functions that make them.
+
+    Examples
+    --------
+    >>> list(parts("selector"))
+    ['clairvoyant', 'classifier', 'nearest-centroid', 'nearest-query']
+    """
+    return {name: part for package in PACKAGES[kind] for name, part in declared(package).items()}
+
+
+def parameters(part: Callable[..., Any]) -> dict[str, Any]:
+    """Names and defaults of a part's own parameters; those without a default are `empty`."""
+    return {name: p.default for name, p in inspect.signature(part).parameters.items()}
+
+
+def make_part(kind: str, name: str, settings: Mapping[str, Any], **shared: Any) -> Any:
+    """A part by its name.
+
+    Parameters
+    ----------
+    kind : {"aggregator", "grouping", "ranker", "representation", "selector"}
+    name : str
+    settings : mapping
+        Parameters of the part, and of its parts by the names of scikit-learn, in any order; a
+        part among them by its name.
+    **shared
+        Parameters that are set where the part has them, as `random_state`.
+
+    Examples
+    --------
+    >>> settings = {"representation__n": 3, "representation": "top-documents"}
+    >>> make_part("representation", "scaled", settings)
+    Scaled(representation=TopDocuments(n=3))
+    """
+    return _made(_found(kind, name), settings, shared, sample=False)
+
+
+def make_sample(part: Any) -> Any:
+    """A part as contract tests have it: small, and of small parts.
+
+    Examples
+    --------
+    >>> from localrank.rankers import Ensemble
+    >>> make_sample(Ensemble)
+    Ensemble(rankers=[LambdaMART(min_leaf_documents=5, n_trees=15), RankSVM()])
+    """
+    return _made(part, {}, {}, sample=True)
+
+
+def _found(kind: str, name: str) -> Any:
+    known = parts(kind)
+    if name.lower() not in known:
+        raise unknown(f"There is no {kind}", name, known)
+    return known[name.lower()]
+
+
+def _made(part: Any, settings: Mapping[str, Any], shared: Mapping[str, Any], sample: bool) -> Any:
+    name, own = part.declaration.name, parameters(part)
+    values = {**part.declaration.sample, **settings} if sample else dict(settings)
+
+    def inside(kind: str, name: str, settings: Mapping[str, Any]) -> Any:
+        passed = {key: shared[key] for key in ("random_state",) if key in shared}
+        if kind == "grouping" and "n_clusters" in {**own, **shared}:
+            # As many groups as the method has, whatever makes them.
+            passed["n_clusters"] = {**own, **shared, **values}["n_clusters"]
+        return _made(_found(kind, name), settings, passed, sample)
+
+    for key in sorted(values, key=_depth):
+        kind = key.rpartition("__")[2]
+        if kind in PACKAGES and isinstance(values.get(key), str):
+            deeper = [other for other in values if other.startswith(f"{key}__")]
+            of_part = {other.removeprefix(f"{key}__"): values.pop(other) for other in deeper}
+            values[key] = inside(kind, values[key], of_part)
+        elif kind == "rankers" and isinstance(values.get(key), list):
+            values[key] = [inside("ranker", ranker, {}) for ranker in values[key]]
+
+    given = {key: value for key, value in {**shared, **values}.items() if key in own}
+    for key, default in own.items():
+        if default is inspect.Parameter.empty and key not in given:
+            raise ValueError(f"{name} needs its parameter {key!r}.")
+    made = part(**given)
+    for key in sorted(values.keys() - own.keys(), key=_depth):
+        known = made.get_params()
+        if key not in known:
+            listed = {*own, *(PACKAGES.keys() & made.get_params(deep=False).keys())}
+            raise unknown(f"{name} has no parameter", key, {**own, **known}, listed)
+        made.set_params(**{key: values[key]})
+    return made
+
+
+def _depth(key: str) -> tuple[int, str]:
+    """Settings from the outside in: a part before its own parameters."""
+    return key.count("__"), key

@@ -1,0 +1,137 @@
+"""Models that serve every query, and what local methods must beat at equal cost."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, Literal
+
+from localrank.declaration import declare
+from localrank.rankers import GBRT, Ensemble, LambdaMART, ListwiseLinear, Quadratic, Ranker, SVMMap
+from localrank.recipes.two_views import both_losses
+
+
+@declare(
+    "global-ensemble",
+    "several LambdaMARTs of different seeds, averaged",
+    sample={"n_models": 3, "ranker": "lambdamart"},
+)
+def global_ensemble(
+    n_models: int = 5,
+    *,
+    ranker: Ranker | None = None,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> Ensemble:
+    """Models of one kind that differ by their seed: what local methods must beat at equal cost.
+
+    Parameters
+    ----------
+    n_models : int, default=5
+    ranker : Ranker, optional
+        LambdaMART() by default; one that has no seed gives the same model n_models times.
+    n_jobs : int or None, default=None
+    random_state : int or None, default=0
+        Of the first model; the others count up from it.
+
+    Examples
+    --------
+    >>> [model.random_state for model in global_ensemble(3).rankers]
+    [0, 1, 2]
+    """
+    _check_n_models(n_models)
+    single = LambdaMART() if ranker is None else ranker
+    seeds = [None if random_state is None else random_state + i for i in range(n_models)]
+    seeded = "random_state" in single.get_params(deep=False)
+    models = [
+        type(single)(**{**single.get_params(deep=False), "random_state": seed})
+        if seeded
+        else single
+        for seed in seeds
+    ]
+    return Ensemble(models, n_jobs=n_jobs)
+
+
+@declare(
+    "global-mixed",
+    "models of different kinds, averaged",
+    sample={"n_models": 4, "n_trees": 15, "min_leaf_documents": 5},
+)
+def global_mixed(
+    n_models: int = 6,
+    *,
+    n_trees: int = 300,
+    n_leaves: int = 7,
+    min_leaf_documents: int = 50,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> Ensemble:
+    """Models of different kinds on the features as they are: the opponent of mixed local models.
+
+    In turn LambdaMART, CrossEntropyMART with half the trees, GBRT and ListwiseLinear, with other
+    seeds in each turn.
+
+    Parameters
+    ----------
+    n_models : int, default=6
+    n_trees : int, default=300
+    n_leaves : int, default=7
+    min_leaf_documents : int, default=50
+    n_jobs : int or None, default=None
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> [type(model).__name__ for model in global_mixed(5).rankers]
+    ['LambdaMART', 'CrossEntropyMART', 'GBRT', 'ListwiseLinear', 'LambdaMART']
+    """
+
+    def kinds(turn: int) -> list[Ranker]:
+        seed = None if random_state is None else random_state + turn
+        shared: dict[str, Any] = {
+            "n_leaves": n_leaves,
+            "min_leaf_documents": min_leaf_documents,
+            "random_state": seed,
+        }
+        return [
+            *both_losses(n_trees, **shared),
+            GBRT(n_trees, **shared),
+            ListwiseLinear(random_state=seed),
+        ]
+
+    _check_n_models(n_models)
+    models = [kinds(i // 4)[i % 4] for i in range(n_models)]
+    return Ensemble(models, n_jobs=n_jobs)
+
+
+@declare(
+    "quadratic",
+    "SVMMap, or another ranker, on products of features as well",
+    grid={"ranker__C": [0.01, 0.1, 1.0]},
+    sample={"ranker": "rank-svm"},
+)
+def quadratic(
+    ranker: Ranker | None = None, *, dtype: Literal["float64", "float32"] | None = None
+) -> Quadratic:
+    """A ranker on all products of two features as well: the global model of LocalRank's paper.
+
+    Parameters
+    ----------
+    ranker : Ranker, optional
+        SVMMap() by default, as LocalRank has it in each cluster.
+    dtype : {"float64", "float32"} or None, default=None
+        Of the products; None: by the memory that they take.
+
+    Examples
+    --------
+    >>> quadratic()
+    Quadratic(ranker=SVMMap())
+    """
+    return Quadratic(SVMMap() if ranker is None else ranker, dtype=dtype)
+
+
+def _check_n_models(n_models: int) -> None:
+    if not isinstance(n_models, Integral) or n_models < 1:
+        raise ValueError(
+            f"The 'n_models' parameter of a global ensemble must be a whole number, 1 or larger. "
+            f"Got {n_models!r} instead."
+        )

@@ -1,0 +1,113 @@
+from types import SimpleNamespace
+
+import pytest
+
+from localrank.evaluation.comparison_verdict import cost_notes, verdict
+from localrank.measures import NDCG, AveragePrecision
+
+FIRST, SECOND = NDCG(10), AveragePrecision()
+CHANCE, SURE, WORSE, DOUBTFUL = (0.9, 0.01), (0.04, 0.02), (0.04, -0.02), (0.06, 0.03)
+
+
+def both_measures(given):
+    """Corrected p and gain by the first measure; by the second nothing differs."""
+    p, gain = given
+    return {
+        FIRST: SimpleNamespace(p_value=p / 9, p=p, mean_difference=gain),
+        SECOND: SimpleNamespace(p_value=1.0, p=1.0, mean_difference=0.0),
+    }
+
+
+def judged(**methods):
+    """The verdict by (p, gain) against the baseline, the opponent, and against the opponent."""
+    roles = {"base": "baseline", "mix": "opponent"}
+    return verdict(
+        SimpleNamespace(
+            measures=[FIRST, SECOND],
+            baseline="base",
+            test=SimpleNamespace(n_queries=1234),
+            entries={name: SimpleNamespace(role=roles.get(name, "method")) for name in methods},
+            against_baseline={name: both_measures(given[0]) for name, given in methods.items()},
+            opponents={name: given[1] for name, given in methods.items() if given[1]},
+            at_equal_cost={
+                name: both_measures(given[2]) for name, given in methods.items() if given[1]
+            },
+        )
+    )
+
+
+def test_the_verdict_is_by_corrected_p_values_and_names_the_opponent():
+    assert judged(a=(SURE, "mix", SURE), b=(DOUBTFUL, "mix", DOUBTFUL), mix=(SURE, None, None)) == (
+        "By ndcg@10 on 1,234 test queries, significantly better than base: a (+0.0200). "
+        "At equal cost, significantly better than its opponent: a (+0.0200 against mix)."
+    )
+    assert judged(a=(WORSE, "mix", WORSE), b=(CHANCE, "mix", CHANCE)) == (
+        "By ndcg@10 on 1,234 test queries, no method is significantly better than base; "
+        "significantly worse: a (-0.0200). At equal cost, no method is significantly better than "
+        "its opponent; significantly worse: a (-0.0200 against mix)."
+    )
+
+
+def test_methods_of_one_model_have_the_baseline_as_opponent():
+    text = judged(a=(SURE, "base", SURE), b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
+    assert text.endswith("better than its opponent: a (+0.0200 against base).")
+    worse = judged(b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
+    assert worse.endswith("At equal cost, no method is significantly better than its opponent.")
+
+
+@pytest.mark.parametrize("opponent", ["base", None])
+def test_without_other_opponents_nothing_is_said_of_equal_cost(opponent):
+    assert "equal cost" not in judged(a=(SURE, opponent, SURE))
+
+
+def test_opponents_alone_are_nothing_to_compare():
+    assert judged(mix=(SURE, None, None)) == "There is nothing to compare with base."
+
+
+def costs(n_models, cpu, milliseconds):
+    return SimpleNamespace(
+        n_models=n_models, train_cpu_seconds=cpu, milliseconds_per_query=milliseconds
+    )
+
+
+def noted(a, opponent="mix", role="method"):
+    roles = {"a": role, "mix": "opponent", "base": "baseline"}
+    results = {"base": costs(1, 1.0, 0.1), "mix": costs(4, 10.0, 0.4), "a": a}
+    return cost_notes(
+        SimpleNamespace(
+            finished=results,
+            results=results,
+            entries={name: SimpleNamespace(role=role) for name, role in roles.items()},
+            opponents={"a": opponent} if opponent else {},
+        )
+    )
+
+
+def test_a_method_that_costs_much_more_than_as_many_models_is_noted():
+    assert noted(costs(4, 12.6, 0.5)) == [
+        "a has 4 models as mix has, but takes 13 CPU seconds to train, not 10."
+    ]
+    assert noted(costs(4, 1.0, 0.51)) == [
+        "a has 4 models as mix has, but ranks a list in 0.51 ms, not 0.4."
+    ]
+    assert noted(costs(1, 2.0, 0.3), "base") == [
+        "a has one model as base has, but takes 2 CPU seconds to train, not 1, and ranks a list in "
+        "0.3 ms, not 0.1."
+    ]
+
+
+@pytest.mark.parametrize("own", [costs(4, 12.5, 0.5), costs(4, 1.0, 0.1), costs(3, 99.0, 9.0)])
+def test_about_equal_cheaper_and_other_numbers_of_models_are_not_noted(own):
+    assert noted(own) == []
+
+
+@pytest.mark.parametrize("role", ["reseeded", "opponent"])
+def test_what_is_no_method_is_not_noted(role):
+    assert noted(costs(4, 99.0, 9.0), role=role) == []
+
+
+def test_too_many_models_for_an_opponent_are_noted():
+    assert noted(costs(1940, 1.0, 0.1), None) == [
+        "a has 1,940 models: no opponent of that many is trained."
+    ]
+    assert noted(costs(20, 1.0, 0.1), None) == []

@@ -1,0 +1,170 @@
+import pytest
+
+from localrank.evaluation.opponents import entries, equal_cost_opponents
+from localrank.methods import METHODS
+from localrank.rankers import GBRT, LambdaMART, Quadratic, RankSVM
+from localrank.recipes import (
+    adaptive_training,
+    best,
+    fast,
+    global_ensemble,
+    global_mixed,
+    local_rank,
+)
+
+
+def opponents(methods, n_models, baseline="lambdamart", settings=(), **options):
+    return equal_cost_opponents(entries(methods, baseline, settings), n_models, **options)
+
+
+def roles(taking_part):
+    return {name: entry.role for name, entry in taking_part.items()}
+
+
+def test_best_feature_baseline_and_a_second_seed_take_part_unasked():
+    assert roles(entries("local-rank", "lambdamart")) == {
+        "best-feature": "best feature",
+        "lambdamart": "baseline",
+        "local-rank": "method",
+        "lambdamart reseeded": "reseeded",
+    }
+    assert list(entries(["rank-svm"], "rank-svm")) == ["best-feature", "rank-svm"]
+    assert roles(entries("rank-svm", "best-feature"))["best-feature"] == "baseline"
+
+
+def test_names_may_be_a_list_or_a_text_in_any_case():
+    text, listed = (
+        entries(" Rank-SVM, local-rank,", "GBRT"),
+        entries(["rank-svm", "local-rank"], "gbrt"),
+    )
+    assert list(text) == list(listed) == [*roles(text)]
+    assert roles(text)["gbrt"] == "baseline"
+
+
+def test_all_is_every_method_but_the_lazy_one():
+    assert set(METHODS) - set(entries("all", "lambdamart")) == {"duh-kirchhoff"}
+    assert set(METHODS) <= set(entries("all,duh-kirchhoff", "lambdamart"))
+
+
+def test_rankers_take_part_as_they_are_given():
+    given = {"mine": RankSVM(0.5), "local": local_rank(2), "rank-svm": Quadratic(RankSVM())}
+    found = entries(given, "mine")
+    assert {name: found[name].ranker for name in given} == given
+    assert (found["local"].kind, found["mine"].kind) == ("local", "global")
+    assert found["rank-svm"].summary == "Quadratic"
+    # One that is known by name need not be given.
+    assert entries(given, "lambdamart")["lambdamart"].role == "baseline"
+
+
+def test_settings_threads_and_seeds_reach_methods_given_by_name():
+    settings = ["lambdamart.n_trees=9", "local-rank.n_clusters=3"]
+    found = entries("local-rank", "lambdamart", settings, 2, 5)
+    baseline, other = found["lambdamart"].ranker, found["lambdamart reseeded"].ranker
+    assert (baseline.n_trees, baseline.random_state, baseline.n_jobs) == (9, 5, 2)
+    assert (other.n_trees, other.random_state, other.n_jobs) == (9, 6, 2)
+    assert found["local-rank"].ranker.grouping.n_clusters == 3
+
+
+@pytest.mark.parametrize(
+    ("methods", "baseline", "settings", "message"),
+    [
+        (
+            "local-rnk",
+            "lambdamart",
+            [],
+            "There is no method 'local-rnk'. Did you mean 'local-rank'",
+        ),
+        ("rank-svm", "nothing", [], "There is no method 'nothing'"),
+        ({"a": RankSVM()}, "b", [], "'b' is not among the methods: a"),
+        ("rank-svm", "lambdamart", ["C=4"], "must read method.name=value. Got 'C=4'"),
+        (
+            "rank-svm",
+            "lambdamart",
+            ["gbrt.n_trees=4"],
+            "gbrt is not among best-feature, lambdamart",
+        ),
+        ({"a": RankSVM()}, "a", ["a.C=4"], "a is given as a ranker: set its parameters there"),
+    ],
+)
+def test_wrong_requests_are_refused(methods, baseline, settings, message):
+    with pytest.raises(ValueError, match=message):
+        entries(methods, baseline, settings)
+
+
+def test_every_method_has_opponents_of_as_many_models_trained_once():
+    n_models = {"rank-svm": 1, "local-rank": 4, "pca-queries": 4, "fast": 2}
+    added, found = opponents("rank-svm,local-rank,pca-queries,fast", n_models)
+    assert found == {
+        "rank-svm": ["lambdamart"],
+        "local-rank": ["global-ensemble-4", "global-mixed-4"],
+        "pca-queries": ["global-ensemble-4", "global-mixed-4"],
+        "fast": ["global-ensemble-2", "global-mixed-2"],
+    }
+    assert list(added) == [*found["fast"], *found["local-rank"]]
+    for name, entry in added.items():
+        assert len(entry.ranker.rankers) == int(name[-1])
+        assert (entry.role, entry.kind) == ("opponent", "global")
+
+
+def test_the_ensemble_is_the_baseline_with_other_seeds():
+    settings = ["lambdamart.n_trees=9"]
+    taking_part = entries("local-rank", "lambdamart", settings, 2, 5)
+    added, _ = equal_cost_opponents(taking_part, {"local-rank": 3}, 2, 5)
+    ensemble, mixed = added["global-ensemble-3"].ranker, added["global-mixed-3"].ranker
+    members = [(m.n_trees, m.random_state, m.n_jobs) for m in ensemble.rankers]
+    assert members == [(9, 5, None), (9, 6, None), (9, 7, None)]
+    assert (ensemble.n_jobs, mixed.n_jobs, mixed.rankers[0].random_state) == (2, 2, 5)
+
+
+def test_a_baseline_without_a_seed_makes_no_ensemble():
+    assert opponents("local-rank", {"local-rank": 4}, "rank-svm")[1] == {
+        "local-rank": ["global-mixed-4"]
+    }
+
+
+def test_the_mixed_opponent_has_trees_of_the_methods_size():
+    small = {"n_leaves": 4, "min_leaf_documents": 7}
+    given = {"best": best(9, **small), "base": LambdaMART(8, min_leaf_documents=3)}
+    added, _ = opponents(given, {"best": 6}, "base")
+    boosted = [
+        model for model in added["global-mixed-6"].ranker.rankers if hasattr(model, "n_trees")
+    ]
+    assert [model.n_trees for model in boosted] == [9, 4, 9, 9, 4]
+    assert {(model.n_leaves, model.min_leaf_documents) for model in boosted} == {(4, 7)}
+
+
+@pytest.mark.parametrize("method", [local_rank(4), adaptive_training(4)])
+def test_beside_models_of_groups_it_has_trees_of_the_baselines_size(method):
+    added, _ = opponents({"local": method, "base": GBRT(8, n_leaves=3)}, {"local": 4}, "base")
+    first = added["global-mixed-4"].ranker.rankers[0]
+    assert (first.n_trees, first.n_leaves) == (8, 3)
+
+
+def test_opponents_of_other_trees_are_trained_apart():
+    given = {"small": fast(10), "large": fast(20), "base": LambdaMART()}
+    added, found = opponents(given, {"small": 2, "large": 2}, "base")
+    (_, one), (_, two) = found["small"], found["large"]
+    assert one == "global-mixed-2"
+    assert two.startswith("global-mixed-2 n_trees=20 ")
+    assert [added[name].ranker.rankers[0].n_trees for name in (one, two)] == [10, 20]
+    assert found["small"][0] == found["large"][0] == "global-ensemble-2"
+
+
+def test_no_method_is_its_own_opponent_and_none_is_trained_twice():
+    given = {
+        "six": global_mixed(6),
+        "seeds": global_ensemble(6),
+        "best": best(),
+        "base": LambdaMART(),
+    }
+    added, found = opponents(given, {"six": 6, "seeds": 6, "best": 6}, "base")
+    assert added == {}
+    assert found == {"six": ["seeds"], "seeds": ["six"], "best": ["seeds", "six"]}
+
+
+def test_many_models_have_no_opponent():
+    added, found = opponents(
+        "local-rank,query-neighbours", {"local-rank": 20, "query-neighbours": 21}
+    )
+    assert found["query-neighbours"] == []
+    assert list(added) == found["local-rank"] == ["global-ensemble-20", "global-mixed-20"]

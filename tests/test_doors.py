@@ -1,0 +1,79 @@
+"""Data is checked at the doors, once, and trusted behind them."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from localrank.data import RankingDataset, checks, dataset
+from localrank.measures import NDCG, base
+from localrank.rankers import LambdaMART, Ranker
+from localrank.recipes import adaptive_training, best, local_rank
+from localrank.representations import Representation
+
+
+@pytest.fixture
+def calls(monkeypatch):
+    """How often each check, and each change of order, was done."""
+    count = Counter()
+
+    def watch(owner, name):
+        original = getattr(owner, name)
+
+        def counted(*arguments, **named):
+            count[name] += 1
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    watch(Ranker, "_check_same")
+    watch(Ranker, "_admitted")
+    watch(Representation, "_check_values")
+    watch(RankingDataset, "in_input_order")
+    watch(RankingDataset, "in_query_order")
+    watch(base, "checked_scores")
+    for module in (checks, dataset):
+        watch(module, "checked_features")
+    return count
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        best(10, min_leaf_documents=5),
+        local_rank(3),
+        adaptive_training(2, ranker=LambdaMART(10, min_leaf_documents=5), select="fusion"),
+    ],
+)
+def test_one_prediction_is_one_check(ranker, queries, calls):
+    ranker.fit(queries)
+    calls.clear()
+    ranker.predict(queries)
+    assert calls == {"_check_same": 1, "in_input_order": 1}
+
+
+def test_arrays_are_converted_once(queries, calls):
+    ranker = best(10, min_leaf_documents=5).fit(queries)
+    calls.clear()
+    ranker.predict(queries.features, qid=queries.query_index)
+    assert calls == {"_check_same": 1, "in_input_order": 1, "checked_features": 1}
+
+
+@pytest.mark.parametrize(
+    "ranker",
+    [
+        best(10, min_leaf_documents=5),
+        adaptive_training(2, ranker=LambdaMART(10, min_leaf_documents=5)),
+        LambdaMART(10, min_leaf_documents=5),
+    ],
+)
+def test_one_fit_is_one_check(ranker, queries, calls):
+    train, valid = queries.select(np.arange(40)), queries.select(np.arange(40, 60))
+    calls.clear()
+    ranker.fit(train, valid=valid)
+    assert calls == {"_admitted": 1}
+
+
+def test_one_measurement_is_one_check(queries, calls):
+    NDCG(10)(queries, np.zeros(queries.n_documents))
+    assert calls == {"checked_scores": 1, "in_query_order": 1}

@@ -1,0 +1,233 @@
+"""A new part is one file and one line: dummies of each kind, in a copy of the package."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import localrank
+from localrank.data import make_queries, write_letor
+from localrank.methods import METHODS
+
+TESTS = Path(__file__).parent
+# By package: the line in its `__init__`, and the file.
+NEWCOMERS = {
+    "rankers": (
+        "from localrank.rankers.dummy import DummyRanker as DummyRanker",
+        """
+import numpy as np
+
+from localrank.declaration import declare
+from localrank.rankers.linear import LinearRanker
+
+
+@declare("dummy", "weights features by how they go with labels")
+class DummyRanker(LinearRanker):
+    def __init__(self, scaling="standard"):
+        self.scaling = scaling
+
+    def _fit(self, dataset, query_weights, valid):
+        features = self._scaled_training_features(dataset)
+        sizes = dataset.query_sizes
+        means = np.add.reduceat(dataset.labels, dataset.offsets[:-1]) / sizes
+        above = dataset.labels - np.repeat(means, sizes)
+        if query_weights is not None:
+            above *= np.repeat(query_weights, sizes)
+        self.coef_ = above @ features / len(above)
+""",
+    ),
+    "recipes": (
+        "from localrank.recipes.dummy import dummy_recipe as dummy_recipe",
+        """
+from localrank.declaration import declare
+from localrank.grouping import Agglomerative
+from localrank.local_ranker import LocalRanker
+from localrank.rankers import RankSVM
+from localrank.representations import Mean
+from localrank.selection import NearestCentroid
+
+
+@declare("dummy-recipe", "groups by means", kind="local", grid={"grouping__n_clusters": [1, 3]})
+def dummy_recipe(n_clusters=2, *, n_jobs=None):
+    grouping = Agglomerative(n_clusters)
+    return LocalRanker(Mean(), grouping, RankSVM(), NearestCentroid(), n_jobs=n_jobs)
+""",
+    ),
+    "representations": (
+        "from localrank.representations.dummy import DummyRepresentation as DummyRepresentation",
+        """
+import numpy as np
+
+from localrank.declaration import declare
+from localrank.parameters import one_of
+from localrank.representations.base import Points
+
+
+@declare("dummy", "the largest value of each feature")
+class DummyRepresentation(Points):
+    _parameters = {"of": one_of("largest", "smallest")}
+
+    def __init__(self, of="largest"):
+        self.of = of
+
+    def transform_rows(self, dataset):
+        extreme = np.maximum if self.of == "largest" else np.minimum
+        return extreme.reduceat(dataset.features, dataset.offsets[:-1]).astype(np.float64)
+""",
+    ),
+    "grouping": (
+        "from localrank.grouping.dummy import DummyGrouping as DummyGrouping",
+        """
+from localrank.declaration import declare
+from localrank.grouping.base import Grouping, Groups
+from localrank.parameters import whole
+
+
+@declare("dummy", "two groups, cut at the mean of one coordinate")
+class DummyGrouping(Grouping):
+    _parameters = {"coordinate": whole(0)}
+
+    def __init__(self, coordinate=1):
+        self.coordinate = coordinate
+
+    def _group(self, representation, descriptions):
+        values = descriptions.reshape(len(descriptions), -1)[:, self.coordinate]
+        return Groups.from_labels(values > values.mean())
+""",
+    ),
+    "selection": (
+        "from localrank.selection.dummy import DummySelector as DummySelector",
+        '''
+import numpy as np
+
+from localrank.declaration import declare
+from localrank.selection.base import Selector
+
+
+@declare("dummy", "all groups alike")
+class DummySelector(Selector):
+    def __init__(self, *, representation=None):
+        self.representation = representation
+
+    def _fit(self, groups):
+        """Nothing to learn."""
+
+    def weights(self, dataset, models):
+        return np.full((dataset.n_queries, self.n_groups_), 1 / self.n_groups_)
+''',
+    ),
+    "aggregation": (
+        "from localrank.aggregation.dummy import DummyAggregator as DummyAggregator",
+        """
+import numpy as np
+
+from localrank.aggregation.base import Aggregator
+from localrank.declaration import declare
+
+
+@declare("dummy", "the best place in any list")
+class DummyAggregator(Aggregator):
+    def _aggregate(self, counts, offsets):
+        return np.nan_to_num(counts).max(axis=0)
+""",
+    ),
+    "measures": (
+        "from localrank.measures.dummy import DummyMeasure as DummyMeasure",
+        """
+from dataclasses import dataclass
+
+from localrank.measures.cut import RelevanceMeasure
+from localrank.measures.precision import Precision
+
+
+@dataclass(frozen=True, repr=False)
+class DummyMeasure(RelevanceMeasure):
+    name = "dummy"
+    aliases = ("stand_in",)
+    conventions = {"ranklib": {"cutoff": 10}}
+
+    def of_ranked(self, lists):
+        return Precision(self.cutoff, relevance_level=self.relevance_level).of_ranked(lists)
+
+    def formula(self):
+        return "as precision."
+""",
+    ),
+}
+SUITES = {
+    "rankers": "test_contracts.py",
+    "recipes": "test_contracts.py",
+    "representations": "representations/test_representation_contracts.py",
+    "grouping": "grouping/test_grouping_contracts.py",
+    "selection": "selection/test_selector_contracts.py",
+    "aggregation": "aggregation/test_aggregators.py",
+    "measures": "measures/test_measure_contracts.py",
+}
+
+
+@pytest.fixture(scope="module")
+def call(tmp_path_factory):
+    """Runs Python where the package is a copy with the newcomers."""
+    folder = tmp_path_factory.mktemp("newcomers")
+    # With what is compiled already.
+    shutil.copytree(Path(localrank.__file__).parent, folder / "localrank")
+    for package, (line, text) in NEWCOMERS.items():
+        (folder / "localrank" / package / "dummy.py").write_text(text)
+        with (folder / "localrank" / package / "__init__.py").open("a") as file:
+            file.write(line + "\n")
+    environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
+
+    def run(*arguments):
+        done = subprocess.run(
+            [sys.executable, *map(str, arguments)],
+            cwd=TESTS.parent,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_every_newcomer_passes_the_contract_of_its_kind(call):
+    suites = sorted({str(TESTS / suite) for suite in SUITES.values()})
+    out = call("-m", "pytest", "-p", "no:cacheprovider", "-v", "-k", "dummy", *suites)
+    passed = [line for line in out.splitlines() if "PASSED" in line]
+    names = {"rankers": "[DummyRanker]", "recipes": "[dummy_recipe]"}
+    for package, suite in SUITES.items():
+        own = [line for line in passed if suite in line and names.get(package, "ummy") in line]
+        assert len(own) >= 8, (package, out)
+
+
+def test_newcomers_are_listed(call):
+    listed = json.loads(call("-m", "localrank", "methods", "--json"))
+    assert {"dummy", "dummy-recipe"} <= set(listed["methods"])
+    assert all("dummy" in known for known in listed["parts"].values())
+
+
+def test_newcomers_are_chosen_by_name(call, tmp_path):
+    dataset, _ = make_queries(40, n_features=5, random_state=0)
+    write_letor(dataset, tmp_path / "train.txt")
+    kinds = ("representation", "grouping", "ranker", "selector")
+    chosen = [word for kind in kinds for word in ("--set", f"{kind}=dummy")]
+    chosen += ["--set", "representation__of=smallest", "--measures", "dummy@3"]
+    train = ("-m", "localrank", "train", tmp_path / "train.txt", "--json", "--n-jobs", "1")
+    out = call(*train, "--method", "local-rank", *chosen, "-o", tmp_path / "model.localrank")
+    assert 0.4 < json.loads(out)["training"]["dummy@3"] < 1
+    out = call("-m", "localrank", "info", tmp_path / "model.localrank")
+    for part in ("DummyRepresentation(of='smallest')", "DummyGrouping()", "DummySelector()"):
+        assert part in out
+    lists = ("--method", "multiple-hyperplanes", "--set", "aggregator=dummy")
+    call(*train, *lists, "-o", tmp_path / "lists.localrank")
+
+
+def test_the_package_itself_has_no_newcomers():
+    assert not [name for name in METHODS if "dummy" in name]
+    assert not list(Path(localrank.__file__).parent.rglob("dummy.py"))
