@@ -14,7 +14,16 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset
-from localrank.grouping.base import a_grouping
+from localrank.fitted import (
+    Kinds,
+    check_together,
+    count,
+    have_features,
+    part,
+    parts,
+    texts,
+)
+from localrank.grouping.base import Groups, a_grouping
 from localrank.grouping.training import TrainingQueries
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
@@ -87,6 +96,15 @@ class LocalRanker(Ranker):
         "ranker": instance(Ranker, "a ranker"),
         "selector": instance(Selector, "one of localrank.selection, such as NearestQuery()"),
         "min_queries": whole(1),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "models_": parts(Ranker, "n_groups"),
+        "selector_": part(Selector),
+        "groups_": part(Groups),
+        "n_groups_": count(1, name="n_groups"),
+        "n_merged_groups_": count(0),
+        "training_query_ids_": texts("n_queries"),
     }
 
     def __init__(
@@ -184,13 +202,23 @@ class LocalRanker(Ranker):
             )
         return twin
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
         if self.selector.needs_labels:
             raise ValueError(
                 f"A model with {type(self.selector).__name__} chooses by labels, and cannot serve "
                 f"queries without: it is not saved."
             )
-        super().save(path)
+        super().save(path, private_key=private_key)
+
+    def _check_fitted(self) -> None:
+        groups, selector = self.groups_, self.selector_
+        n_queries = len(self.training_query_ids_)
+        check_together(
+            self,
+            holds=len(groups) == selector.n_groups_ == self.n_groups_
+            and len(groups.home) == len(selector.descriptions_) == n_queries
+            and have_features(self.n_features_in_, *self.models_, selector.representation_),
+        )
 
     def explain(self, dataset: RankingDataset, query: Any, *, n_neighbours: int = 5) -> Explanation:
         """Why a query's documents get their scores.

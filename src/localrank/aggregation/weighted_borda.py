@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats, real
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, whole
@@ -68,6 +69,12 @@ class WeightedBorda(RankAggregator):
 
     _parameters: ClassVar[Rules] = {"measure": a_measure, "max_passes": whole(1)}
     learns: ClassVar[bool] = True
+
+    _fitted: ClassVar[Kinds] = {
+        "units_": floats("n_lists"),
+        "uniform_value_": real,
+        "value_": real,
+    }
 
     def __init__(
         self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from localrank.fitted import Kinds, check_together, count, facts, integers
 from localrank.parameters import Rule, check_parameters
 from localrank.representations.base import Representation
 
@@ -42,11 +43,24 @@ class Groups:
     (array([1]), array([0, 2]), array([1, 0, 1]))
     """
 
+    _fitted: ClassVar[Kinds] = {
+        "home": integers("n_queries", below=2**62),
+        "members": integers(None, below="n_queries"),
+        "offsets": integers(None, below=2**62),
+        "n_merged": count(0),
+        "n_changed": facts,
+    }
+
     members: NDArray[np.int64]
     offsets: NDArray[np.int64]
     home: NDArray[np.int64]
     n_merged: int = 0
     n_changed: tuple[int, ...] = ()
+
+    def _check_fitted(self) -> None:
+        ascend = len(self.offsets) > 1 and bool((np.diff(self.offsets) > 0).all())
+        ends = ascend and self.offsets[0] == 0 and self.offsets[-1] == len(self.members)
+        check_together(self, holds=bool(ends) and self.home.max(initial=0) < len(self))
 
     @classmethod
     def from_labels(cls, labels: NDArray[Any]) -> Self:

@@ -15,9 +15,10 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
+from localrank.fitted import Kinds, count, facts, maybe, texts
 from localrank.measures import NDCG
 from localrank.parameters import check_parameters
-from localrank.persistence import save
+from localrank.persistence import save_model
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
@@ -44,6 +45,12 @@ class Ranker(BaseEstimator):
         Numbers of queries, documents and labels the ranker was fitted on; queries in which all
         documents have one label teach nothing about order.
     """
+
+    _fitted: ClassVar[Kinds] = {
+        "n_features_in_": count(1, name="n_features"),
+        "feature_names_in_": maybe(texts("n_features")),
+        "training_data_": facts,
+    }
 
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
@@ -151,10 +158,17 @@ class Ranker(BaseEstimator):
         dataset = as_dataset(X, y, qid)
         return NDCG(10).mean(dataset, self.predict(dataset))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted ranker to one file, which `localrank.load` reads."""
+    def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
+        """Write the fitted ranker to one file, which `localrank.load` reads.
+
+        Parameters
+        ----------
+        path : path
+        private_key : bytes, optional
+            An Ed25519 key of 32 bytes to sign the file with, for `localrank.load(public_key=…)`.
+        """
         check_is_fitted(self, "n_features_in_")
-        save(self, path)
+        save_model(self, path, private_key)
 
     def _admitted(
         self,

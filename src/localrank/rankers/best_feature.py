@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, choice, count, floats
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import measure_features
@@ -53,6 +54,12 @@ class BestFeature(Ranker):
     """
 
     _parameters: ClassVar[Rules] = {"measure": a_measure, "both_directions": flag}
+
+    _fitted: ClassVar[Kinds] = {
+        "feature_": count(0, "n_features"),
+        "direction_": choice(1, -1),
+        "values_": floats(),
+    }
 
     def __init__(self, measure: str | Measure = "ndcg@5", *, both_directions: bool = False) -> None:
         self.measure = measure

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from localrank.aggregation import Aggregator, ZScore
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, have_features, part, parts
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rule, Rules, instance, optional
 from localrank.rankers.base import Ranker, lists_of
@@ -67,6 +68,8 @@ class Ensemble(Ranker):
         ),
     }
 
+    _fitted: ClassVar[Kinds] = {"rankers_": parts(Ranker), "aggregator_": part(Aggregator)}
+
     def __init__(
         self,
         rankers: Sequence[Ranker],
@@ -110,6 +113,9 @@ class Ensemble(Ranker):
         if aggregator.learns:
             aggregator.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
         self.rankers_, self.aggregator_ = rankers, aggregator
+
+    def _check_fitted(self) -> None:
+        check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
+from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
 from localrank.rankers.base import Ranker
 
@@ -27,6 +28,8 @@ class Expanded(Ranker):
     """
 
     _parameters: ClassVar[Rules] = {"ranker": instance(Ranker, "a ranker")}
+    _fitted: ClassVar[Kinds] = {"ranker_": part(Ranker)}
+
     # What the expansion of a block should take, unless one query takes more.
     block_bytes: ClassVar[int]
 
@@ -56,6 +59,13 @@ class Expanded(Ranker):
         held_out = None if valid is None else self.expanded(valid)
         ranker: Ranker = clone(self.ranker)
         self.ranker_ = ranker.fit_rows(self.expanded(dataset), query_weights, held_out)
+
+    def _check_fitted(self) -> None:
+        one = RankingDataset(
+            np.zeros((1, self.n_features_in_)), None, np.array([0, 1]), np.array([0])
+        )
+        width = self.expanded(one).n_features
+        check_together(self, holds=have_features(width, self.ranker_))
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
+from localrank.fitted import Kinds, floats, maybe
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, one_of
@@ -35,6 +36,11 @@ class LinearRanker(Ranker):
     coef_: NDArray[np.float64]
 
     _parameters: ClassVar[Rules] = {"scaling": one_of("standard", "query", None)}
+
+    _fitted: ClassVar[Kinds] = {
+        "coef_": floats("n_features"),
+        "scale_": maybe(floats("n_features", above=0)),
+    }
 
     def _scaled_training_features(self, dataset: RankingDataset) -> NDArray[np.float64]:
         """Learn the scaling, and apply it."""

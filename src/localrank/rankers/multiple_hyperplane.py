@@ -14,6 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.aggregation import Aggregator, Borda
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import (
+    Kinds,
+    check_together,
+    count,
+    floats,
+    have_features,
+    part,
+    parts,
+)
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
 from localrank.rankers.base import Ranker, lists_of
@@ -96,6 +105,15 @@ class MultipleHyperplaneRanker(Ranker):
         "aggregator": optional(
             instance(Aggregator, "one of localrank.aggregation, such as Borda()")
         ),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "n_rankers_": count(1, name="n_rankers"),
+        "rankers_": parts(Ranker, "n_rankers"),
+        "aggregator_": part(Aggregator),
+        "level_pairs_": floats("n_rankers", 2),
+        "skipped_pairs_": floats("n_skipped", 2),
+        "n_skipped_pairs_": count(0, name="n_skipped"),
     }
 
     def __init__(
@@ -210,6 +228,9 @@ class MultipleHyperplaneRanker(Ranker):
         self.level_pairs_ = np.array(used)
         self.skipped_pairs_ = np.array(skipped).reshape(-1, 2)
         self.n_rankers_, self.n_skipped_pairs_ = len(used), len(skipped)
+
+    def _check_fitted(self) -> None:
+        check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, choice
 from localrank.parameters import Rules, one_of
 from localrank.rankers.base import Ranker
 from localrank.rankers.expanded import Expanded
@@ -65,6 +66,8 @@ class Quadratic(Expanded):
 
     _parameters: ClassVar[Rules] = {"dtype": one_of("float64", "float32", None)}
     block_bytes = 2**24
+
+    _fitted: ClassVar[Kinds] = {"dtype_": choice("float64", "float32")}
 
     def __init__(
         self, ranker: Ranker, *, dtype: Literal["float64", "float32"] | None = None

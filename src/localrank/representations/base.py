@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.fitted import Kinds, count
 from localrank.parameters import check_parameters
 
 
@@ -28,6 +29,8 @@ class Representation(BaseEstimator):
     ----------
     n_features_in_ : int
     """
+
+    _fitted: ClassVar[Kinds] = {"n_features_in_": count(1, name="n_features")}
 
     @property
     def needs_labels(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, floats
 from localrank.linalg import principal_axes
 from localrank.parameters import refuse
 from localrank.representations.base import Representation
@@ -68,6 +69,8 @@ class PrincipalComponents(Representation):
     >>> representation.distances(components[:1], components).round(3)
     array([[0. , 0. , 0.2]])
     """
+
+    _fitted: ClassVar[Kinds] = {"explained_": floats("n_features"), "n_components_": count(1)}
 
     def __init__(self, n_components: float = 0.8) -> None:
         self.n_components = n_components

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats, part
 from localrank.parameters import Rules, instance
 from localrank.representations.base import Representation
 
@@ -52,6 +53,11 @@ class Scaled(Representation):
 
     _parameters: ClassVar[Rules] = {
         "representation": instance(Representation, "one of localrank.representations"),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "spread_": floats("n_features", above=0),
+        "representation_": part(Representation),
     }
 
     def __init__(self, representation: Representation) -> None:

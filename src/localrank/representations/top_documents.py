@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, integers
 from localrank.kernels.sorting import argsort_descending
 from localrank.measures import NDCG
 from localrank.measures.single_features import measure_features
@@ -60,6 +61,11 @@ class TopDocuments(Points):
     """
 
     _parameters: ClassVar[Rules] = {"n": whole(1)}
+
+    _fitted: ClassVar[Kinds] = {
+        "columns_": integers(None, below="n_features"),
+        "feature_": count(0, "n_features"),
+    }
 
     def __init__(
         self,

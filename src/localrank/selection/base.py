@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
 from localrank.data import RankingDataset
+from localrank.fitted import Kinds, count, floats, part
 from localrank.grouping.base import Groups
 from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers import Ranker
@@ -31,6 +32,12 @@ class Selector(BaseEstimator):
         The training queries, along the first axis.
     n_groups_ : int
     """
+
+    _fitted: ClassVar[Kinds] = {
+        "representation_": part(Representation),
+        "descriptions_": floats(),
+        "n_groups_": count(1, name="n_groups"),
+    }
 
     # Whether weights are made of labels, so that nothing can be served.
     needs_labels: ClassVar[bool] = False

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kind, Kinds, check_together, real
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules, flag
 from localrank.rankers import Ranker
@@ -23,6 +24,13 @@ from localrank.selection.base import Selector
 
 # Parts for measuring the classifier on queries it has not seen, and bins of its confidence.
 N_FOLDS, N_BINS = 5, 10
+
+
+# The group itself, where there is no other.
+a_classifier = Kind(
+    lambda value, _: type(value) is int or hasattr(value, "predict_proba"),
+    "a classifier of scikit-learn, or a group",
+)
 
 
 @declare("classifier", "the group that logistic regression predicts")
@@ -77,6 +85,13 @@ class Classifier(Selector):
         "hard": flag,
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "classifier_": a_classifier,
+        "accuracy_": real,
+        "majority_": real,
+        "calibration_error_": real,
+    }
+
     def __init__(
         self,
         classifier: Any = None,
@@ -94,6 +109,11 @@ class Classifier(Selector):
         self.majority_ = float(counts.max() / counts.sum())
         self.classifier_ = self._trained(np.arange(len(groups.home)), groups.home)
         self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home)
+
+    def _check_fitted(self) -> None:
+        known = self.classifier_
+        groups = [known] if isinstance(known, int) else known.classes_
+        check_together(self, holds=min(groups) >= 0 and max(groups) < self.n_groups_)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
         descriptions = self.representation_.transform_rows(dataset)

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, integers, maybe, part
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules
 from localrank.rankers import Ranker
@@ -76,6 +77,11 @@ class NearestQuery(Selector):
         ),
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "home_": integers("n_queries", below="n_groups"),
+        "index_": maybe(part(LSH)),
+    }
+
     def __init__(
         self,
         index: Literal["exact", "lsh"] | LSH = "exact",
@@ -84,6 +90,10 @@ class NearestQuery(Selector):
     ) -> None:
         self.index = index
         self.representation = representation
+
+    def _check_fitted(self) -> None:
+        known = self.index_ is None or self.index_.descriptions_.shape == self.descriptions_.shape
+        check_together(self, holds=known and len(self.home_) == len(self.descriptions_))
 
     def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
         """Positions of the nearest training queries, for queries with these descriptions."""

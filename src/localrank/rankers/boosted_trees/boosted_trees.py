@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from localrank.data import RankingDataset
+from localrank.fitted import Kinds, count, text
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
@@ -44,6 +45,8 @@ class BoostedTrees(Ranker):
         "patience": whole(1),
         "measure": a_measure,
     }
+
+    _fitted: ClassVar[Kinds] = {"n_trees_": count(0), "model_text_": text}
 
     def __init__(
         self,

@@ -15,6 +15,7 @@ from sklearn.base import clone
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, facts, floats, maybe
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, number, one_of, optional, whole
 from localrank.rankers.base import Ranker
@@ -109,6 +110,13 @@ class DuhKirchhoff(Ranker):
         "scaling": one_of("standard", "query", None),
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "training_": facts,
+        "validation_": maybe(facts),
+        "query_weights_": maybe(floats(None)),
+        "scale_": maybe(floats("n_features", above=0)),
+    }
+
     def __init__(
         self,
         ranker: Ranker | None = None,
@@ -151,6 +159,16 @@ class DuhKirchhoff(Ranker):
         self.training_ = self._kept(dataset)
         self.validation_ = None if valid is None else self._kept(valid)
         self.query_weights_ = query_weights
+
+    def _check_fitted(self) -> None:
+        kept = [_dataset(part) for part in (self.training_, self.validation_) if part is not None]
+        weights = self.query_weights_
+        check_together(
+            self,
+            holds=all(part.n_features == self.n_features_in_ for part in kept)
+            and all(part.relevance is not None for part in kept)
+            and (weights is None or (len(weights) == kept[0].n_queries and weights.min() >= 0)),
+        )
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         training = _dataset(self.training_)

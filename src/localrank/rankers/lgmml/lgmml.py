@@ -10,9 +10,11 @@ from sklearn.utils import check_random_state
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, floats, maybe, part
 from localrank.parameters import Rules, flag, number, one_of, optional, whole
 from localrank.rankers.base import Ranker
 from localrank.rankers.lgmml.anchors import local_scores
+from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.training import Training
 from localrank.representations import PrincipalComponents
 
@@ -140,6 +142,14 @@ class LGMML(Ranker):
         "ridge": number(above=0),
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "metrics_": part(LocalMetrics),
+        "weights_": floats("n_queries", "n_metrics"),
+        "mean_weights_": floats("n_metrics"),
+        "representation_": maybe(part(PrincipalComponents)),
+        "descriptions_": maybe(floats("n_queries", None, "n_features")),
+    }
+
     def __init__(
         self,
         n_metrics: int = 50,
@@ -217,6 +227,15 @@ class LGMML(Ranker):
             scaled = self._scaled(training.dataset)
             self.representation_ = PrincipalComponents().fit_rows(scaled)
             self.descriptions_ = self.representation_.transform_rows(scaled)
+
+    def _check_fitted(self) -> None:
+        metrics, near = self.metrics_.anchors.shape, self.unseen == "nearest"
+        own = vars(self)
+        check_together(
+            self,
+            holds=metrics == (len(self.mean_weights_), self.n_features_in_)
+            and (not near or {"representation_", "descriptions_"} <= own.keys()),
+        )
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
         own = np.zeros(dataset.n_documents, np.int64)

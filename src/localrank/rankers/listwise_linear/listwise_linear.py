@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from localrank.data import RankingDataset
 from localrank.data.content_order import row_keys
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, facts, real
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
@@ -112,6 +113,13 @@ class ListwiseLinear(LinearRanker):
         "measure": a_measure,
         "tol": number(above=0),
         "max_iter": whole(1),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "objective_": real,
+        "n_iter_": count(0),
+        "l2_": real,
+        "l2_path_": facts,
     }
 
     def __init__(

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, floats, integers
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
@@ -112,6 +113,15 @@ class RankBoost(Ranker):
         "n_thresholds": optional(whole(1)),
         "patience": whole(1),
         "measure": a_measure,
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "n_rounds_": count(0, name="n_rounds"),
+        "features_": integers("n_rounds", below="n_features"),
+        "thresholds_": floats("n_rounds"),
+        "alphas_": floats("n_rounds"),
+        "losses_": floats("n_rounds"),
+        "n_pairs_": count(1),
     }
 
     def __init__(

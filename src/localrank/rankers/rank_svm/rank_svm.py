@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rule, Rules, check_parameters, number, one_of, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.rank_svm.hinge import minimize_hinge
@@ -88,6 +89,13 @@ class RankSVM(LinearRanker):
     >>> ranker.n_pairs_, round(ranker.objective_, 2)
     (3, 0.11)
     """
+
+    _fitted: ClassVar[Kinds] = {
+        "objective_": real,
+        "duality_gap_": real,
+        "n_iter_": count(0),
+        "n_pairs_": count(1),
+    }
 
     # Where to begin; set by `fit_path` while it fits.
     _start: NDArray[np.float64] | None = None

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rules, check_parameters, number, optional, whole
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
@@ -92,6 +93,14 @@ class SVMMap(LinearRanker):
         "relevance_level": optional(number(above=0)),
         "tol": number(above=0),
         "max_iter": whole(1),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "objective_": real,
+        "duality_gap_": real,
+        "n_iter_": count(0),
+        "n_constraints_": count(0),
+        "n_skipped_queries_": count(0),
     }
 
     def __init__(

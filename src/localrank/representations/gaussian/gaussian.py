@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats
 from localrank.parameters import Rules, number, one_of
 from localrank.representations.base import Representation
 from localrank.representations.gaussian.divergences import (
@@ -77,6 +78,8 @@ class Gaussian(Representation):
         "distance": one_of("kl", "bhattacharyya"),
         "shrinkage": number(above=0, most=1),
     }
+
+    _fitted: ClassVar[Kinds] = {"variances_": floats("n_features")}
 
     def __init__(
         self,

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats
 from localrank.parameters import Rules, refuse, whole
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
@@ -56,6 +57,11 @@ class TopScores(Points):
     """
 
     _parameters: ClassVar[Rules] = {"h": whole(1)}
+
+    _fitted: ClassVar[Kinds] = {
+        "mean_": floats("n_features"),
+        "components_": floats(None, "n_features"),
+    }
 
     def __init__(self, h: int = 10, *, n_components: float = 0.95) -> None:
         self.h = h
