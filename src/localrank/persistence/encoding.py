@@ -31,7 +31,6 @@ INNER = {
     "LSH": "selection.lsh.lsh",
     "LocalMetrics": "rankers.lgmml.local_metrics",
     "LocalRanker": "local_ranker",
-    "Trees": "trees.trees",
 }
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
 # Arrays begin at multiples of this many bytes.
