@@ -14,7 +14,7 @@ from localrank.evaluation import MethodResult, paired_test
 from localrank.experiments.base import Claim, Reproduction, Table, Value, counts
 from localrank.experiments.charts import save_curves
 from localrank.experiments.published import published_cells
-from localrank.experiments.results import bound_means, chosen
+from localrank.experiments.results import bound_means, chosen, mean_of_folds
 from localrank.experiments.setting import Setting
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import RankSVM
@@ -99,13 +99,11 @@ def _letor(found: Reproduction, result: MethodResult) -> None:
     numbers = published_cells("letor", "baselines", found.data)
     if (LETOR, "map") not in numbers:
         return
-    # LETOR averages the folds, not the queries.
-    ours = float(np.mean(list(result.fold_means(MAP).values())))
     found.tables.append(
         Table.compared(
             "The baseline as LETOR trains it",
             ["method", "measure"],
-            {(LETOR, "map"): ours},
+            {(LETOR, "map"): mean_of_folds(result, MAP)},
             numbers,
             "Mean of the folds; features as they are, C from 0.0001 to 100,000.",
         )

@@ -21,6 +21,11 @@ def chosen(result: MethodResult) -> list[str]:
     ]
 
 
+def mean_of_folds(result: MethodResult, measure: Measure) -> float:
+    """The mean of the folds' means, as LETOR has it; other means are over the queries."""
+    return float(np.mean(list(result.fold_means(measure).values())))
+
+
 def bound_means(result: MethodResult, measure: Measure) -> tuple[float, float, float]:
     """Means of the selected groups, of the best ones in hindsight, and of those among random ones.
 
