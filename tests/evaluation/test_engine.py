@@ -1,10 +1,12 @@
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from recorder import Recorder
 from sklearn.base import clone
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.evaluation import clairvoyant_bound, tune
@@ -171,6 +173,21 @@ def test_cpu_seconds_count_work_and_not_waiting(parts):
 
     result = run({"a": Busy()}, parts[:2])["a"]
     assert result.train_cpu_seconds >= 0.2
+
+
+def test_linear_algebra_has_one_thread(parts):
+    class Asking(Timed):
+        threads: ClassVar[list] = []
+
+        def _predict(self, dataset):
+            pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+            self.threads.append(max(pool["num_threads"] for pool in pools))
+            return dataset.features[:, 0]
+
+    with threadpool_limits(2, user_api="blas"):
+        run({"a": Asking(0.0, 0.0)}, parts[:1], n_jobs=2)
+    _, *timed = Asking.threads  # the first is the warm-up
+    assert set(timed) == {1}
 
 
 def test_the_warm_up_is_small_and_once_for_each_method(parts, seen):

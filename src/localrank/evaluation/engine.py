@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation.clairvoyance import clairvoyant_bound
@@ -139,7 +140,7 @@ def run(
     """Train every method on the training queries of each fold, and score its test queries.
 
     Before a method is timed it is trained once on a few queries, so that no time is that of
-    compiling kernels.
+    compiling kernels. Linear algebra has one thread, so that times compare.
 
     Parameters
     ----------
@@ -204,7 +205,10 @@ def run(
                     _warm_up(ranker, fold, valid, n_jobs)
                     warm.add(name)
                 try:
-                    model, result = _run(ranker, fold, grid, measure, valid, n_controls, n_jobs)
+                    # Threads of linear algebra that wait for each other on a busy machine burn
+                    # many times the CPU seconds of the work itself.
+                    with threadpool_limits(1, user_api="blas"):
+                        model, result = _run(ranker, fold, grid, measure, valid, n_controls, n_jobs)
                 except Exception as error:
                     if not keep_failures:
                         raise

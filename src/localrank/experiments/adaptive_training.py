@@ -239,7 +239,7 @@ def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Scor
             found.figure(
                 f"figure-{number}{part}",
                 f"Figure {number}{part}: {measure} against the failure level, {grouping}.",
-                calibration.save_plot,
+                calibration.plot,
             )
             if number == "4":
                 _calibration_claims(found, calibration, grouping)

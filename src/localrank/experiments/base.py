@@ -16,6 +16,7 @@ from localrank.data.atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import p_text
 from localrank.experiments.published import source, whole
+from localrank.plots import save_figure
 
 Value = str | int | float | None
 
@@ -105,13 +106,13 @@ class Figure:
     name : str
         Of the file, without ending.
     caption : str
-    save : callable
-        Writes it to a path that ends in .svg.
+    draw : callable
+        Returns it as a figure of matplotlib.
     """
 
     name: str
     caption: str
-    save: Callable[[Path], None]
+    draw: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -157,19 +158,19 @@ class Reproduction:
     claims: list[Claim] = field(default_factory=list)
     claimant: str = "the paper"
 
-    def figure(self, name: str, caption: str, save: Callable[..., None], **options: Any) -> None:
+    def figure(self, name: str, caption: str, draw: Callable[..., Any], **options: Any) -> None:
         """Add a figure, in a file whose name no other experiment has.
 
         Parameters
         ----------
         name, caption : str
-        save : callable
-            Draws the figure and writes it to a path.
+        draw : callable
+            Returns a figure of matplotlib.
         **options
-            Of `save`.
+            Of `draw`.
         """
         name = f"{self.experiment}-{self.data}-{name}".lower().replace(", ", "-")
-        self.figures.append(Figure(name, caption, partial(save, **options)))
+        self.figures.append(Figure(name, caption, partial(draw, **options)))
 
     @property
     def conclusion(self) -> str:
@@ -244,13 +245,9 @@ class Reproduction:
         drawn = find_spec("matplotlib") is not None
         folder.mkdir(parents=True, exist_ok=True)
         if drawn and self.figures:
-            from matplotlib import rc_context
-
             (folder / "figures").mkdir(exist_ok=True)
-            # Letters as text make small files; a fixed salt the same ones again.
-            with rc_context({"svg.fonttype": "none", "svg.hashsalt": "localrank"}):
-                for figure in self.figures:
-                    figure.save(folder / "figures" / f"{figure.name}.svg")
+            for figure in self.figures:
+                save_figure(figure.draw(), folder / "figures" / f"{figure.name}.svg")
         with atomic_write(folder / "index.md") as file:
             file.write(self.markdown(command, figures=drawn).encode())
         with atomic_write(folder / "results.json") as file:

@@ -18,10 +18,10 @@ from threadpoolctl import threadpool_limits
 from localrank.data import RankingDataset, make_queries
 from localrank.evaluation import MethodResult, paired_test
 from localrank.experiments.base import Claim, Reproduction, Table, Value
-from localrank.experiments.charts import save_curves
 from localrank.experiments.published import published_cells
 from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.plots import draw_curves
 from localrank.rankers import GBRT, LGMML, LambdaMART, Ranker
 
 PAPER = "lgmml"
@@ -132,7 +132,7 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], quick: bool) -> N
     found.figure(
         "figure-2",
         "Figure 2: MAP against the number of metrics, documents in classes.",
-        save_curves,
+        draw_curves,
         panels=panels,
         x_label="metrics",
         y_label="MAP",
@@ -166,7 +166,7 @@ def figure_3(found: Reproduction, results: dict[str, MethodResult], numbers: Seq
     found.figure(
         "figure-3",
         "Figure 3: NDCG@10 against the number of metrics.",
-        save_curves,
+        draw_curves,
         panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
         x_label="metrics",
         y_label="NDCG@10",
@@ -202,7 +202,7 @@ def figure_4(found: Reproduction, local: Callable[..., LGMML], dimensions: Seque
     found.figure(
         "figure-4",
         "Figure 4: seconds of training against the number of features.",
-        save_curves,
+        draw_curves,
         panels={"made-up queries": {OURS: (list(dimensions), seconds)}},
         x_label="features",
         y_label="seconds",

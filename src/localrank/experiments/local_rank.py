@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from localrank.data import Fold, clean
 from localrank.evaluation import MethodResult, paired_test
 from localrank.experiments.base import Claim, Reproduction, Table, decided, difference
-from localrank.experiments.charts import save_bars
 from localrank.experiments.local_rank_methods import GLOBAL, all_methods, figure_11, figure_15
 from localrank.experiments.point_clouds import figure_1
 from localrank.experiments.published import published_cells
@@ -25,6 +24,7 @@ from localrank.experiments.setting import Setting
 from localrank.experiments.training_shares import times
 from localrank.measures import Measure, evaluate
 from localrank.parallel import in_parallel
+from localrank.plots import draw_bars
 from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 
@@ -164,7 +164,7 @@ def single_queries(
     found.figure(
         "figure-4",
         "Figure 4: one model per training query.",
-        save_bars,
+        draw_bars,
         panels={found.data: means},
         ticks=[str(m) for m in MEASURES],
         y_label="mean over the test queries",
@@ -172,7 +172,7 @@ def single_queries(
     found.figure(
         "figure-5",
         f"Figure 5: similarity rank of the clairvoyant query, the first {n_ranks}.",
-        save_bars,
+        draw_bars,
         panels={found.data: {"clairvoyant query": heights}},
         ticks=ticks,
         y_label="share of the test queries",

@@ -28,11 +28,11 @@ from localrank.evaluation.hyperplanes import (
     order_error_rates,
 )
 from localrank.experiments.base import Claim, Reproduction, Table, Value
-from localrank.experiments.charts import save_curves
 from localrank.experiments.published import published, published_cells
 from localrank.experiments.results import chosen
 from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.plots import draw_curves
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 
 PAPER = "multiple-hyperplanes"
@@ -232,7 +232,7 @@ def _compare(found: Reproduction, results: Results) -> None:
     found.figure(
         "figure-2",
         "Figure 2: NDCG at each cut.",
-        save_curves,
+        draw_curves,
         panels={found.data: curves},
         x_label="cut",
         y_label="NDCG",
@@ -258,7 +258,7 @@ def _errors(
                         rates.setdefault((setting, queries, method, pair), []).append(float(rate))
             ours |= {key: float(np.mean(values)) for key, values in rates.items()}
     errors = diagnostics[CHOSEN].test
-    found.figure("table-6", "Table 6, on the test queries, C as chosen.", errors.save_plot)
+    found.figure("table-6", "Table 6, on the test queries, C as chosen.", errors.plot)
     found.tables.append(
         Table.compared(
             "Table 6: order error rates",
@@ -328,7 +328,7 @@ def _cosines(found: Reproduction, diagnostics: dict[str, Diagnostics]) -> None:
     found.figure(
         "table-5",
         "Table 5: cosines of the first fold, C as chosen.",
-        diagnostics[CHOSEN].cosines[0].save_plot,
+        diagnostics[CHOSEN].cosines[0].plot,
     )
     found.claims.append(
         Claim(

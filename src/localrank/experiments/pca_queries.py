@@ -12,11 +12,11 @@ import numpy as np
 from localrank.data import RankingDataset
 from localrank.evaluation import MethodResult, paired_test
 from localrank.experiments.base import Claim, Reproduction, Table, Value, counts
-from localrank.experiments.charts import save_curves
 from localrank.experiments.published import published_cells
 from localrank.experiments.results import bound_means, chosen, mean_of_folds
 from localrank.experiments.setting import Setting
 from localrank.measures import Measure, parse_measure
+from localrank.plots import draw_curves
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 
@@ -158,7 +158,7 @@ def _clusters(found: Reproduction, by_clusters: Results, by_height: Results) -> 
     found.figure(
         "clusters",
         "MAP against the number of clusters.",
-        save_curves,
+        draw_curves,
         panels={found.data: {name: (numbers, line) for name, line in lines}},
         x_label="clusters",
         y_label="MAP",

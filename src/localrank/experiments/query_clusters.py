@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from localrank.data import Fold
 from localrank.evaluation import MethodResult, clairvoyant_bounds, paired_test, paired_tests
 from localrank.experiments.base import Claim, Reproduction, Table, Value, counts, decided
-from localrank.experiments.charts import save_curves
 from localrank.experiments.published import published_cells
 from localrank.experiments.setting import Setting
 from localrank.grouping import Agglomerative
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.plots import draw_curves
 from localrank.rankers import Ranker, SVMMap
 from localrank.representations import (
     Gaussian,
@@ -121,7 +121,7 @@ def _curves(
     found.figure(
         "figures-6-7-8",
         "Figures 6 to 8: measures against the number of clusters.",
-        save_curves,
+        draw_curves,
         panels=panels,
         x_label="clusters",
         y_label="mean",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from localrank.data import Fold
 from localrank.experiments.base import Claim, Reproduction, Table, Value
-from localrank.experiments.charts import save_curves
+from localrank.plots import draw_curves
 from localrank.rankers import DuhKirchhoff, RankBoost, SVMMap
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import PrincipalComponents
@@ -84,7 +84,7 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
         found.figure(
             f"figure-{number}",
             f"Figure {number}: milliseconds of {what} against the number of training queries.",
-            save_curves,
+            draw_curves,
             panels={found.data: panels[what]},
             x_label="training queries",
             y_label="milliseconds",

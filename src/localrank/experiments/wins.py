@@ -23,7 +23,6 @@ import numpy as np
 from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.experiments.base import Claim, Reproduction, Table, Value, decided, p_value
-from localrank.experiments.charts import Interval, save_intervals
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
 from localrank.experiments.results import corrected
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
@@ -36,6 +35,7 @@ from localrank.experiments.wins_methods import (
     wins_methods,
 )
 from localrank.measures import Measure, parse_measure
+from localrank.plots import Interval, draw_intervals
 
 EXPERIMENT = "wins"
 POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
@@ -245,7 +245,7 @@ def _gains(found: Reproduction, pooled: Pooled) -> None:
         "gains",
         "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
         "before correction.",
-        save_intervals,
+        draw_intervals,
         panels=panels,
         ticks=[_label(place) for place in places],
     )
