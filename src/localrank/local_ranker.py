@@ -18,7 +18,7 @@ from localrank.grouping.base import a_grouping
 from localrank.grouping.training import TrainingQueries
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
-from localrank.rankers.base import lists_of
+from localrank.rankers.base import HeldOut, Weights, lists_of
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -113,12 +113,7 @@ class LocalRanker(Ranker):
     def _order_seed(self) -> None:
         return None
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         training = TrainingQueries(
             dataset, self.ranker, query_weights, self.min_queries, self.n_jobs
         )

@@ -193,6 +193,23 @@ class RankingDataset:
         """The query number of each document."""
         return np.repeat(np.arange(self.n_queries), self.query_sizes)
 
+    def count(self, marked: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many documents of each query are marked.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1], [2], [3]], y=[1, 0, 2], qid=[7, 8, 7])
+        >>> dataset.count(dataset.labels > 0)
+        array([2, 0])
+        """
+        return np.add.reduceat(marked, self.offsets[:-1], dtype=np.int64)
+
+    @property
+    def label_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and the highest label of each query."""
+        begins = self.offsets[:-1]
+        return np.minimum.reduceat(self.labels, begins), np.maximum.reduceat(self.labels, begins)
+
     @cached_property
     def ideal_labels(self) -> NDArray[np.float64]:
         """The labels of each query in descending order: its ideal ranking."""
@@ -346,7 +363,7 @@ class RankingDataset:
                 lines.append(
                     f"relevance: {len(grades):,} values from {grades[0]:g} to {grades[-1]:g}"
                 )
-            best = np.maximum.reduceat(self.relevance, self.offsets[:-1])
+            _, best = self.label_bounds
             lines.append(f"queries without a relevant document: {np.sum(best <= 0):,}")
         return "\n  ".join(lines)
 

@@ -118,12 +118,11 @@ def bound_of(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
 
 def _queries(comparison: Comparison) -> dict[str, Any]:
     test = comparison.test
-    relevant = np.add.reduceat(test.labels > 0, test.offsets[:-1], dtype=np.int64)
     return {
         "ids": [str(query) for query in test.query_ids],
         "folds": comparison.fold_names,
         "n_documents": test.query_sizes.tolist(),
-        "n_relevant": relevant.tolist(),
+        "n_relevant": test.count(test.labels > 0).tolist(),
         "values": {
             name: {
                 str(measure): _rounded(result.values(measure)) for measure in comparison.measures

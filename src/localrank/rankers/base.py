@@ -26,6 +26,11 @@ from localrank.rankers.inputs import (
     held_out_queries,
 )
 
+# A weight for each query; None weighs all alike.
+Weights = NDArray[np.float64] | None
+# Validation queries, where there are any.
+HeldOut = RankingDataset | None
+
 
 class Ranker(BaseEstimator):
     """Learns from labelled queries to score documents; larger scores rank higher.
@@ -71,13 +76,23 @@ class Ranker(BaseEstimator):
         """Whether each query has something that this ranker can learn from."""
         return has_two_labels(dataset)
 
+    def _lesson(self) -> str:
+        """What a query must have to be learned from, for an error."""
+        return "two different labels"
+
+    def _teaching(self, dataset: RankingDataset, query_weights: Weights) -> NDArray[np.bool_]:
+        """The queries to learn from, that weigh something; an error where there are none."""
+        teaches = self.learns_from(dataset)
+        if query_weights is not None:
+            teaches = teaches & (query_weights > 0)
+        if not teaches.any():
+            raise ValueError(
+                f"There is nothing to learn: no query of positive weight has {self._lesson()}."
+            )
+        return teaches
+
     @abstractmethod
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         """Learn from rows in the order that `_order_seed` asks for."""
 
     @abstractmethod
@@ -113,10 +128,7 @@ class Ranker(BaseEstimator):
         return self.fit_rows(*self._admitted(X, y, qid, sample_weight, query_weight, valid))
 
     def fit_rows(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None = None,
-        valid: RankingDataset | None = None,
+        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         """Learn from labelled queries that a door has checked.
 
@@ -164,7 +176,7 @@ class Ranker(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
         valid: RankingDataset | tuple[Any, Any, Any] | None = None,
-    ) -> tuple[RankingDataset, NDArray[np.float64] | None, RankingDataset | None]:
+    ) -> tuple[RankingDataset, Weights, HeldOut]:
         """Training queries, their weights and validation queries, as `fit` takes them, checked."""
         check_parameters(self)
         dataset = as_dataset(X, y, qid)
@@ -185,8 +197,8 @@ class Ranker(BaseEstimator):
         return dataset, weights, held_out
 
     def _ordered(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None = None
-    ) -> tuple[RankingDataset, NDArray[np.float64] | None]:
+        self, dataset: RankingDataset, query_weights: Weights = None
+    ) -> tuple[RankingDataset, Weights]:
         seed = self._order_seed()
         if seed is None:
             return dataset, query_weights
@@ -195,10 +207,7 @@ class Ranker(BaseEstimator):
         return dataset.reordered(rows, queries), weights
 
     def _learn(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None = None,
-        valid: RankingDataset | None = None,
+        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         """Learn from rows that are in order already, as along a path of models."""
         self._fit(dataset, query_weights, valid)

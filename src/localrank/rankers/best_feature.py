@@ -13,7 +13,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import measure_features
 from localrank.parameters import Rules, flag
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 
 
 @declare("best-feature", "the single best feature as a score")
@@ -58,12 +58,7 @@ class BestFeature(Ranker):
         self.measure = measure
         self.both_directions = both_directions
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         directions = (1, -1) if self.both_directions else (1,)
         values = measure_features(dataset, measure, query_weights, directions=directions)

@@ -15,7 +15,7 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rule, Rules, instance, optional
-from localrank.rankers.base import Ranker, lists_of
+from localrank.rankers.base import HeldOut, Ranker, Weights, lists_of
 
 
 @declare("ensemble", "several rankers, averaged", sample={"rankers": ["lambdamart", "rank-svm"]})
@@ -93,12 +93,7 @@ class Ensemble(Ranker):
         masks = np.array([ranker.learns_from(dataset) for ranker in self.rankers])
         return np.asarray(masks.all(axis=0))
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         alone = joblib.effective_n_jobs(self.n_jobs) == 1
 
         def train(ranker: Ranker) -> Ranker:

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset
 from localrank.parameters import Rules, instance
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 
 
 class Expanded(Ranker):
@@ -47,12 +47,7 @@ class Expanded(Ranker):
     def _order_seed(self) -> None:
         return None
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         held_out = None if valid is None else self.expanded(valid)
         ranker: Ranker = clone(self.ranker)
         self.ranker_ = ranker.fit_rows(self.expanded(dataset), query_weights, held_out)

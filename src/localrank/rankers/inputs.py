@@ -53,8 +53,7 @@ def check_same_features(
 
 def has_two_labels(dataset: RankingDataset) -> NDArray[np.bool_]:
     """Whether each query's documents have different labels, so that there is something to order."""
-    low = np.minimum.reduceat(dataset.labels, dataset.offsets[:-1])
-    high = np.maximum.reduceat(dataset.labels, dataset.offsets[:-1])
+    low, high = dataset.label_bounds
     return np.asarray(low < high)
 
 

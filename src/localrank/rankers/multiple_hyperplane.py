@@ -16,7 +16,7 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
-from localrank.rankers.base import Ranker, lists_of
+from localrank.rankers.base import HeldOut, Ranker, Weights, lists_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
@@ -180,12 +180,7 @@ class MultipleHyperplaneRanker(Ranker):
             twin.aggregator_.fit_rows(dataset, lists_of(self.rankers_, dataset))
         return twin
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         if getattr(self.ranker, "label_pairs", None) is not None:
             refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
         if self.n_pairs is not None and self.pairs != "sampled":
@@ -215,7 +210,7 @@ class MultipleHyperplaneRanker(Ranker):
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
 
     def _level_pairs(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
+        self, dataset: RankingDataset, query_weights: Weights
     ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
         """The pairs (high, low) to learn from, and those that no query has together."""
         levels, present = _presence(dataset)

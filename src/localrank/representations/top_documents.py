@@ -113,10 +113,8 @@ def _shares_of_places(values: NDArray[Any], dataset: RankingDataset, n: int) -> 
     order = argsort_descending(values, dataset.offsets)
     last = values[order[begins + n_places - 1]][query]
     above, tied = values > last, values == last
-    n_left = n_places - np.add.reduceat(above, begins, dtype=np.int64)
-    shares: NDArray[np.float64] = (
-        above + tied * (n_left / np.add.reduceat(tied, begins, dtype=np.int64))[query]
-    )
+    n_left = n_places - dataset.count(above)
+    shares: NDArray[np.float64] = above + tied * (n_left / dataset.count(tied))[query]
     return shares
 
 

@@ -308,5 +308,5 @@ def test_parameters_out_of_range_are_refused(queries, parameters, message):
 
 def test_queries_that_the_ranker_cannot_learn_from_are_refused_at_once(queries):
     ranker = DuhKirchhoff(RankSVM(label_pairs=[(9, 0)]))
-    with pytest.raises(ValueError, match="nothing to learn: .*RankSVM.* has no use for any"):
+    with pytest.raises(ValueError, match=r"nothing to learn: no query .* label_pairs=\[\(9, 0\)\]"):
         ranker.fit(queries)

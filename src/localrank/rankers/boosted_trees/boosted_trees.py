@@ -19,7 +19,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 
 # LightGBM estimates how many documents a leaf has from its curvature, and fails at a leaf that
 # has none: of queries without weight, or of documents that are in no pair.
@@ -81,12 +81,7 @@ class BoostedTrees(Ranker):
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         objective, target = self._objective(dataset)
         train = lightgbm.Dataset(

@@ -13,13 +13,12 @@ from scipy.linalg import eigh
 from sklearn.base import clone
 
 from localrank.data import RankingDataset
-from localrank.data.spread import spread_within_queries
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, number, one_of, optional, whole
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.duh_kirchhoff.products import kernel_values, row_products
-from localrank.rankers.linear import Scaling, scaled_features
+from localrank.rankers.linear import Scaling, ScalingRanker
 from localrank.rankers.rank_boost.rank_boost import RankBoost
 
 Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -38,7 +37,7 @@ BLOCK = 2**20
     kind="local",
     sample={"ranker": "rank-boost", "ranker__n_rounds": 8},
 )
-class DuhKirchhoff(Ranker):
+class DuhKirchhoff(ScalingRanker):
     """Trains a ranker for each query, on all training data seen in the query's own directions.
 
     For a query to rank, it finds the principal components of the query's documents [1]_,
@@ -106,7 +105,6 @@ class DuhKirchhoff(Ranker):
         "n_components": whole(1),
         "degree": whole(1),
         "gamma": optional(number(above=0)),
-        "scaling": one_of("standard", "query", None),
     }
 
     def __init__(
@@ -134,22 +132,13 @@ class DuhKirchhoff(Ranker):
     def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
         return self._ranker().learns_from(dataset)
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
-        teaches = self.learns_from(dataset)
-        if not (teaches if query_weights is None else query_weights[teaches]).any():
-            raise ValueError(
-                f"There is nothing to learn: {self._ranker()} has no use for any of the queries."
-            )
-        self.__dict__.pop("scale_", None)
-        if self.scaling == "standard":
-            self.scale_ = spread_within_queries(dataset)
-        self.training_ = self._kept(dataset)
-        self.validation_ = None if valid is None else self._kept(valid)
+    def _lesson(self) -> str:
+        return self._ranker()._lesson()
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        self._teaching(dataset, query_weights)
+        self.training_ = _kept(dataset, self._scaled_training_features(dataset))
+        self.validation_ = None if valid is None else _kept(valid, self._scaled(valid))
         self.query_weights_ = query_weights
 
     def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
@@ -236,15 +225,9 @@ class DuhKirchhoff(Ranker):
     def _ranker(self) -> Ranker:
         return RankBoost(100) if self.ranker is None else self.ranker
 
-    def _kept(self, dataset: RankingDataset) -> dict[str, NDArray[Any]]:
-        return {
-            "features": self._scaled(dataset),
-            "labels": dataset.labels,
-            "offsets": dataset.offsets,
-        }
 
-    def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return scaled_features(dataset, self.scaling, getattr(self, "scale_", None))
+def _kept(dataset: RankingDataset, features: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+    return {"features": features, "labels": dataset.labels, "offsets": dataset.offsets}
 
 
 def _dataset(kept: dict[str, NDArray[Any]]) -> RankingDataset:

@@ -20,6 +20,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, optional, whole
+from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
@@ -133,12 +134,7 @@ class ListwiseLinear(LinearRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         if self.l2 is None:
@@ -239,7 +235,7 @@ def targets(dataset: RankingDataset) -> NDArray[np.float64]:
     array([0.  , 0.25, 0.75, 0.  ])
     """
     starts, query, labels = dataset.offsets[:-1], dataset.query_index, dataset.labels
-    best = np.maximum.reduceat(labels, starts)[query]
+    best = dataset.label_bounds[1][query]
     best = np.where(best > 0, best, 1.0)
     # Relative to the largest gain of the query: neither large nor small labels lose digits.
     gains = np.exp2(labels - best) * np.expm1(-np.log(2) * labels) / np.expm1(-np.log(2) * best)

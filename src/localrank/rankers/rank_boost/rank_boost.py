@@ -15,7 +15,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
@@ -127,12 +127,7 @@ class RankBoost(Ranker):
         self.patience = patience
         self.measure = measure
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         dataset, query_weights = _with_pairs(dataset, query_weights)
         thresholds, bins = bin_features(dataset.features, self.n_thresholds)
@@ -212,7 +207,7 @@ class _HeldOut:
 
 
 def _with_pairs(
-    dataset: RankingDataset, query_weights: NDArray[np.float64] | None
+    dataset: RankingDataset, query_weights: Weights
 ) -> tuple[RankingDataset, NDArray[np.float64]]:
     """The queries with something to order, rows by label in each, and their weights."""
     weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
