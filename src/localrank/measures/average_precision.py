@@ -72,11 +72,7 @@ class AveragePrecision(RelevanceMeasure):
 
     def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
         values: NDArray[np.float64] = _average_precision(
-            lists.labels,
-            lists.tied,
-            lists.ends,
-            lists.offsets,
-            lists.ideal,
+            lists,
             self.threshold,
             self.depth,
             self.denominator == "reachable",
@@ -96,16 +92,9 @@ class AveragePrecision(RelevanceMeasure):
 
 @njit(cache=True, nogil=True)
 def _average_precision(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    threshold: float,
-    depth: int,
-    reachable: bool,
-    at_end: bool,
+    lists: RankedLists, threshold: float, depth: int, reachable: bool, at_end: bool
 ) -> NDArray[np.float64]:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin, end = offsets[query], offsets[query + 1]

@@ -66,9 +66,7 @@ class ExpectedReciprocalRank(CutMeasure):
                 f"The largest is {largest:g}: use max_relevance={largest:g}."
             )
         satisfied = (np.exp2(lists.labels) - 1) / np.exp2(self.max_relevance)
-        values: NDArray[np.float64] = _expected_reciprocal_rank(
-            satisfied, lists.tied, lists.ends, lists.offsets, self.depth
-        )
+        values: NDArray[np.float64] = _expected_reciprocal_rank(lists, satisfied, self.depth)
         values[lists.ideal[lists.offsets[:-1]] <= 0] = np.nan
         return values
 
@@ -81,12 +79,9 @@ class ExpectedReciprocalRank(CutMeasure):
 
 @njit(cache=True, nogil=True)
 def _expected_reciprocal_rank(
-    satisfied: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    depth: int,
+    lists: RankedLists, satisfied: NDArray[np.float64], depth: int
 ) -> NDArray[np.float64]:
+    tied, ends, offsets = lists.tied, lists.ends, lists.offsets
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]

@@ -80,9 +80,7 @@ class NDCG(CutMeasure):
             )
         sizes = np.diff(lists.offsets)
         weights = self._weights(min(int(sizes.max()), self.depth))
-        values: NDArray[np.float64] = _ndcg(
-            lists.labels, lists.tied, lists.ends, lists.offsets, lists.ideal, weights, exponential
-        )
+        values: NDArray[np.float64] = _ndcg(lists, weights, exponential)
         if self.short == "zero" and self.cutoff is not None:
             values[(sizes < self.cutoff) & ~np.isnan(values)] = 0.0
         return values
@@ -107,14 +105,9 @@ class NDCG(CutMeasure):
 
 @njit(cache=True, nogil=True)
 def _ndcg(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    exponential: bool,
+    lists: RankedLists, weights: NDArray[np.float64], exponential: bool
 ) -> NDArray[np.float64]:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]

@@ -67,9 +67,7 @@ class OrderErrorRate(Measure):
         high = np.nan if self.high is None else self.high
         low = np.nan if self.low is None else self.low
         longest = int(np.diff(lists.offsets).max())
-        values: NDArray[np.float64] = _order_error_rate(
-            lists.labels, lists.tied, lists.ends, lists.offsets, lists.ideal, high, low, longest
-        )
+        values: NDArray[np.float64] = _order_error_rate(lists, high, low, longest)
         return values
 
     def formula(self) -> str:
@@ -84,15 +82,9 @@ class OrderErrorRate(Measure):
 
 @njit(cache=True, nogil=True)
 def _order_error_rate(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    high: float,
-    low: float,
-    longest: int,
+    lists: RankedLists, high: float, low: float, longest: int
 ) -> NDArray[np.float64]:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     level = np.empty(longest, np.int64)
     distinct = np.empty(longest, np.float64)

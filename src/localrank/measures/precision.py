@@ -58,15 +58,7 @@ class Precision(RelevanceMeasure):
 
     def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
         sizes = np.diff(lists.offsets)
-        hits: NDArray[np.float64] = _hits(
-            lists.labels,
-            lists.tied,
-            lists.ends,
-            lists.offsets,
-            lists.ideal,
-            self.threshold,
-            self.depth,
-        )
+        hits: NDArray[np.float64] = _hits(lists, self.threshold, self.depth)
         if self.cutoff is None or self.short == "shrink":
             return hits / np.minimum(sizes, self.depth)
         return hits / self.cutoff
@@ -84,15 +76,8 @@ class Precision(RelevanceMeasure):
 
 
 @njit(cache=True, nogil=True)
-def _hits(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    threshold: float,
-    depth: int,
-) -> NDArray[np.float64]:
+def _hits(lists: RankedLists, threshold: float, depth: int) -> NDArray[np.float64]:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -22,9 +21,8 @@ TIE_RULES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class RankedLists:
-    """The labels of each query in the order of the scores.
+class RankedLists(NamedTuple):
+    """The labels of each query in the order of the scores, as kernels take them.
 
     Attributes
     ----------

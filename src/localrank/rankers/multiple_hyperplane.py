@@ -16,7 +16,8 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
-from localrank.rankers.base import HeldOut, Ranker, Weights, lists_of
+from localrank.rankers.aggregated import Aggregated
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
@@ -28,7 +29,7 @@ MAX_LEVELS = 20
     "multiple-hyperplanes",
     "one hyperplane per pair of relevance levels, rankings aggregated",
 )
-class MultipleHyperplaneRanker(Ranker):
+class MultipleHyperplaneRanker(Aggregated):
     """Trains a ranker for each pair of label levels, and aggregates their rankings of a query.
 
     What tells the best documents from the good ones need not tell the good ones from the bad. So
@@ -93,9 +94,6 @@ class MultipleHyperplaneRanker(Ranker):
         "ranker": optional(instance(Ranker, "a ranker")),
         "pairs": one_of("all", "adjacent", "sampled"),
         "n_pairs": optional(whole(1)),
-        "aggregator": optional(
-            instance(Aggregator, "one of localrank.aggregation, such as Borda()")
-        ),
     }
 
     def __init__(
@@ -114,13 +112,6 @@ class MultipleHyperplaneRanker(Ranker):
         self.aggregator = aggregator
         self.n_jobs = n_jobs
         self.random_state = random_state
-
-    @property
-    def n_models_(self) -> int:
-        return sum(ranker.n_models_ for ranker in self.rankers_)
-
-    def _order_seed(self) -> None:
-        return None
 
     @property
     def accepts_missing(self) -> bool:
@@ -175,9 +166,8 @@ class MultipleHyperplaneRanker(Ranker):
             raise ValueError(f"An aggregator is one of localrank.aggregation. Got {aggregator!r}.")
         self._check_same(dataset)
         twin = copy(self)
-        twin.aggregator, twin.aggregator_ = aggregator, clone(aggregator)
-        if twin.aggregator_.learns:
-            twin.aggregator_.fit_rows(dataset, lists_of(self.rankers_, dataset))
+        twin.aggregator = aggregator
+        twin._keep(self.rankers_, aggregator, dataset)
         return twin
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
@@ -198,16 +188,10 @@ class MultipleHyperplaneRanker(Ranker):
             return model.fit_rows(part, weights, _held_out(valid, pair))
 
         rankers = in_parallel(train, used, n_jobs=self.n_jobs, description="Pairs of labels")
-        aggregator = Borda() if self.aggregator is None else clone(self.aggregator)
-        if aggregator.learns:
-            aggregator.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
-        self.rankers_, self.aggregator_ = rankers, aggregator
+        self._keep(rankers, self.aggregator or Borda(), dataset, query_weights)
         self.level_pairs_ = np.array(used)
         self.skipped_pairs_ = np.array(skipped).reshape(-1, 2)
         self.n_rankers_, self.n_skipped_pairs_ = len(used), len(skipped)
-
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
 
     def _level_pairs(
         self, dataset: RankingDataset, query_weights: Weights
