@@ -240,7 +240,8 @@ def test_weights_and_validation_queries_reach_the_ranker(split, seen):
     ranker.predict(test)
     everything = DuhKirchhoff(Recorder(), n_components=3).fit(few)
     # What the validation queries would be, were they training queries.
-    everything.training_ = everything._kept(concatenate([few, valid]))
+    both = concatenate([few, valid])
+    everything.training_ = duh_kirchhoff._kept(both, everything._scaled(both))
     everything.predict(test)
     n = test.n_queries
     for (given, own, held_out, _), (joint, *_) in zip(seen[:n], seen[n:], strict=True):
