@@ -3,7 +3,8 @@ import pytest
 
 from localrank.data import folds, make_queries
 from localrank.evaluation import correct, paired_test, run
-from localrank.experiments.results import bound_means, corrected
+from localrank.evaluation.significance import corrected
+from localrank.experiments.results import bound_means
 from localrank.measures import NDCG
 from localrank.recipes import local_rank
 

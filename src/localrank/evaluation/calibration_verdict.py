@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.evaluation.significance import correct, p_text, paired_test
+from localrank.evaluation.significance import corrected, p_text, paired_test
 
 _LEVEL = 0.05
 _N_RESAMPLES = 10_000
@@ -137,10 +137,9 @@ def _compare(
             for part, queries in parts.items()
             if queries.sum() > 1
         }
-        corrected = correct(test.p_value for test in tests.values())
         found: dict[str, dict[str, _Gain]] = {name: {} for name in methods}
-        for ((name, part), test), p_value in zip(tests.items(), corrected, strict=True):
-            found[name][part] = _Gain(test.mean_difference, float(p_value))
+        for (name, part), test in corrected(tests).items():
+            found[name][part] = _Gain(test.mean_difference, test.p)
         return found
 
     counted = ~np.isnan(bins)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.evaluation.calibration import best_feature_calibration
+from localrank.evaluation.comparison_tables import COSTS
 from localrank.evaluation.engine import MethodResult
 from localrank.evaluation.opponents import BEST_FEATURE
 from localrank.evaluation.significance import PairedTest
@@ -70,12 +71,12 @@ def _method(comparison: Comparison, name: str) -> dict[str, Any]:
         },
         "failed": result.failed,
     }
-    costs = ("n_models", "train_seconds", "train_cpu_seconds", "milliseconds_per_query")
+    costs = ("train_seconds", *COSTS)
     if result.failed:
-        absent = dict.fromkeys([*costs, "model_bytes", "against_baseline", "opponent"])
-        return row | absent | {"at_equal_cost": None, "chosen": None, "means": {}}
+        absent = (*costs, "against_baseline", "opponent", "at_equal_cost", "chosen")
+        return row | dict.fromkeys(absent) | {"means": {}}
     return row | {
-        **{cost: getattr(result, cost) for cost in (*costs, "model_bytes")},
+        **{cost: getattr(result, cost) for cost in costs},
         "means": {str(measure): _number(result.mean(measure)) for measure in comparison.measures},
         "against_baseline": _tests(comparison.against_baseline.get(name, {})),
         "opponent": comparison.opponents.get(name),

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.group_map import group_map
+from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.store import Run, Store, described, fingerprint
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
@@ -71,6 +72,12 @@ class MethodResult:
     def mean(self, measure: str | Measure) -> float:
         """Over the queries that the measure does not skip."""
         return mean_of_queries(self.values(measure))
+
+    def against(self, other: MethodResult, measure: str | Measure) -> PairedTest:
+        """A paired test with another method, in which a gain is an improvement."""
+        measure = parse_measure(measure)
+        sign = 1 if measure.higher_is_better else -1
+        return paired_test(sign * self.values(measure), sign * other.values(measure))
 
     def fold_means(self, measure: str | Measure) -> dict[str, float]:
         """The mean of each fold."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,8 @@ from localrank.evaluation.randomisation import sign_flip_p_value
 
 TESTS = {"t": "paired t", "wilcoxon": "Wilcoxon signed rank", "randomisation": "randomisation"}
 CORRECTIONS = ("holm", "benjamini-hochberg")
+
+Key = TypeVar("Key", bound=Hashable)
 
 # Differences up to this are rounding: the two methods rank the query alike.
 _EQUAL = 1e-9
@@ -204,10 +206,24 @@ def paired_tests(
     >>> {name: round(result.corrected_p_value, 3) for name, result in results.items()}
     {'alike': 1.0, 'better': 0.02}
     """
-    results = {name: paired_test(values, baseline, **options) for name, values in methods.items()}
-    corrected = correct({name: result.p_value for name, result in results.items()}, correction)
+    return corrected(
+        {name: paired_test(values, baseline, **options) for name, values in methods.items()},
+        correction,
+    )
+
+
+def corrected(tests: Mapping[Key, PairedTest], method: str = "holm") -> dict[Key, PairedTest]:
+    """The tests of one table, with p-values corrected for their number.
+
+    Parameters
+    ----------
+    tests : dict from any key to PairedTest
+    method : {"holm", "benjamini-hochberg"}, default="holm"
+    """
+    p_values = correct([test.p_value for test in tests.values()], method).tolist()
     return {
-        name: replace(result, corrected_p_value=corrected[name]) for name, result in results.items()
+        key: replace(test, corrected_p_value=p_value)
+        for (key, test), p_value in zip(tests.items(), p_values, strict=True)
     }
 
 
