@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Flags, Floats
 from localrank.evaluation.significance import corrected, p_text, paired_test
 
 _LEVEL = 0.05
@@ -65,12 +65,12 @@ class _Views:
 
 
 def verdict(
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     baseline: str,
     control: str | None,
     *,
-    negative: NDArray[np.bool_],
-    bins: NDArray[np.float64],
+    negative: Flags,
+    bins: Floats,
 ) -> str:
     """Say which view of a calibration shows a gain over the baseline, and over the control.
 
@@ -117,15 +117,15 @@ def verdict(
 
 
 def _compare(
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     methods: Collection[str],
     reference: str,
-    negative: NDArray[np.bool_],
-    bins: NDArray[np.float64],
+    negative: Flags,
+    bins: Floats,
 ) -> dict[str, _Views]:
     """Both views of each method against a reference, with corrected p-values."""
 
-    def gains(parts: Mapping[str, NDArray[np.bool_]]) -> dict[str, dict[str, _Gain]]:
+    def gains(parts: Mapping[str, Flags]) -> dict[str, dict[str, _Gain]]:
         tests = {
             (name, part): paired_test(
                 values[name][queries],

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.evaluation.calibration import best_feature_calibration
 from localrank.evaluation.comparison_tables import COSTS
 from localrank.evaluation.engine import MethodResult
@@ -254,7 +254,7 @@ def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any] | None:
     return shown
 
 
-def _mean(values: NDArray[np.float64]) -> float | None:
+def _mean(values: Floats) -> float | None:
     counted = values[~np.isnan(values)]
     return float(counted.mean()) if counted.size else None
 
@@ -264,5 +264,5 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+def _rounded(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else round(float(value), 5) for value in values]

@@ -12,9 +12,10 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.evaluation import hyperplanes_plot
 from localrank.evaluation.plot_files import save_plot
@@ -41,7 +42,7 @@ class HyperplaneCosines:
     """
 
     names: tuple[str, ...]
-    cosines: NDArray[np.float64]
+    cosines: Floats
 
     def text(self) -> str:
         """The upper triangle as a table."""
@@ -81,9 +82,9 @@ class OrderErrorRates:
         NaN where there are no scores for a pair of labels.
     """
 
-    label_pairs: NDArray[np.float64]
-    n_pairs: NDArray[np.int64]
-    rates: dict[str, NDArray[np.float64]]
+    label_pairs: Floats
+    n_pairs: Integers
+    rates: dict[str, Floats]
 
     def text(self) -> str:
         """A table with a row for each pair of labels."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from localrank.arrays import Floats
 from localrank.evaluation.randomisation import sign_flip_p_value
 
 TESTS = {"t": "paired t", "wilcoxon": "Wilcoxon signed rank", "randomisation": "randomisation"}
@@ -230,10 +231,10 @@ def corrected(tests: Mapping[Key, PairedTest], method: str = "holm") -> dict[Key
 @overload
 def correct(p_values: Mapping[str, float], method: str = "holm") -> dict[str, float]: ...
 @overload
-def correct(p_values: Iterable[float], method: str = "holm") -> NDArray[np.float64]: ...
+def correct(p_values: Iterable[float], method: str = "holm") -> Floats: ...
 def correct(
     p_values: Mapping[str, float] | Iterable[float], method: str = "holm"
-) -> dict[str, float] | NDArray[np.float64]:
+) -> dict[str, float] | Floats:
     """Correct p-values for the number of tests.
 
     Parameters
@@ -284,7 +285,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         )
 
 
-def _mean_and_deviation(differences: NDArray[np.float64]) -> tuple[float, float]:
+def _mean_and_deviation(differences: Floats) -> tuple[float, float]:
     """Mean and standard deviation, which is zero where the differences differ by rounding."""
     deviation = differences.std(ddof=1) if np.ptp(differences) > _EQUAL else 0.0
     return float(differences.mean()), float(deviation)
@@ -304,7 +305,7 @@ def _effect_interval(t: float, n_queries: int, confidence: float) -> tuple[float
     return float(low), float(high)
 
 
-def _wilcoxon_p_value(differences: NDArray[np.float64]) -> float:
+def _wilcoxon_p_value(differences: Floats) -> float:
     if np.count_nonzero(differences) > 16:
         return float(stats.wilcoxon(differences, zero_method="pratt").pvalue)
     signed_ranks = np.sign(differences) * stats.rankdata(np.abs(differences))

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset
 from localrank.evaluation import (
     Calibration,
@@ -44,8 +44,6 @@ GROUPINGS: tuple[Literal["kmeans", "ward"], ...] = ("kmeans", "ward")
 CONTROL = "baseline, other seed"
 FAULTY = "mrr@100, as the paper counts"
 
-Scores = NDArray[np.float64]
-
 
 def methods(n_trees: int, random_state: int) -> dict[str, Ranker]:
     """One model for all queries, and the paper's: 5 clusters, three rounds, LambdaMART."""
@@ -68,8 +66,8 @@ def reproduce(setting: Setting) -> Reproduction:
     found = Reproduction(PAPER, setting.data)
     n_trees, n_controls = (20, 1) if setting.quick else (N_TREES, N_CONTROLS)
     # Other choices among the models of the clusters, and what an oracle has on random groups.
-    others: dict[str, list[Scores]] = {}
-    controls: dict[tuple[str, Measure], list[Scores]] = {}
+    others: dict[str, list[Floats]] = {}
+    controls: dict[tuple[str, Measure], list[Floats]] = {}
 
     def choose_otherwise(method: str, fold: Fold, model: Ranker) -> None:
         if not isinstance(model, LocalRanker):
@@ -103,7 +101,7 @@ def reproduce(setting: Setting) -> Reproduction:
     return found
 
 
-def faulty(test: RankingDataset, ranking: Scores) -> Scores:
+def faulty(test: RankingDataset, ranking: Floats) -> Floats:
     """The paper's reciprocal rank: 0 where the only relevant document is at rank 1."""
     values = MRR(test, ranking)
     return np.where((test.count(test.labels > 0) == 1) & (values == 1), 0.0, values)
@@ -112,8 +110,8 @@ def faulty(test: RankingDataset, ranking: Scores) -> Scores:
 def _table_2(
     found: Reproduction,
     test: RankingDataset,
-    scores: dict[str, Scores],
-    controls: dict[tuple[str, Measure], list[Scores]],
+    scores: dict[str, Floats],
+    controls: dict[tuple[str, Measure], list[Floats]],
 ) -> None:
     ours: dict[tuple[str, ...], float] = {}
     methods = ["best feature", "baseline", CONTROL]
@@ -168,7 +166,7 @@ def _table_2(
     )
 
 
-def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Scores]) -> None:
+def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
     base = NDCG_5(test, scores["baseline"])
     methods = [f"{way}, {g}" for g in GROUPINGS for way in ("selective", "fusion")]
     tests = paired_tests({m: NDCG_5(test, scores[m]) for m in methods}, base)
@@ -215,7 +213,7 @@ def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Sc
     )
 
 
-def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Scores]) -> None:
+def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
     """Figures 4 and 5, with what the paper lacks: a control and the unconditioned view."""
     for number, measure in (("4", NDCG_5), ("5", MRR)):
         for part, grouping in zip("ab", GROUPINGS, strict=True):
@@ -230,7 +228,7 @@ def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Scor
 
 
 def calibrate(
-    test: RankingDataset, scores: dict[str, Scores], measure: Measure, grouping: str
+    test: RankingDataset, scores: dict[str, Floats], measure: Measure, grouping: str
 ) -> Calibration:
     """Best-feature calibration of the methods with one kind of clusters."""
     return best_feature_calibration(

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import Fold, clean
 from localrank.evaluation import MethodResult, paired_test
 from localrank.experiments.base import Reproduction, decided, difference
@@ -29,8 +29,6 @@ from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 
 PAPER = "local-rank"
-
-Values = NDArray[np.float64]
 
 
 def reproduce(setting: Setting) -> Reproduction:
@@ -79,7 +77,7 @@ def single_queries(
     n_jobs: int | None,
 ) -> None:
     """Figures 4 and 5: one model per training query, beside one for all together."""
-    values: dict[str, dict[Measure, list[Values]]] = {}
+    values: dict[str, dict[Measure, list[Floats]]] = {}
     ranks, chances = [], []
     for fold, C in zip(folds, cs, strict=True):
         train, test = fold.train, fold.test

@@ -15,10 +15,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localrank.aggregation import Aggregator, Borda, MarkovChain, MedianRank, WeightedBorda
+from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset
 from localrank.evaluation import MethodResult
 from localrank.evaluation.hyperplanes import (
@@ -236,9 +236,7 @@ def _compare(found: Reproduction, results: Results) -> None:
     )
 
 
-def _errors(
-    found: Reproduction, diagnostics: dict[str, Diagnostics], levels: NDArray[np.float64]
-) -> None:
+def _errors(found: Reproduction, diagnostics: dict[str, Diagnostics], levels: Floats) -> None:
     """Table 6."""
     numbers: dict[tuple[str, ...], float] = {
         (setting, "training", *names): rate
@@ -279,7 +277,7 @@ def _errors(
         )
 
 
-def _pair_names(rates: OrderErrorRates, levels: NDArray[np.float64]) -> list[str]:
+def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
     """Label pairs as the paper writes them, where the best rank is 1."""
     rank = {float(level): place for place, level in enumerate(levels, start=1)}
     return [
@@ -330,7 +328,7 @@ def _cosines(found: Reproduction, diagnostics: dict[str, Diagnostics]) -> None:
     )
 
 
-def _times(found: Reproduction, times: NDArray[np.float64]) -> None:
+def _times(found: Reproduction, times: Floats) -> None:
     """Table 7."""
     one, several = times.mean(axis=0)
     name = ("MHR over RankSVM",)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import Fold
 from localrank.evaluation import MethodResult, clairvoyant_bounds, paired_test, paired_tests
 from localrank.experiments.base import Reproduction, Value, counts, decided
@@ -42,9 +42,8 @@ SIMILARITIES: dict[str, Representation] = {
     OURS: PrincipalComponents(),
 }
 
-Values = NDArray[np.float64]
 # By number of clusters and measure: the best in hindsight and the control, in each fold.
-Bounds = Mapping[tuple[int, Measure], list[tuple[Values, Values]]]
+Bounds = Mapping[tuple[int, Measure], list[tuple[Floats, Floats]]]
 
 
 def clusters(
@@ -57,7 +56,7 @@ def clusters(
     numbers = {name: curve if name == OURS else compared for name in SIMILARITIES}
     # Mean on validation queries in each fold.
     valid: dict[str, list[float]] = {}
-    bounds: dict[tuple[int, Measure], list[tuple[Values, Values]]] = {}
+    bounds: dict[tuple[int, Measure], list[tuple[Floats, Floats]]] = {}
 
     def look(method: str, fold: Fold, model: Ranker) -> None:
         assert fold.valid is not None
@@ -143,8 +142,8 @@ def _similarities(
 ) -> None:
     """Figures 9 and 10: with the best number of clusters in hindsight, and one chosen honestly."""
     hindsight: dict[tuple[str, ...], float] = {}
-    best_by_map: dict[str, Values] = {}
-    tuned_by_map: dict[str, Values] = {}
+    best_by_map: dict[str, Floats] = {}
+    tuned_by_map: dict[str, Floats] = {}
     rows: list[list[Value]] = []
     for name in SIMILARITIES:
         own = [results[f"{n} by {name}"] for n in compared]
@@ -205,7 +204,7 @@ def _similarities(
     )
 
 
-def _of_each_fold(results: Sequence[MethodResult], measure: Measure) -> Values:
+def _of_each_fold(results: Sequence[MethodResult], measure: Measure) -> Floats:
     """The values of the first fold by the first result, of the second by the second, and so on."""
     names = np.array(results[0].fold_names)
     folds = [run.fold for run in results[0].runs]

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Integers
 from localrank.data import Fold
 from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.charts import save_curves
@@ -108,10 +108,8 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
     )
 
 
-def _nearest(
-    components: PrincipalComponents, known: NDArray[Any], asked: NDArray[Any]
-) -> NDArray[np.int64]:
-    nearest: NDArray[np.int64] = np.argmin(components.distances(asked, known), axis=1)
+def _nearest(components: PrincipalComponents, known: Array, asked: Array) -> Integers:
+    nearest: Integers = np.argmin(components.distances(asked, known), axis=1)
     return nearest
 
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import RankedLists, tie_end
 
@@ -46,8 +46,8 @@ class ReciprocalRank(RelevanceMeasure):
         "ranklib": {"ties": "input"},
     }
 
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = _reciprocal_rank(lists, self.threshold, self.depth)
+    def of_ranked(self, lists: RankedLists) -> Floats:
+        values: Floats = _reciprocal_rank(lists, self.threshold, self.depth)
         return values
 
     def formula(self) -> str:
@@ -56,7 +56,7 @@ class ReciprocalRank(RelevanceMeasure):
 
 
 @njit(cache=True, nogil=True)
-def _reciprocal_rank(lists: RankedLists, threshold: float, depth: int) -> NDArray[np.float64]:
+def _reciprocal_rank(lists: RankedLists, threshold: float, depth: int) -> Floats:
     labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.aggregation import Aggregator
+from localrank.arrays import Array
 from localrank.data import RankingDataset
 from localrank.parameters import Rules, instance, optional
 from localrank.rankers.base import Ranker, Weights, lists_of
@@ -50,5 +50,5 @@ class Aggregated(Ranker):
         if self.aggregator_.learns:
             self.aggregator_.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))

@@ -8,10 +8,11 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
@@ -27,7 +28,7 @@ from localrank.rankers.inputs import (
 )
 
 # A weight for each query; None weighs all alike.
-Weights = NDArray[np.float64] | None
+Weights = Floats | None
 # Validation queries, where there are any.
 HeldOut = RankingDataset | None
 
@@ -72,7 +73,7 @@ class Ranker(BaseEstimator):
         """
         return 0
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         """Whether each query has something that this ranker can learn from."""
         return has_two_labels(dataset)
 
@@ -80,7 +81,7 @@ class Ranker(BaseEstimator):
         """What a query must have to be learned from, for an error."""
         return "two different labels"
 
-    def _teaching(self, dataset: RankingDataset, query_weights: Weights) -> NDArray[np.bool_]:
+    def _teaching(self, dataset: RankingDataset, query_weights: Weights) -> Flags:
         """The queries to learn from, that weigh something; an error where there are none."""
         teaches = self.learns_from(dataset)
         if query_weights is not None:
@@ -96,7 +97,7 @@ class Ranker(BaseEstimator):
         """Learn from rows in the order that `_order_seed` asks for."""
 
     @abstractmethod
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         """Score every row."""
 
     def fit(
@@ -140,7 +141,7 @@ class Ranker(BaseEstimator):
         """
         return self._learn(*self._ordered(dataset, query_weights), valid)
 
-    def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, *, qid: Any = None) -> Floats:
         """Score documents: one number each, in input order.
 
         Parameters
@@ -154,7 +155,7 @@ class Ranker(BaseEstimator):
         self._check_same(dataset)
         return dataset.in_input_order(self.predict_rows(dataset))
 
-    def predict_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row of a dataset that a door has checked."""
         return np.asarray(self._predict(dataset), dtype=np.float64)
 
@@ -252,6 +253,6 @@ class Ranker(BaseEstimator):
         )
 
 
-def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> NDArray[np.float64]:
+def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:
     """The scores that each ranker gives the rows, of shape (n_rankers, n_documents)."""
     return np.array([ranker.predict_rows(dataset) for ranker in rankers])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
@@ -67,6 +67,6 @@ class BestFeature(Ranker):
         self.direction_ = directions[row]
         self.values_ = values if self.both_directions else values[0]
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        scores: NDArray[Any] = self.direction_ * dataset.features[:, self.feature_]
+    def _predict(self, dataset: RankingDataset) -> Array:
+        scores: Array = self.direction_ * dataset.features[:, self.feature_]
         return scores

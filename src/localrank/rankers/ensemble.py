@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.aggregation import Aggregator, ZScore
+from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
@@ -80,7 +80,7 @@ class Ensemble(Aggregated):
     def accepts_missing(self) -> bool:
         return all(getattr(ranker, "accepts_missing", False) for ranker in self.rankers)
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         masks = np.array([ranker.learns_from(dataset) for ranker in self.rankers])
         return np.asarray(masks.all(axis=0))
 

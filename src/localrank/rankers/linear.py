@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
 from localrank.kernels.rows import projections
@@ -33,17 +34,17 @@ class ScalingRanker(Ranker):
 
     _parameters: ClassVar[Rules] = {"scaling": one_of("standard", "query", None)}
 
-    def _scaled_training_features(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def _scaled_training_features(self, dataset: RankingDataset) -> Floats:
         """Learn the scaling, and apply it."""
         self.__dict__.pop("scale_", None)
         if self.scaling == "standard":
             self.scale_ = spread_within_queries(dataset)
         return self._scaled(dataset)
 
-    def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def _scaled(self, dataset: RankingDataset) -> Floats:
         features = dataset.features.astype(np.float64, copy=False)
         if self.scaling == "standard":
-            scaled: NDArray[np.float64] = features / self.scale_
+            scaled: Floats = features / self.scale_
             return scaled
         return scaled_by_query(features, dataset.offsets) if self.scaling == "query" else features
 
@@ -59,9 +60,9 @@ class LinearRanker(ScalingRanker):
         Weights of the scaled features.
     """
 
-    coef_: NDArray[np.float64]
+    coef_: Floats
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         if self.scaling == "query":
             features, weights = self._scaled(dataset), self.coef_
         else:
@@ -125,9 +126,7 @@ class PathRanker(LinearRanker):
         return shared
 
 
-def scaled_by_query(
-    features: NDArray[np.float64], offsets: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def scaled_by_query(features: Floats, offsets: Integers) -> Floats:
     """Each feature from 0 to 1 within each query, as in LETOR; 0 where it is constant there.
 
     Examples
@@ -142,6 +141,6 @@ def scaled_by_query(
     extent = np.maximum.reduceat(features, offsets[:-1]) - low
     # Where a query's values are all equal the difference below is 0, whatever it is divided by.
     extent[extent == 0] = 1.0
-    scaled: NDArray[np.float64] = features - np.repeat(low, sizes, axis=0)
+    scaled: Floats = features - np.repeat(low, sizes, axis=0)
     scaled /= np.repeat(extent, sizes, axis=0)
     return scaled

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation import Aggregator, Borda
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
@@ -117,13 +117,13 @@ class MultipleHyperplaneRanker(Aggregated):
     def accepts_missing(self) -> bool:
         return bool(getattr(self.ranker, "accepts_missing", False))
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.pairs != "adjacent":
             return has_two_labels(dataset)
         _, present = _presence(dataset)
         return np.asarray((present[:, 1:] & present[:, :-1]).any(axis=1))
 
-    def pair_scores(self, dataset: RankingDataset) -> dict[tuple[float, float], NDArray[Any]]:
+    def pair_scores(self, dataset: RankingDataset) -> dict[tuple[float, float], Array]:
         """What each ranker scores the documents, in input order, by its labels (high, low).
 
         Examples
@@ -223,7 +223,7 @@ class MultipleHyperplaneRanker(Aggregated):
         return labels(used), labels([place for place in places if place not in usable])
 
 
-def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _presence(dataset: RankingDataset) -> tuple[Floats, Flags]:
     """The label levels, ascending, and which of them each query has."""
     levels, place = np.unique(dataset.labels, return_inverse=True)
     if len(levels) > MAX_LEVELS:
@@ -239,7 +239,7 @@ def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.
 
 def _with_labels(
     dataset: RankingDataset, pair: tuple[float, float]
-) -> tuple[RankingDataset, NDArray[np.int64]]:
+) -> tuple[RankingDataset, Integers]:
     """The documents with one of two labels, relabelled 1 and 0, and the queries that have any."""
     rows = np.flatnonzero(np.isin(dataset.labels, pair))
     queries, sizes = np.unique(dataset.query_index[rows], return_counts=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.parameters import Rules, number, optional
 from localrank.rankers.base import Ranker
@@ -23,11 +21,11 @@ class RelevanceRanker(Ranker):
 
     relevance_level: float | None
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         n_relevant = dataset.count(self._relevant(dataset))
         return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
 
-    def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def _relevant(self, dataset: RankingDataset) -> Flags:
         level = self.relevance_level
         return dataset.labels > 0 if level is None else dataset.labels >= level
 

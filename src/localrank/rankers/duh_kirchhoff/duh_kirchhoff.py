@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import clone
 
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
@@ -21,7 +21,7 @@ from localrank.rankers.duh_kirchhoff.products import kernel_values, row_products
 from localrank.rankers.linear import Scaling, ScalingRanker
 from localrank.rankers.rank_boost.rank_boost import RankBoost
 
-Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Function = Callable[[Floats], Floats]
 
 # A direction with a smaller share of the variance of the first one is taken for none.
 RESOLUTION = 1e-10
@@ -129,7 +129,7 @@ class DuhKirchhoff(ScalingRanker):
     def _order_seed(self) -> None:
         return None
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         return self._ranker().learns_from(dataset)
 
     def _lesson(self) -> str:
@@ -141,12 +141,12 @@ class DuhKirchhoff(ScalingRanker):
         self.validation_ = None if valid is None else _kept(valid, self._scaled(valid))
         self.query_weights_ = query_weights
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         training = _dataset(self.training_)
         valid = None if self.validation_ is None else _dataset(self.validation_)
         ranker = one_thread(self._ranker())
 
-        def scores_of(documents: NDArray[np.float64]) -> NDArray[np.float64]:
+        def scores_of(documents: Floats) -> Floats:
             # In an order of their own, documents have the same components, to the last bit, in
             # whatever order they come.
             order = np.lexsort(documents.T[::-1])
@@ -172,7 +172,7 @@ class DuhKirchhoff(ScalingRanker):
             in_parallel(scores_of, queries, n_jobs=self.n_jobs, description="Ranking queries")
         )
 
-    def _projection(self, documents: NDArray[np.float64]) -> Function | None:
+    def _projection(self, documents: Floats) -> Function | None:
         """The function that takes rows to a query's components; None where it has none."""
         # Differences from a document come before the mean, so that a constant feature adds none.
         centre = documents[0] + (documents - documents[0]).mean(axis=0)
@@ -193,7 +193,7 @@ class DuhKirchhoff(ScalingRanker):
         return self._kernel_projection(kernel, centre, centred)
 
     def _kernel_projection(
-        self, kernel: Function, centre: NDArray[np.float64], points: NDArray[np.float64]
+        self, kernel: Function, centre: Floats, points: Floats
     ) -> Function | None:
         values = kernel(points)
         means = values.mean(axis=0)
@@ -212,7 +212,7 @@ class DuhKirchhoff(ScalingRanker):
         weights -= weights.mean(axis=0)
         origin = means @ weights
 
-        def project(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        def project(rows: Floats) -> Floats:
             step = max(BLOCK // size, 1)
             projected = np.empty((len(rows), len(kept)))
             for first in range(0, len(rows), step):
@@ -226,18 +226,18 @@ class DuhKirchhoff(ScalingRanker):
         return RankBoost(100) if self.ranker is None else self.ranker
 
 
-def _kept(dataset: RankingDataset, features: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
+def _kept(dataset: RankingDataset, features: Floats) -> dict[str, Array]:
     return {"features": features, "labels": dataset.labels, "offsets": dataset.offsets}
 
 
-def _dataset(kept: dict[str, NDArray[Any]]) -> RankingDataset:
+def _dataset(kept: dict[str, Array]) -> RankingDataset:
     n_queries = len(kept["offsets"]) - 1
     return RankingDataset(kept["features"], kept["labels"], kept["offsets"], np.arange(n_queries))
 
 
-def _signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _signs(vectors: Floats) -> Floats:
     """What makes the largest entry of each column positive, the first of about equal ones."""
     sizes = np.abs(vectors)
     first = np.argmax(sizes > 0.999999 * sizes.max(axis=0), axis=0)
-    signs: NDArray[np.float64] = np.sign(vectors[first, np.arange(vectors.shape[1])])
+    signs: Floats = np.sign(vectors[first, np.arange(vectors.shape[1])])
     return signs

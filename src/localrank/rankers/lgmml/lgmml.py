@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parameters import Rules, flag, number, one_of, optional, whole
@@ -126,7 +126,7 @@ class LGMML(RelevanceRanker):
     """
 
     representation_: PrincipalComponents
-    descriptions_: NDArray[np.float64]
+    descriptions_: Floats
 
     _parameters: ClassVar[Rules] = {
         "n_metrics": whole(1),
@@ -201,7 +201,7 @@ class LGMML(RelevanceRanker):
             self.representation_ = PrincipalComponents().fit_rows(scaled)
             self.descriptions_ = self.representation_.transform_rows(scaled)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         own = np.zeros(dataset.n_documents, np.int64)
         weights = np.ones((1, len(self.mean_weights_)))
         if self.unseen == "mean":
@@ -215,7 +215,7 @@ class LGMML(RelevanceRanker):
             scores[block] = local_scores(distances, weights, own[block])
         return scores
 
-    def _nearest(self, dataset: RankingDataset) -> NDArray[np.int64]:
+    def _nearest(self, dataset: RankingDataset) -> Integers:
         """The position of the most similar training query, for each query; the first of equals."""
         descriptions = self.representation_.transform_rows(self._scaled(dataset))
         nearest = np.empty(len(descriptions), np.int64)

@@ -6,11 +6,11 @@ import warnings
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import row_keys
 from localrank.declaration import declare
@@ -185,9 +185,9 @@ class ListwiseLinear(LinearRanker):
 
     def _values_across(
         self,
-        folds: NDArray[np.int64],
+        folds: Integers,
         lists: RankingDataset,
-        query_weights: NDArray[np.float64],
+        query_weights: Floats,
         loss: CrossEntropy,
         measure: Measure,
     ) -> list[float]:
@@ -213,9 +213,7 @@ class ListwiseLinear(LinearRanker):
         ).tolist()
         return means
 
-    def _folds(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
+    def _folds(self, dataset: RankingDataset, query_weights: Floats) -> Integers:
         """The fold of each query that teaches something, -1 for others."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         used = self.learns_from(dataset) & (query_weights > 0)
@@ -225,7 +223,7 @@ class ListwiseLinear(LinearRanker):
         return folds
 
 
-def targets(dataset: RankingDataset) -> NDArray[np.float64]:
+def targets(dataset: RankingDataset) -> Floats:
     """Each document's share of its query's gains 2^y - 1; zeros where there is none.
 
     Examples
@@ -240,13 +238,11 @@ def targets(dataset: RankingDataset) -> NDArray[np.float64]:
     # Relative to the largest gain of the query: neither large nor small labels lose digits.
     gains = np.exp2(labels - best) * np.expm1(-np.log(2) * labels) / np.expm1(-np.log(2) * best)
     totals = np.add.reduceat(gains, starts)[query]
-    shares: NDArray[np.float64] = gains / np.where(totals > 0, totals, 1.0)
+    shares: Floats = gains / np.where(totals > 0, totals, 1.0)
     return shares
 
 
-def _check_decides(
-    measure: Measure, dataset: RankingDataset, query_weights: NDArray[np.float64]
-) -> None:
+def _check_decides(measure: Measure, dataset: RankingDataset, query_weights: Floats) -> None:
     # Which queries a measure skips does not depend on the scores.
     values = measure.of_rows(dataset, np.zeros(dataset.n_documents))
     if np.isnan(values[query_weights > 0]).all():

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.measures import Measure, parse_measure
@@ -170,7 +170,7 @@ class RankBoost(Ranker):
         self.alphas_ = np.array([stump[2] for stump in kept], dtype=np.float64)
         self.losses_ = np.array(losses[: self.n_rounds_], dtype=np.float64)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         """Sum, over the features used, the step function of all their weak rankers."""
         scores = np.zeros(dataset.n_documents)
         for feature in np.unique(self.features_):
@@ -206,9 +206,7 @@ class _HeldOut:
         return len(stumps) - self.best_round
 
 
-def _with_pairs(
-    dataset: RankingDataset, query_weights: Weights
-) -> tuple[RankingDataset, NDArray[np.float64]]:
+def _with_pairs(dataset: RankingDataset, query_weights: Weights) -> tuple[RankingDataset, Floats]:
     """The queries with something to order, rows by label in each, and their weights."""
     weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
     counted = has_two_labels(dataset) & (weights > 0)
@@ -217,7 +215,7 @@ def _with_pairs(
     return used.reordered(by_label, np.arange(used.n_queries)), weights[counted]
 
 
-def _pairs(dataset: RankingDataset, query_weights: NDArray[np.float64]) -> tuple[PairWeights, int]:
+def _pairs(dataset: RankingDataset, query_weights: Floats) -> tuple[PairWeights, int]:
     """Weights of the pairs, with sum 1 under equal scores, and their number.
 
     Rows are by label in each query.

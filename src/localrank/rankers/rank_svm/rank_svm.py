@@ -8,9 +8,9 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, number, one_of, whole
@@ -119,7 +119,7 @@ class RankSVM(PathRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.label_pairs is None:
             return super().learns_from(dataset)
         teaches = np.zeros(dataset.n_queries, dtype=bool)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parameters import Rules, number, whole
@@ -174,6 +174,6 @@ class _Training:
 
     risk: AveragePrecisionRisk
     planes: CuttingPlanes
-    start: NDArray[np.float64]
+    start: Floats
     n_skipped_queries: int
-    scale: NDArray[np.float64] | None
+    scale: Floats | None
