@@ -286,7 +286,7 @@ def _grids(
         return tune
     given = methods if isinstance(methods, Mapping) else {}
     by_name = [name for name in names if tune and name in METHODS and name not in given]
-    return {name: METHODS[name].grid for name in by_name}
+    return {name: METHODS[name].declaration.grid for name in by_name}
 
 
 def _strongest(
