@@ -138,7 +138,9 @@ def test_a_difference_is_decided_by_its_p_value():
 
 def test_a_claim_of_a_test_has_its_difference_and_verdict():
     ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
-    claim = Claim.tested("a is better", "MAP", ahead, " on few queries")
+    found = Reproduction("lgmml", "OHSUMED")
+    found.claim_better("a is better", "MAP", ahead, " on few queries")
+    (claim,) = found.claims
     assert claim.holds is True
     assert claim.measured == f"MAP {difference(ahead)} on few queries"
 

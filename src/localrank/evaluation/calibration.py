@@ -9,9 +9,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.evaluation.calibration_verdict import verdict
 from localrank.measures import Measure, parse_measure
@@ -56,10 +57,10 @@ class Calibration:
     """
 
     measure: Measure
-    query_ids: NDArray[Any]
-    per_query: dict[str, NDArray[np.float64]]
+    query_ids: Array
+    per_query: dict[str, Floats]
     bounds: tuple[str, ...]
-    levels: dict[str, NDArray[np.float64]]
+    levels: dict[str, Floats]
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -255,13 +256,13 @@ def _level_text(measure: Measure, view: str) -> str:
     return "failure level ({} − {})".format(*terms if measure.higher_is_better else terms[::-1])
 
 
-def _nearest_tenth(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _nearest_tenth(values: Floats) -> Floats:
     tenths = (10 * values).round(6)
     # Adding zero makes zero of minus zero.
     return np.copysign(np.floor(np.abs(tenths) + 0.5), tenths) / 10 + 0.0
 
 
-def _mean_and_interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
+def _mean_and_interval(values: Floats) -> tuple[float, float, float]:
     mean, n = float(values.mean()), len(values)
     if n == 1:
         return mean, np.nan, np.nan

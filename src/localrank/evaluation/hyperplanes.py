@@ -12,9 +12,10 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.measures import OrderErrorRate, evaluate
 from localrank.plots import draw_bars, draw_cosines, save_figure
@@ -43,7 +44,7 @@ class HyperplaneCosines:
     """
 
     names: tuple[str, ...]
-    cosines: NDArray[np.float64]
+    cosines: Floats
 
     def text(self) -> str:
         """The upper triangle as a table."""
@@ -79,9 +80,9 @@ class OrderErrorRates:
         NaN where there are no scores for a pair of labels.
     """
 
-    label_pairs: NDArray[np.float64]
-    n_pairs: NDArray[np.int64]
-    rates: dict[str, NDArray[np.float64]]
+    label_pairs: Floats
+    n_pairs: Integers
+    rates: dict[str, Floats]
 
     def text(self) -> str:
         """A table with a row for each pair of labels."""
@@ -238,5 +239,5 @@ def order_error_rates(
     )
 
 
-def _pair_names(pairs: NDArray[np.float64]) -> list[str]:
+def _pair_names(pairs: Floats) -> list[str]:
     return [f"{high:g} > {low:g}" for high, low in pairs]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.grouping.base import Groups
@@ -85,7 +85,7 @@ class NearestQuery(Selector):
         self.index = index
         self.representation = representation
 
-    def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
+    def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries, for queries with these descriptions."""
         if self.index_ is not None:
             return self.index_.nearest(descriptions)
@@ -109,5 +109,5 @@ class NearestQuery(Selector):
         if self.index_ is not None:
             self.index_.fit(self.descriptions_)
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         return self._all_on(self.home_[self.nearest(self.representation_.transform_rows(dataset))])
