@@ -8,11 +8,11 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.fitted import (
     Kinds,
@@ -27,7 +27,7 @@ from localrank.grouping.base import Groups, a_grouping
 from localrank.grouping.training import TrainingQueries
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
-from localrank.rankers.base import lists_of
+from localrank.rankers.base import HeldOut, Weights, lists_of
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -131,12 +131,7 @@ class LocalRanker(Ranker):
     def _order_seed(self) -> None:
         return None
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         training = TrainingQueries(
             dataset, self.ranker, query_weights, self.min_queries, self.n_jobs
         )
@@ -155,7 +150,7 @@ class LocalRanker(Ranker):
         self.n_merged_groups_ = groups.n_merged
         self.training_query_ids_ = dataset.query_ids
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.selector_.weights(dataset, self.models_)
         scores = np.zeros(dataset.n_documents)
         for group in np.flatnonzero(weights.any(axis=0)):
@@ -296,16 +291,16 @@ class Explanation:
     """
 
     query: Any
-    weights: NDArray[np.float64]
-    group_sizes: NDArray[np.int64]
-    neighbours: NDArray[Any]
-    neighbour_groups: NDArray[np.int64]
-    distances: NDArray[np.float64]
-    similarities: NDArray[np.float64]
-    document_ids: NDArray[Any] | None
-    labels: NDArray[np.float64] | None
-    scores: NDArray[np.float64]
-    group_scores: NDArray[np.float64]
+    weights: Floats
+    group_sizes: Integers
+    neighbours: Array
+    neighbour_groups: Integers
+    distances: Floats
+    similarities: Floats
+    document_ids: Array | None
+    labels: Floats | None
+    scores: Floats
+    group_scores: Floats
 
 
 def _held_out(valid: RankingDataset, selector: Selector, ranker: Ranker) -> list[RankingDataset]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Integers
 from localrank.data.dataset import RankingDataset
 
 
@@ -17,7 +16,7 @@ class CleaningReport:
 
     n_documents: int
     n_queries: int
-    query_ids: NDArray[Any]
+    query_ids: Array
     """Queries that went, because they had no relevant document (left)."""
 
     def __str__(self) -> str:
@@ -79,7 +78,7 @@ def clean(dataset: RankingDataset) -> tuple[RankingDataset, CleaningReport]:
     return cleaned, report
 
 
-def _twins(dataset: RankingDataset) -> NDArray[np.int64]:
+def _twins(dataset: RankingDataset) -> Integers:
     """A number for each document, shared by documents of a query with identical features."""
     rows = np.empty((dataset.n_documents, dataset.n_features + 1))
     rows[:, 0] = dataset.query_index

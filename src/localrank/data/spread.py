@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data.dataset import RankingDataset
 
 
-def spread_within_queries(dataset: RankingDataset) -> NDArray[np.float64]:
+def spread_within_queries(dataset: RankingDataset) -> Floats:
     """Standard deviation of each feature around the mean of its query, 1 where there is none.
 
     Only differences within a query matter to a ranking.

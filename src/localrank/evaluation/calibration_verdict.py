@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localrank.evaluation.significance import correct, p_text, paired_test
+from localrank.arrays import Flags, Floats
+from localrank.evaluation.significance import corrected, p_text, paired_test
 
 _LEVEL = 0.05
 _N_RESAMPLES = 10_000
@@ -65,12 +65,12 @@ class _Views:
 
 
 def verdict(
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     baseline: str,
     control: str | None,
     *,
-    negative: NDArray[np.bool_],
-    bins: NDArray[np.float64],
+    negative: Flags,
+    bins: Floats,
 ) -> str:
     """Say which view of a calibration shows a gain over the baseline, and over the control.
 
@@ -117,15 +117,15 @@ def verdict(
 
 
 def _compare(
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     methods: Collection[str],
     reference: str,
-    negative: NDArray[np.bool_],
-    bins: NDArray[np.float64],
+    negative: Flags,
+    bins: Floats,
 ) -> dict[str, _Views]:
     """Both views of each method against a reference, with corrected p-values."""
 
-    def gains(parts: Mapping[str, NDArray[np.bool_]]) -> dict[str, dict[str, _Gain]]:
+    def gains(parts: Mapping[str, Flags]) -> dict[str, dict[str, _Gain]]:
         tests = {
             (name, part): paired_test(
                 values[name][queries],
@@ -137,10 +137,9 @@ def _compare(
             for part, queries in parts.items()
             if queries.sum() > 1
         }
-        corrected = correct(test.p_value for test in tests.values())
         found: dict[str, dict[str, _Gain]] = {name: {} for name in methods}
-        for ((name, part), test), p_value in zip(tests.items(), corrected, strict=True):
-            found[name][part] = _Gain(test.mean_difference, float(p_value))
+        for (name, part), test in corrected(tests).items():
+            found[name][part] = _Gain(test.mean_difference, test.p)
         return found
 
     counted = ~np.isnan(bins)

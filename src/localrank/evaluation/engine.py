@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.group_map import group_map
+from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.store import Run, Store, described, fingerprint
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
@@ -58,11 +59,9 @@ class MethodResult:
     runs: list[Run]
     test: RankingDataset
     fold_names: list[str]
-    _values: dict[Measure, NDArray[np.float64]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _values: dict[Measure, Floats] = field(default_factory=dict, init=False, repr=False)
 
-    def values(self, measure: str | Measure) -> NDArray[np.float64]:
+    def values(self, measure: str | Measure) -> Floats:
         """One value per test query, NaN where the measure skips it."""
         measure = parse_measure(measure)
         if measure not in self._values:
@@ -73,13 +72,19 @@ class MethodResult:
         """Over the queries that the measure does not skip."""
         return mean_of_queries(self.values(measure))
 
+    def against(self, other: MethodResult, measure: str | Measure) -> PairedTest:
+        """A paired test with another method, in which a gain is an improvement."""
+        measure = parse_measure(measure)
+        sign = 1 if measure.higher_is_better else -1
+        return paired_test(sign * self.values(measure), sign * other.values(measure))
+
     def fold_means(self, measure: str | Measure) -> dict[str, float]:
         """The mean of each fold."""
         values, names = self.values(measure), np.array(self.fold_names)
         return {run.fold: mean_of_queries(values[names == run.fold]) for run in self.runs}
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """Of the test documents of all folds."""
         return np.concatenate([run.scores for run in self.runs])
 
@@ -273,7 +278,7 @@ def _run(
     return model, Run(fold.name, scores, groups, **facts)
 
 
-def _scored(model: Ranker, test: RankingDataset) -> tuple[NDArray[np.float64], float]:
+def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
     """Scores row by row of the queries, and the shortest time; short times are repeated."""
     taken: list[float] = []
     while not taken or (len(taken) < N_REPEATS and sum(taken) < SHORT):

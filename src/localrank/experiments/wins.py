@@ -22,10 +22,9 @@ import numpy as np
 
 from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.experiments.base import Claim, Reproduction, Table, Value, decided, p_value
-from localrank.experiments.charts import Interval, save_intervals
+from localrank.evaluation.significance import corrected
+from localrank.experiments.base import Reproduction, Value, decided
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
-from localrank.experiments.results import corrected
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.experiments.wins_methods import (
     BASELINE,
@@ -36,6 +35,7 @@ from localrank.experiments.wins_methods import (
     wins_methods,
 )
 from localrank.measures import Measure, parse_measure
+from localrank.plots import Interval, draw_intervals
 
 EXPERIMENT = "wins"
 POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
@@ -70,7 +70,7 @@ def reproduce(setting: Setting) -> Reproduction:
     for (ours, other), measure in product(DUELS, JUDGED):
         says = f"{ours} ranks better than {other} by {measure}"
         test = tests[(ours, other), place, measure]
-        found.claims.append(Claim.tested(says, f"on {place}", test))
+        found.claim_better(says, f"on {place}", test)
     if len(setting.seeds) > 1:
         for i, seed in enumerate(setting.seeds):
             one = Pooled({name: own[i : i + 1] for name, own in plain.items()}, names)
@@ -155,21 +155,19 @@ def _duels(
             for duel, place, measure in product(DUELS, theirs.places, JUDGED)
         }
     )
-    found.tables.append(
-        Table(
-            title,
-            ["", "measure", *map(_label, theirs.places)],
+    found.table(
+        title,
+        ["", "measure", *map(_label, theirs.places)],
+        [
             [
-                [
-                    f"{duel[0]} − {duel[1]}",
-                    str(measure),
-                    *(_both_p(tests[duel, place, measure]) for place in theirs.places),
-                ]
-                for duel, measure in product(DUELS, JUDGED)
-            ],
-            "Differences, and in brackets p before and after Holm's correction for all tests of "
-            "the table.",
-        )
+                f"{duel[0]} − {duel[1]}",
+                str(measure),
+                *(_both_p(tests[duel, place, measure]) for place in theirs.places),
+            ]
+            for duel, measure in product(DUELS, JUDGED)
+        ],
+        "Differences, and in brackets p before and after Holm's correction for all tests of "
+        "the table.",
     )
     return tests
 
@@ -183,21 +181,17 @@ def _papers(found: Reproduction, pooled: Pooled) -> None:
     pairs.append(("local_rank of models in coordinates", "SVMMap, in coordinates"))
     pairs = [pair for pair in pairs if set(pair) <= set(pooled.methods)]
     tests = corrected({(pair, m): pooled.test(ALL, *pair, m) for pair, m in product(pairs, JUDGED)})
-    found.tables.append(
-        Table(
-            "Do the papers' local methods gain from coordinates?",
-            ["", "against", *map(str, JUDGED)],
-            [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
-            "On all queries, p after Holm's correction.",
-        )
+    found.table(
+        "Do the papers' local methods gain from coordinates?",
+        ["", "against", *map(str, JUDGED)],
+        [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
+        "On all queries, p after Holm's correction.",
     )
     better = [pair[0] for pair in MADE_OF.items() if any(decided(tests[pair, m]) for m in JUDGED)]
-    found.claims.append(
-        Claim(
-            "no local method of the papers ranks better than the model it is made of",
-            not better,
-            f"{len(better)} of {len(MADE_OF)} do{': ' * bool(better)}{', '.join(better)}",
-        )
+    found.claim(
+        "no local method of the papers ranks better than the model it is made of",
+        not better,
+        f"{len(better)} of {len(MADE_OF)} do{': ' * bool(better)}{', '.join(better)}",
     )
 
 
@@ -218,15 +212,13 @@ def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
         against = ", ".join(_one_p(tests[method, m]) for m in JUDGED) if method != SIX else ""
         seconds = f"{pooled.cpu_seconds(method):.1f} s"
         rows.append([method, *means, against, pooled.n_models(method), seconds])
-    found.tables.append(
-        Table(
-            title,
-            ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
-            rows,
-            f"{' / '.join(map(str, MEASURES))}. Differences to {SIX} by "
-            f"{' and '.join(map(str, JUDGED))}, p after Holm's correction. Training is CPU seconds "
-            f"for the mean fold of each collection, added up.",
-        )
+    found.table(
+        title,
+        ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
+        rows,
+        f"{' / '.join(map(str, MEASURES))}. Differences to {SIX} by "
+        f"{' and '.join(map(str, JUDGED))}, p after Holm's correction. Training is CPU seconds "
+        f"for the mean fold of each collection, added up.",
     )
 
 
@@ -245,7 +237,7 @@ def _gains(found: Reproduction, pooled: Pooled) -> None:
         "gains",
         "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
         "before correction.",
-        save_intervals,
+        draw_intervals,
         panels=panels,
         ticks=[_label(place) for place in places],
     )
@@ -260,11 +252,11 @@ def _label(place: str) -> str:
 
 
 def _both_p(test: PairedTest) -> str:
-    return f"{test.mean_difference:+.4f} ({_p_text(test.p_value)}; {_p_text(p_value(test))})"
+    return f"{test.mean_difference:+.4f} ({_p_text(test.p_value)}; {_p_text(test.p)})"
 
 
 def _one_p(test: PairedTest) -> str:
-    return f"{test.mean_difference:+.4f} ({_p_text(p_value(test))})"
+    return f"{test.mean_difference:+.4f} ({_p_text(test.p)})"
 
 
 def _p_text(value: float) -> str:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.measures.ties import TIE_RULES, RankedLists, checked_scores, rank
 
@@ -54,11 +55,11 @@ class Measure(ABC):
         if isinstance(self.empty, int):
             object.__setattr__(self, "empty", float(self.empty))
 
-    def __call__(self, dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, dataset: RankingDataset, scores: ArrayLike) -> Floats:
         """One value per query, for scores in the order of the input."""
         return evaluate(dataset, scores, [self])[self]
 
-    def of_rows(self, dataset: RankingDataset, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_rows(self, dataset: RankingDataset, scores: Floats) -> Floats:
         """One value per query, for scores in the order of the rows that need no check."""
         return evaluate_rows(dataset, scores, [self])[self]
 
@@ -67,7 +68,7 @@ class Measure(ABC):
         return mean_of_queries(self(dataset, scores))
 
     @abstractmethod
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+    def of_ranked(self, lists: RankedLists) -> Floats:
         """One value per query, NaN where it has no relevant document."""
 
     @abstractmethod
@@ -130,7 +131,7 @@ class Measure(ABC):
 
 def evaluate(
     dataset: RankingDataset, scores: ArrayLike, measures: Iterable[Measure]
-) -> dict[Measure, NDArray[np.float64]]:
+) -> dict[Measure, Floats]:
     """Values of several measures per query, sorting the documents once per tie rule.
 
     Parameters
@@ -159,8 +160,8 @@ def evaluate(
 
 
 def evaluate_rows(
-    dataset: RankingDataset, scores: NDArray[np.float64], measures: Iterable[Measure]
-) -> dict[Measure, NDArray[np.float64]]:
+    dataset: RankingDataset, scores: Floats, measures: Iterable[Measure]
+) -> dict[Measure, Floats]:
     """The same for scores in the order of the rows that need no check."""
     ranked: dict[str, RankedLists] = {}
     result = {}
@@ -173,7 +174,7 @@ def evaluate_rows(
     return result
 
 
-def mean_of_queries(values: NDArray[np.float64]) -> float:
+def mean_of_queries(values: Floats) -> float:
     """Mean of the values that are not NaN."""
     counted = values[~np.isnan(values)]
     return float(counted.mean()) if counted.size else float("nan")

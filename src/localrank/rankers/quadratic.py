@@ -6,13 +6,12 @@ from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, choice
 from localrank.parameters import Rules, one_of
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.expanded import Expanded
 
 # Expansions for training that would take more bytes in double precision are made in single.
@@ -79,12 +78,7 @@ class Quadratic(Expanded):
     def accepts_missing(self) -> bool:
         return bool(getattr(self.ranker, "accepts_missing", False))
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
         super()._fit(dataset, query_weights, valid)
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.fitted import Kinds, count
@@ -54,7 +54,7 @@ class Representation(BaseEstimator):
         self.n_features_in_ = dataset.n_features
         return self
 
-    def transform(self, dataset: RankingDataset) -> NDArray[Any]:
+    def transform(self, dataset: RankingDataset) -> Array:
         """One description per query, along the first axis."""
         check_is_fitted(self, "n_features_in_")
         if dataset.n_features != self.n_features_in_:
@@ -66,16 +66,16 @@ class Representation(BaseEstimator):
         return self.transform_rows(dataset)
 
     @abstractmethod
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[Any]:
+    def transform_rows(self, dataset: RankingDataset) -> Array:
         """Describe the queries of a dataset that a door has checked."""
 
     @abstractmethod
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+    def distances(self, A: Array, B: Array) -> Floats:
         """Distances between descriptions, of shape (len(A), len(B))."""
 
-    def similarities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    def similarities(self, distances: Floats) -> Floats:
         """What people rather read than a distance: 1 for equal queries, towards 0 for others."""
-        similarities: NDArray[np.float64] = 1.0 / (1.0 + distances)
+        similarities: Floats = 1.0 / (1.0 + distances)
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
@@ -100,7 +100,7 @@ class Points(Representation):
     def points(self) -> bool:
         return True
 
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+    def distances(self, A: Array, B: Array) -> Floats:
         # Pair by pair, so that a distance does not depend on the other queries it is asked with.
-        distances: NDArray[np.float64] = cdist(A, B)
+        distances: Floats = cdist(A, B)
         return distances

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, floats
@@ -95,11 +95,11 @@ class PrincipalComponents(Representation):
                 f"at most 1",
             )
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)
         return components
 
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+    def distances(self, A: Array, B: Array) -> Floats:
         distances = np.zeros((len(A), len(B)))
         n_rows = min(max(len(A), 1), _BLOCK_ROWS)
         n_columns = _BLOCK // n_rows
@@ -114,7 +114,7 @@ class PrincipalComponents(Representation):
         distances += 1.0
         return np.clip(distances, 0.0, 1.0, out=distances)
 
-    def similarities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    def similarities(self, distances: Floats) -> Floats:
         """The similarity of the paper: 1 less the distance."""
-        similarities: NDArray[np.float64] = 1.0 - distances
+        similarities: Floats = 1.0 - distances
         return similarities

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.fitted import Kinds, count, floats, part
 from localrank.grouping.base import Groups
@@ -53,7 +53,7 @@ class Selector(BaseEstimator):
         dataset: RankingDataset,
         groups: Groups,
         representation: Representation,
-        descriptions: NDArray[Any],
+        descriptions: Array,
     ) -> Self:
         """Learn from the training queries and their groups.
 
@@ -82,7 +82,7 @@ class Selector(BaseEstimator):
         return self
 
     @abstractmethod
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         """The weight of each group's model for each query, of shape (n_queries, n_groups)."""
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Selector(BaseEstimator):
                 f"NearestQuery, or a representation such as TopDocuments or TopScores."
             )
 
-    def _all_on(self, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _all_on(self, groups: Integers) -> Floats:
         """Weight 1 for one group per query."""
         weights = np.zeros((len(groups), self.n_groups_))
         weights[np.arange(len(groups)), groups] = 1.0

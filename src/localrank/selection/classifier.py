@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kind, Kinds, check_together, real
@@ -115,12 +115,12 @@ class Classifier(Selector):
         groups = [known] if isinstance(known, int) else known.classes_
         check_together(self, holds=min(groups) >= 0 and max(groups) < self.n_groups_)
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)
         probabilities = self._probabilities(self.classifier_, descriptions)
         return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
 
-    def _trained(self, queries: NDArray[np.int64], home: NDArray[np.int64]) -> Any:
+    def _trained(self, queries: Integers, home: Integers) -> Any:
         """A classifier that has seen these queries; the group itself where they are all of one."""
         if len(np.unique(home[queries])) == 1:
             return int(home[queries[0]])
@@ -128,7 +128,7 @@ class Classifier(Selector):
         classifier = made if self.classifier is None else clone(self.classifier)
         return classifier.fit(self.descriptions_[queries], home[queries])
 
-    def _probabilities(self, classifier: Any, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+    def _probabilities(self, classifier: Any, descriptions: Array) -> Floats:
         weights = np.zeros((len(descriptions), self.n_groups_))
         if isinstance(classifier, int):
             weights[:, classifier] = 1.0
@@ -136,7 +136,7 @@ class Classifier(Selector):
             weights[:, classifier.classes_] = classifier.predict_proba(descriptions)
         return weights
 
-    def _out_of_fold(self, home: NDArray[np.int64]) -> tuple[float, float]:
+    def _out_of_fold(self, home: Integers) -> tuple[float, float]:
         """Accuracy and calibration error on queries that a classifier has not seen."""
         n = len(home)
         if n < 2:

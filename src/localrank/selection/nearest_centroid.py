@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, floats
@@ -59,7 +59,7 @@ class NearestCentroid(Selector):
         one = self.descriptions_.shape[1:] == self.centroids_.shape[1:]
         check_together(self, holds=one and len(self.centroids_) == self.n_groups_)
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)
         distances = self.representation_.distances(descriptions, self.centroids_)
         return self._all_on(np.argmin(distances, axis=1))

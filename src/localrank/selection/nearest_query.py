@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, integers, maybe, part
@@ -95,7 +95,7 @@ class NearestQuery(Selector):
         known = self.index_ is None or self.index_.descriptions_.shape == self.descriptions_.shape
         check_together(self, holds=known and len(self.home_) == len(self.descriptions_))
 
-    def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
+    def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries, for queries with these descriptions."""
         if self.index_ is not None:
             return self.index_.nearest(descriptions)
@@ -119,5 +119,5 @@ class NearestQuery(Selector):
         if self.index_ is not None:
             self.index_.fit(self.descriptions_)
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         return self._all_on(self.home_[self.nearest(self.representation_.transform_rows(dataset))])

@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import joblib
 import lightgbm
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.fitted import Kinds, count, text
 from localrank.measures import Measure, parse_measure
@@ -20,7 +20,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 
 # LightGBM estimates how many documents a leaf has from its curvature, and fails at a leaf that
 # has none: of queries without weight, or of documents that are in no pair.
@@ -81,15 +81,10 @@ class BoostedTrees(Ranker):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     @abstractmethod
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         objective, target = self._objective(dataset)
         train = lightgbm.Dataset(
@@ -133,7 +128,7 @@ class BoostedTrees(Ranker):
         self.model_text_ = booster.model_to_string(num_iteration=self.n_trees_)
         self.__dict__.pop("booster", None)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         threads = joblib.effective_n_jobs(self.n_jobs)
         return np.asarray(self.booster.predict(dataset.features, num_threads=threads))
 
@@ -153,7 +148,7 @@ def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset
     LightGBM's own gives queries without relevant documents the perfect score.
     """
 
-    def evaluate(scores: NDArray[Any], _: lightgbm.Dataset) -> tuple[str, float, bool]:
+    def evaluate(scores: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:
         value = mean_of_queries(measure.of_rows(valid, scores))
         if np.isnan(value):
             raise ValueError(f"No validation query has a value of {measure}.")

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.fitted import Kinds, check_together, facts, floats
 from localrank.rankers.lgmml.anchors import add_squares
 
-Matrix = NDArray[np.float64]
+Matrix = Floats
 
 # Panels are at least this wide, and at most so many.
 _WIDTH, _PANELS = 16, 8
@@ -59,7 +59,7 @@ class LocalMetrics:
         "origins": facts,
     }
 
-    scale: NDArray[np.float64]
+    scale: Floats
     anchors: Matrix
     panels: list[Matrix]
     origins: list[Matrix]
@@ -79,9 +79,7 @@ class LocalMetrics:
         )
 
     @classmethod
-    def stack(
-        cls, scale: NDArray[np.float64], anchors: Matrix, factors: Sequence[NDArray[Any]] | Matrix
-    ) -> Self:
+    def stack(cls, scale: Floats, anchors: Matrix, factors: Sequence[Array] | Matrix) -> Self:
         """Metrics from the triangular factor of each."""
         n_features = len(scale)
         width = max(_WIDTH, -(-n_features // _PANELS))
@@ -112,7 +110,7 @@ class LocalMetrics:
             factors[:, begin : begin + rows.shape[1], begin:] = rows
         return factors
 
-    def distances(self, features: NDArray[Any]) -> Matrix:
+    def distances(self, features: Array) -> Matrix:
         """Distances of documents to the anchors, of shape (n_documents, n_metrics)."""
         n_documents, n_features = features.shape
         centre = self.anchors.mean(axis=0)

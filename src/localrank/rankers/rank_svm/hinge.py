@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.rankers.rank_svm.newton import (
     Point,
     Solution,
@@ -22,11 +22,7 @@ _ROUNDING = 1e-13
 
 
 def minimize_hinge(
-    pairs: RankingPairs,
-    C: float,
-    start: NDArray[np.float64] | None,
-    tol: float,
-    max_iter: int,
+    pairs: RankingPairs, C: float, start: Floats | None, tol: float, max_iter: int
 ) -> Solution:
     """Minimise P(w) = ½‖w‖² + C · Σ max(0, z) over weighted pairs with slacks z.
 

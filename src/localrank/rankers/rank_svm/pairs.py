@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import sort_rows
 
 # Up to this many pairs of a document on the quadratic part are summed one by one.
 _FEW = 32
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -140,12 +137,7 @@ def _extent(values: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def _all_beyond(
-    scores: Floats,
-    levels: Integers,
-    tree: Floats,
-    knee: float,
-    slopes: Floats,
-    totals: Floats,
+    scores: Floats, levels: Integers, tree: Floats, knee: float, slopes: Floats, totals: Floats
 ) -> None:
     """Slopes and totals of a query where the slack of every pair is above the knee."""
     n, top = len(scores), 0

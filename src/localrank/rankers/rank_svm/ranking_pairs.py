@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.kernels.rows import centred_rows
 from localrank.kernels.sorting import read_only
@@ -23,14 +23,14 @@ _BLOCK = 1024
 class PairLosses:
     """Sums over weighted pairs at given scores; see `localrank.rankers.rank_svm.pairs`."""
 
-    scores: NDArray[np.float64]
+    scores: Floats
     knee: float
     loss: float
     hinge: float
     excess: float
-    gradient: NDArray[np.float64]
-    degrees: NDArray[np.float64]
-    order: NDArray[np.int64]
+    gradient: Floats
+    degrees: Floats
+    order: Integers
 
 
 @dataclass(frozen=True)
@@ -53,19 +53,19 @@ class RankingPairs:
     n_pairs : ndarray of shape (n_groups,)
     """
 
-    features: NDArray[np.float64]
-    offsets: NDArray[np.int64]
-    levels: NDArray[np.int64]
-    n_levels: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    n_pairs: NDArray[np.int64]
+    features: Floats
+    offsets: Integers
+    levels: Integers
+    n_levels: Integers
+    weights: Floats
+    n_pairs: Integers
 
     @classmethod
     def of(
         cls,
         dataset: RankingDataset,
-        features: NDArray[np.float64],
-        query_weights: NDArray[np.float64] | None = None,
+        features: Floats,
+        query_weights: Floats | None = None,
         *,
         label_pairs: Sequence[tuple[float, float]] | None = None,
         by_query: bool = False,
@@ -118,7 +118,7 @@ class RankingPairs:
             n_pairs=n_pairs,
         )
 
-    def losses(self, scores: NDArray[np.float64], knee: float) -> PairLosses:
+    def losses(self, scores: Floats, knee: float) -> PairLosses:
         scores = read_only(scores, np.float64)
         order = np.empty(len(scores), np.int64)
         gradient, degrees = np.empty(len(scores)), np.empty(len(scores))
@@ -135,7 +135,7 @@ class RankingPairs:
         )
         return PairLosses(scores, knee, loss, hinge, excess, gradient, degrees, order)
 
-    def hessian(self, at: PairLosses) -> NDArray[np.float64]:
+    def hessian(self, at: PairLosses) -> Floats:
         """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
         n_features = self.features.shape[1]
         total = np.zeros((n_features, n_features))
@@ -168,7 +168,7 @@ class RankingPairs:
             first = last
         return total
 
-    def hessian_product(self, at: PairLosses, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    def hessian_product(self, at: PairLosses, vector: Floats) -> Floats:
         """The product of that matrix and a vector, without the matrix."""
         along = self.features @ vector
         product = np.empty_like(along)
@@ -184,13 +184,13 @@ class RankingPairs:
             at.degrees,
             product,
         )
-        result: NDArray[np.float64] = product @ self.features
+        result: Floats = product @ self.features
         return result
 
 
 def _groups(
     dataset: RankingDataset, label_pairs: Sequence[tuple[float, float]] | None
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Integers | None, Integers, Integers]:
     """Rows (None for all as they are), offsets and query of the groups of documents."""
     if label_pairs is None:
         return None, dataset.offsets, np.arange(dataset.n_queries)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, floats
@@ -18,8 +18,6 @@ from localrank.representations.gaussian.divergences import (
     scatters,
 )
 from localrank.representations.moments import centred, query_means
-
-Floats = NDArray[np.float64]
 
 # The least that is added to a variance, relative to it, so that every covariance has a factor
 # in float64: a new query may vary far more than the training queries.
@@ -104,7 +102,7 @@ class Gaussian(Representation):
         diagonals += np.maximum(self.shrinkage * self.variances_, _LEAST_SHRINKAGE * diagonals)
         return np.concatenate([means[:, None], np.linalg.cholesky(covariances)], axis=1)
 
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> Floats:
+    def distances(self, A: Array, B: Array) -> Floats:
         a = A[:, 0], A[:, 1:]
         b = a if A is B else (B[:, 0], B[:, 1:])
         if self.distance == "bhattacharyya":

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.sorting import read_only
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
-
-def top_values(features: NDArray[Any], offsets: Integers, n: int) -> tuple[Floats, Integers]:
+def top_values(features: Array, offsets: Integers, n: int) -> tuple[Floats, Integers]:
     """The n largest values of each feature in each query, each column in descending order.
 
     Parameters

@@ -6,10 +6,10 @@ from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Array, Integers
 from localrank.fitted import Kinds, check_together, count, floats
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, check_parameters, flag, optional, whole
@@ -109,7 +109,7 @@ class LSH(BaseEstimator):
         self.rescore = rescore
         self.random_state = random_state
 
-    def fit(self, descriptions: NDArray[Any]) -> Self:
+    def fit(self, descriptions: Array) -> Self:
         """Enter the training queries into the tables.
 
         Parameters
@@ -142,7 +142,7 @@ class LSH(BaseEstimator):
         tables = build_tables(self.descriptions_, self.hyperplanes_)
         self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_ = tables
 
-    def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
+    def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries."""
         check_is_fitted(self, "descriptions_")
         _, *own = self.descriptions_.shape
@@ -154,7 +154,7 @@ class LSH(BaseEstimator):
         tables = HashTables(
             self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_
         )
-        nearest: NDArray[np.int64] = nearest_by_hashing(
+        nearest: Integers = nearest_by_hashing(
             read_only(descriptions, np.float64),
             read_only(self.descriptions_, self.descriptions_.dtype),
             tables.read_only(),
@@ -164,7 +164,7 @@ class LSH(BaseEstimator):
         return nearest
 
 
-def _check_directions(descriptions: NDArray[Any]) -> None:
+def _check_directions(descriptions: Array) -> None:
     needs = (
         "LSH needs queries described by PrincipalComponents: an array of floats of shape "
         "(n_queries, n_components, n_features), each component of length 1 or 0. For other "
