@@ -356,3 +356,23 @@ def test_queries_with_one_label_are_counted(ranker, queries):
     expected = sum(len(set(labels[queries.query_index == query])) == 1 for query in range(60))
     assert expected >= 7
     assert ranker.fit(dataset).training_data_["n_queries_with_one_label"] == expected
+
+
+def test_scores_that_are_no_numbers_are_an_error(ranker, queries, monkeypatch):
+    ranker.fit(queries)
+    scores = np.zeros(queries.n_documents)
+    scores[queries.offsets[3]] = np.nan
+    monkeypatch.setattr(type(ranker), "predict_rows", lambda self, dataset: scores)
+    with pytest.raises(ValueError, match=f"document of query {queries.query_ids[3]} the score nan"):
+        ranker.predict(queries)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of trees and clusters that find nothing
+@pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e100])
+def test_tiny_and_huge_features_are_ranked_or_refused(ranker, queries, factor):
+    other = queries.with_features(np.round(4 * queries.features) * factor)
+    try:
+        scores = ranker.fit(other).predict(other)
+    except ValueError:
+        return
+    assert np.isfinite(scores).all()

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from localrank.data import RankingDataset, folds, make_queries
-from localrank.evaluation import clairvoyant_bound, tune
+from localrank.evaluation import clairvoyant_bound, engine, tune
 from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.group_map import group_map
 from localrank.evaluation.store import Run
@@ -337,3 +337,11 @@ def test_costs_add_up_over_folds():
     result = MethodResult("a", runs, test, [])
     assert (result.train_seconds, result.train_cpu_seconds) == (1.5, 6.0)
     assert (result.milliseconds_per_query, result.n_models, result.model_bytes) == (100.0, 3, 15)
+
+
+def test_what_other_versions_of_libraries_left_is_done_again(parts, tmp_path, monkeypatch):
+    told = []
+    for version in ("1.0", "1.0", "2.0"):
+        monkeypatch.setattr(engine, "library_versions", lambda version=version: {"numpy": version})
+        run({"one": RankSVM()}, parts[:1], store=tmp_path, say=told.append)
+    assert len(told) == 2

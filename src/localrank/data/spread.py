@@ -25,7 +25,8 @@ def spread_within_queries(dataset: RankingDataset) -> Floats:
     # Relative to the largest value, so that squares of tiny numbers do not vanish.
     largest = np.abs(rest).max(axis=0)
     spread = largest * np.sqrt(np.mean((rest / np.where(largest > 0, largest, 1.0)) ** 2, axis=0))
-    noise = 1e-14 * np.abs(features).max(axis=0)
+    # Below 1e-290 a quotient would overflow.
+    noise = np.maximum(1e-14 * np.abs(features).max(axis=0), 1e-290)
     # Twelve digits are plenty, and are the same for any order of the rows.
     mantissa, exponent = np.frexp(np.where(spread > noise, spread, 1.0))
     return np.ldexp(np.round(mantissa, 12), exponent)

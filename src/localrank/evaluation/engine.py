@@ -26,6 +26,7 @@ from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
+from localrank.persistence import library_versions
 from localrank.progress import progress
 from localrank.rankers import Ranker
 
@@ -201,7 +202,15 @@ def run(
         mark = "" if store is None else fingerprint(fold)
         for name, ranker in methods.items():
             grid = (grids or {}).get(name) or None
-            decides = (mark, described(ranker), grid, str(measure), n_controls, valid)
+            decides = (
+                mark,
+                described(ranker),
+                grid,
+                str(measure),
+                n_controls,
+                valid,
+                library_versions(),
+            )
             key = hashlib.sha256(repr(decides).encode()).hexdigest()
             result = kept.get(fold.name, name, key)
             model = None

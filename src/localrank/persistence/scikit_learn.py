@@ -14,7 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from localrank.fitted import Kinds, Sizes, choice, count, facts, floats, integers, maybe, parts
+from localrank.fitted import (
+    Kinds,
+    Sizes,
+    choice,
+    count,
+    facts,
+    floats,
+    integers,
+    maybe,
+    parts,
+    texts,
+)
 
 CLUSTERERS = {
     "AgglomerativeClustering": "cluster",
@@ -27,7 +38,7 @@ CLUSTERERS = {
     "SpectralClustering": "cluster",
 }
 _INPUT: Kinds = {"n_features_in_": count(1, name="n_features")}
-_CLASSES: Kinds = {**_INPUT, "classes_": integers("n_classes", below=2**62)}
+_CLASSES: Kinds = {**_INPUT, "classes_": texts("n_classes")}
 _TREE: Kinds = {
     **_CLASSES,
     "n_classes_": count(1, name="n_classes"),

@@ -160,7 +160,16 @@ class Ranker(BaseEstimator):
         check_is_fitted(self, "n_features_in_")
         dataset = as_dataset(X, None, qid)
         self._check_same(dataset)
-        return dataset.in_input_order(self.predict_rows(dataset))
+        scores = self.predict_rows(dataset)
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
+            query = dataset.query_ids[dataset.query_index[row]]
+            raise ValueError(
+                f"{type(self).__name__} gives a document of query {query} the score {scores[row]}: "
+                f"its features lie too far from those of the training queries, or are too small "
+                f"or too large to compute with."
+            )
+        return dataset.in_input_order(scores)
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row of a dataset that a door has checked."""

@@ -112,8 +112,9 @@ class Classifier(Selector):
 
     def _check_fitted(self) -> None:
         known = self.classifier_
-        groups = [known] if isinstance(known, int) else known.classes_
-        check_together(self, holds=min(groups) >= 0 and max(groups) < self.n_groups_)
+        groups = np.array([known]) if isinstance(known, int) else known.classes_
+        within = groups.dtype.kind == "i" and groups.min() >= 0 and groups.max() < self.n_groups_
+        check_together(self, holds=bool(within))
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)

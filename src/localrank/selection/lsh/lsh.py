@@ -130,7 +130,7 @@ class LSH(BaseEstimator):
         return self
 
     def _saved(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self._fitted}
+        return {name: value for name, value in vars(self).items() if name in self._fitted}
 
     def _check_fitted(self) -> None:
         _check_directions(self.descriptions_)
