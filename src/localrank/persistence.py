@@ -42,6 +42,7 @@ COMPONENTS = (
     "rankers",
     "representations",
     "selection",
+    "trees",
 )
 LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy", "skops")
 
