@@ -31,6 +31,7 @@ INNER = {
     "LSH": "selection.lsh.lsh",
     "LocalMetrics": "rankers.lgmml.local_metrics",
     "LocalRanker": "local_ranker",
+    "Trees": "trees",
 }
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
 # Arrays begin at multiples of this many bytes.
@@ -188,7 +189,8 @@ class Reader:
             raise ValueError(f"it asks for {name!r}, which a model file may not use")
         cls = self._classes[name]
         fitted = self._mapping(value, "fitted")
-        if surplus := fitted.keys() - kinds(cls).keys():
+        known = {f.name for f in fields(cls)} if is_dataclass(cls) else kinds(cls).keys()
+        if surplus := fitted.keys() - known:
             raise ValueError(f"{name} has no {', '.join(sorted(surplus))}")
         if is_dataclass(cls):
             built: Any = cls(**fitted)

@@ -40,16 +40,17 @@ class GBRT(BoostedTrees):
     measure : str or Measure, default="ndcg@10"
         What is watched on the validation queries.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores.
+        Threads of training; None is 1, -1 all cores. Scoring takes one.
     random_state : int or None, default=0
 
     Attributes
     ----------
     n_trees_ : int
         Number of trees kept.
-    model_text_ : str
-        The model in LightGBM's text format.
+    trees_ : Trees
+        The model as arrays.
     booster : lightgbm.Booster
+        The same as LightGBM's own object, made when asked for.
 
     References
     ----------
@@ -64,5 +65,7 @@ class GBRT(BoostedTrees):
     20
     """
 
+    _objective_name = "regression"
+
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
-        return {"objective": "regression"}, dataset.labels
+        return {}, dataset.labels

@@ -49,16 +49,17 @@ class LambdaMART(BoostedTrees):
     measure : str or Measure, default="ndcg@10"
         What is watched on the validation queries.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores.
+        Threads of training; None is 1, -1 all cores. Scoring takes one.
     random_state : int or None, default=0
 
     Attributes
     ----------
     n_trees_ : int
         Number of trees kept.
-    model_text_ : str
-        The model in LightGBM's text format.
+    trees_ : Trees
+        The model as arrays.
     booster : lightgbm.Booster
+        The same as LightGBM's own object, made when asked for.
 
     References
     ----------
@@ -74,6 +75,8 @@ class LambdaMART(BoostedTrees):
     >>> ranker.predict(test).shape == (test.n_documents,)
     True
     """
+
+    _objective_name = "lambdarank"
 
     _parameters: ClassVar[Rules] = {
         "truncation_level": whole(1),
@@ -124,7 +127,6 @@ class LambdaMART(BoostedTrees):
                 f"scale the labels down."
             )
         parameters = {
-            "objective": "lambdarank",
             "lambdarank_truncation_level": self.truncation_level,
             "label_gain": np.exp2(labels) - 1,
         }
