@@ -3,10 +3,11 @@ import time
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from rearranged import rearranged
 from recorder import Recorder
 from sklearn.base import clone
 
-from localrank.data import RankingDataset, folds, make_queries
+from localrank.data import folds, make_queries
 from localrank.evaluation import clairvoyant_bound, tune
 from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.group_map import group_map
@@ -38,12 +39,6 @@ class Timed(Ranker):
 def parts():
     dataset, _ = make_queries(120, n_documents=(6, 15), n_features=8, separation=1, random_state=2)
     return list(folds(dataset, 3))
-
-
-@pytest.fixture
-def seen():
-    Recorder.seen = []
-    return Recorder.seen
 
 
 def real_fits(seen, parts):
@@ -89,12 +84,7 @@ def test_values_are_of_the_measure_with_its_convention_and_computed_once(parts):
 def test_scattered_rows_are_scored_query_by_query(parts):
     fold = parts[0]
     order = np.random.default_rng(0).permutation(fold.test.n_documents)
-    mixed = RankingDataset.from_arrays(
-        fold.test.features[order],
-        fold.test.labels[order],
-        fold.test.query_ids[fold.test.query_index[order]],
-        feature_names=fold.test.feature_names,
-    )
+    mixed = rearranged(fold.test, order)
     plain = run({"a": RankSVM()}, [fold])["a"]
     scattered = run({"a": RankSVM()}, [type(fold)("x", fold.train, fold.valid, mixed)])["a"]
     assert scattered.mean("ndcg@10") == pytest.approx(plain.mean("ndcg@10"))

@@ -7,23 +7,42 @@ when it passes the knee.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
 
 from localrank.arrays import Floats, Integers
 
 
+class PairGraph(NamedTuple):
+    """The documents of groups, and where their pairs lie at given scores.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_documents,)
+    offsets : ndarray of shape (n_groups + 1,)
+    levels : ndarray of shape (n_documents,)
+    n_levels, weights : ndarray of shape (n_groups,)
+    knee : float
+    order, degrees : ndarray of shape (n_documents,)
+        As `pair_losses` fills them.
+    """
+
+    scores: Floats
+    offsets: Integers
+    levels: Integers
+    n_levels: Integers
+    weights: Floats
+    knee: float
+    order: Integers
+    degrees: Floats
+
+
 @njit(cache=True, nogil=True)
 def laplacian_factors(
     features: Floats,
-    scores: Floats,
-    offsets: Integers,
-    levels: Integers,
-    n_levels: Integers,
-    weights: Floats,
-    knee: float,
-    order: Integers,
-    degrees: Floats,
+    graph: PairGraph,
     first: int,
     last: int,
     scaled: Floats,
@@ -39,6 +58,7 @@ def laplacian_factors(
     Features are centred in each group. Where all pairs of a group count, A + Aᵀ then takes off
     only the products of the levels' sums with themselves, which are rows of P instead.
     """
+    scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
     most = 1
     for query in range(first, last):
         most = max(most, n_levels[query])
@@ -105,19 +125,9 @@ def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, r
 
 
 @njit(cache=True, nogil=True)
-def laplacian_product(
-    vector: Floats,
-    scores: Floats,
-    offsets: Integers,
-    levels: Integers,
-    n_levels: Integers,
-    weights: Floats,
-    knee: float,
-    order: Integers,
-    degrees: Floats,
-    product: Floats,
-) -> None:
+def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None:
     """Fill `product` with L v, the Laplacian of `laplacian_factors` times a vector."""
+    scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
     most = 1
     for query in range(len(offsets) - 1):
         most = max(most, n_levels[query])
