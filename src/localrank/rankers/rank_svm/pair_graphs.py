@@ -59,10 +59,8 @@ def laplacian_factors(
     only the products of the levels' sums with themselves, which are rows of P instead.
     """
     scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
-    most = 1
-    for query in range(first, last):
-        most = max(most, n_levels[query])
-    tree, n_features = np.empty((most, features.shape[1])), features.shape[1]
+    n_features = features.shape[1]
+    tree = np.empty((n_levels[first:last].max(), n_features))
     n_scaled, n_higher = 0, 0
     for query in range(first, last):
         begin, end = offsets[query], offsets[query + 1]
@@ -128,10 +126,7 @@ def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, r
 def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None:
     """Fill `product` with L v, the Laplacian of `laplacian_factors` times a vector."""
     scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
-    most = 1
-    for query in range(len(offsets) - 1):
-        most = max(most, n_levels[query])
-    tree = np.empty(most)
+    tree = np.empty(n_levels.max())
     for row in range(len(vector)):
         product[row] = degrees[row] * vector[row]
     for query in range(len(offsets) - 1):
