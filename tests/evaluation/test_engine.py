@@ -8,7 +8,7 @@ from recorder import Recorder
 from sklearn.base import clone
 
 from localrank.data import folds, make_queries
-from localrank.evaluation import clairvoyant_bound, tune
+from localrank.evaluation import clairvoyant_bound, paired_test, tune
 from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.group_map import group_map
 from localrank.evaluation.store import Run
@@ -310,3 +310,12 @@ def test_costs_add_up_over_folds():
     result = MethodResult("a", runs, test, [])
     assert (result.train_seconds, result.train_cpu_seconds) == (1.5, 6.0)
     assert (result.milliseconds_per_query, result.n_models, result.model_bytes) == (100.0, 3, 15)
+
+
+def test_a_paired_test_counts_an_improvement_as_a_gain(parts):
+    results = run({"svm": RankSVM(), "feature": BestFeature()}, parts)
+    svm, feature = results["svm"], results["feature"]
+    for measure, sign in (("map", 1), ("oer", -1)):
+        expected = paired_test(sign * svm.values(measure), sign * feature.values(measure))
+        assert svm.against(feature, measure) == expected
+        assert expected.mean_difference > 0

@@ -22,9 +22,6 @@ Rows = Sequence[Sequence[Value]]
 # By their names, from the outside in.
 Numbers = Mapping[Any, float]
 
-# A difference is one from here on.
-LEVEL = 0.05
-
 
 @dataclass(frozen=True)
 class Table:
@@ -303,7 +300,7 @@ def plain(value: Value) -> Value:
 
 def decided(test: PairedTest) -> bool | None:
     """Whether the first method is better; None where the difference is within the noise."""
-    return test.mean_difference > 0 if test.p < LEVEL else None
+    return test.sign > 0 if test.sign else None
 
 
 def difference(test: PairedTest) -> str:
