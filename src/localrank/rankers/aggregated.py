@@ -46,9 +46,10 @@ class Aggregated(Ranker):
         query_weights: Weights = None,
     ) -> None:
         """Store trained rankers, and a clone of what makes one list of theirs, which may learn."""
-        self.rankers_, self.aggregator_ = rankers, clone(aggregator)
-        if self.aggregator_.learns:
-            self.aggregator_.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        own: Aggregator = clone(aggregator)
+        if own.learns:
+            own.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        self.rankers_, self.aggregator_ = rankers, own
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
