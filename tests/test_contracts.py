@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -31,13 +32,7 @@ def ranker(request):
 def shuffled(dataset: RankingDataset, seed: int = 0) -> tuple[np.ndarray, RankingDataset]:
     """The rows of a dataset in random order, queries scattered, and that order."""
     order = np.random.default_rng(seed).permutation(dataset.n_documents)
-    mixed = RankingDataset.from_arrays(
-        dataset.features[order],
-        dataset.relevance[order],
-        dataset.query_ids[dataset.query_index[order]],
-        feature_names=dataset.feature_names,
-    )
-    return order, mixed
+    return order, rearranged(dataset, order)
 
 
 def test_the_constructor_only_stores(ranker):
@@ -328,9 +323,7 @@ def test_two_documents_and_one_feature_are_enough(ranker, rng):
 
 def test_duplicated_documents_serve(ranker, queries):
     rows = np.repeat(np.arange(queries.n_documents), 2)
-    doubled = RankingDataset.from_arrays(
-        queries.features[rows], queries.relevance[rows], queries.query_index[rows]
-    )
+    doubled = rearranged(queries, rows)
     scores = ranker.fit(doubled).predict(doubled)
     assert_array_equal(scores[::2], scores[1::2])
     assert ranker.score(doubled) > 0.5

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from scipy import stats
 
 from localrank.data import RankingDataset
@@ -167,9 +168,7 @@ def test_skipped_queries_are_in_no_level(small):
 
 def test_input_order_of_documents_is_kept(dataset, utility, rng):
     moved = rng.permutation(len(utility))
-    shuffled = RankingDataset.from_arrays(
-        dataset.features[moved], dataset.relevance[moved], dataset.query_index[moved]
-    )
+    shuffled = rearranged(dataset, moved)
     scores = noisy_scores(utility, 1, 1), noisy_scores(utility, 1, 2)
     expected = best_feature_calibration(*scores, {}, dataset)
     found = best_feature_calibration(*(values[moved] for values in scores), {}, shuffled)

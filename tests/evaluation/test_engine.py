@@ -4,12 +4,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from rearranged import rearranged
 from recorder import Recorder
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from localrank.data import RankingDataset, folds, make_queries
-from localrank.evaluation import clairvoyant_bound, engine, tune
+from localrank.data import folds, make_queries
+from localrank.evaluation import clairvoyant_bound, engine, paired_test, tune
 from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.group_map import group_map
 from localrank.evaluation.store import Run
@@ -40,12 +41,6 @@ class Timed(Ranker):
 def parts():
     dataset, _ = make_queries(120, n_documents=(6, 15), n_features=8, separation=1, random_state=2)
     return list(folds(dataset, 3))
-
-
-@pytest.fixture
-def seen():
-    Recorder.seen = []
-    return Recorder.seen
 
 
 def real_fits(seen, parts):
@@ -91,12 +86,7 @@ def test_values_are_of_the_measure_with_its_convention_and_computed_once(parts):
 def test_scattered_rows_are_scored_query_by_query(parts):
     fold = parts[0]
     order = np.random.default_rng(0).permutation(fold.test.n_documents)
-    mixed = RankingDataset.from_arrays(
-        fold.test.features[order],
-        fold.test.labels[order],
-        fold.test.query_ids[fold.test.query_index[order]],
-        feature_names=fold.test.feature_names,
-    )
+    mixed = rearranged(fold.test, order)
     plain = run({"a": RankSVM()}, [fold])["a"]
     scattered = run({"a": RankSVM()}, [type(fold)("x", fold.train, fold.valid, mixed)])["a"]
     assert scattered.mean("ndcg@10") == pytest.approx(plain.mean("ndcg@10"))
@@ -345,3 +335,12 @@ def test_what_other_versions_of_libraries_left_is_done_again(parts, tmp_path, mo
         monkeypatch.setattr(engine, "library_versions", lambda version=version: {"numpy": version})
         run({"one": RankSVM()}, parts[:1], store=tmp_path, say=told.append)
     assert len(told) == 2
+
+
+def test_a_paired_test_counts_an_improvement_as_a_gain(parts):
+    results = run({"svm": RankSVM(), "feature": BestFeature()}, parts)
+    svm, feature = results["svm"], results["feature"]
+    for measure, sign in (("map", 1), ("oer", -1)):
+        expected = paired_test(sign * svm.values(measure), sign * feature.values(measure))
+        assert svm.against(feature, measure) == expected
+        assert expected.mean_difference > 0

@@ -3,6 +3,7 @@ import re
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from sklearn.exceptions import NotFittedError
 
 from localrank.data import RankingDataset
@@ -99,9 +100,7 @@ def test_all_pairs_together_are_the_measures_when_every_query_is_alike():
 
 def test_scores_are_in_the_order_of_the_input(queries, rates):
     order = np.random.default_rng(0).permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order], queries.relevance[order], queries.query_index[order]
-    )
+    mixed = rearranged(queries, order)
     again = order_error_rates(mixed, {"one": queries.features[order, 0]})
     assert_allclose(again.rates["one"], rates.rates["one"], rtol=1e-12)
 

@@ -6,8 +6,8 @@ from sklearn.base import clone
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping.base import Groups
 from localrank.persistence.encoding import Reader, Writer
-from localrank.representations import Gaussian, Mean, PrincipalComponents, Scaled
-from localrank.selection import LSH, NearestQuery, nearest_query
+from localrank.representations import Gaussian, Mean, PrincipalComponents, Scaled, base
+from localrank.selection import LSH, NearestQuery
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_an_answer_depends_neither_on_blocks_nor_on_queries_asked_together(cloud
     found = selector.nearest(queries)
     assert_array_equal([selector.nearest(query[None])[0] for query in queries], found)
     for size in (1, 60 * 7):
-        monkeypatch.setattr(nearest_query, "_BLOCK", size)
+        monkeypatch.setattr(base, "_BLOCK", size)
         assert_array_equal(selector.nearest(queries), found)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from localrank.arrays import Array, Integers
 from localrank.data.dataset import RankingDataset
+from localrank.data.offsets import offsets_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,15 +62,7 @@ def clean(dataset: RankingDataset) -> tuple[RankingDataset, CleaningReport]:
         raise ValueError("Cleaning leaves nothing: no query has a relevant document.")
     keep = np.flatnonzero(consistent & relevant[dataset.query_index])
     sizes = np.bincount(dataset.query_index[keep], minlength=dataset.n_queries)[relevant]
-    cleaned = RankingDataset._checked(
-        features=dataset.features[keep],
-        relevance=relevance[keep],
-        offsets=np.concatenate([[0], np.cumsum(sizes)]),
-        query_ids=dataset.query_ids[relevant],
-        document_ids=None if dataset.document_ids is None else dataset.document_ids[keep],
-        feature_names=dataset.feature_names,
-        input_order=None,
-    )
+    cleaned = dataset.with_rows(keep, offsets_of(sizes), np.flatnonzero(relevant))
     report = CleaningReport(
         n_documents=int(np.sum(~consistent)),
         n_queries=int(np.sum(~relevant)),

@@ -21,6 +21,7 @@ from localrank.data.checks import (
     checked_relevance,
     first_repeated,
 )
+from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
 
 
@@ -284,10 +285,8 @@ class RankingDataset:
 
     def taken(self, positions: Integers) -> Self:
         """The queries at different positions from 0 on, without checking them."""
-        sizes = self.query_sizes[positions]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[positions] - offsets[:-1], sizes)
-        return self._rows(rows, offsets, positions)
+        rows, offsets = rows_of(self.offsets, positions)
+        return self.with_rows(rows, offsets, positions)
 
     def reordered(self, rows: Integers, queries: Integers) -> Self:
         """The same documents, their rows and queries in another order, without checking it.
@@ -299,11 +298,12 @@ class RankingDataset:
             of `queries`.
         queries : ndarray of shape (n_queries,)
         """
-        offsets = np.concatenate([[0], np.cumsum(self.query_sizes[queries])])
+        offsets = offsets_of(self.query_sizes[queries])
         order = rows if self.input_order is None else self.input_order[rows]
-        return self._rows(rows, offsets, queries).replaced(input_order=order)
+        return self.with_rows(rows, offsets, queries).replaced(input_order=order)
 
-    def _rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
+    def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
+        """Some documents of some queries, query by query, without checking that they are."""
         return self._checked(
             features=self.features[rows],
             relevance=None if self.relevance is None else self.relevance[rows],
@@ -311,7 +311,6 @@ class RankingDataset:
             query_ids=self.query_ids[queries],
             document_ids=None if self.document_ids is None else self.document_ids[rows],
             feature_names=self.feature_names,
-            input_order=None,
         )
 
     def replaced(self, **changes: Any) -> Self:
@@ -401,11 +400,10 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     return RankingDataset._checked(
         features=np.concatenate([part.features for part in datasets]),
         relevance=joined([part.relevance for part in datasets]),
-        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+        offsets=offsets_of(sizes),
         query_ids=query_ids,
         document_ids=joined([part.document_ids for part in datasets]),
         feature_names=first.feature_names,
-        input_order=None,
     )
 
 
@@ -423,7 +421,7 @@ def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
     appearance = np.argsort(first)
     position = np.empty_like(appearance)
     position[appearance] = np.arange(len(appearance))
-    offsets = np.concatenate([[0], np.cumsum(sizes[appearance])])
+    offsets = offsets_of(sizes[appearance])
     return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")
 
 

@@ -88,6 +88,11 @@ class Calibration:
                     )
         return rows
 
+    def by_level(self, view: str) -> list[list[dict[str, Any]]]:
+        """The rows of a view, those of each level together, one for each method."""
+        rows, n = [row for row in self.rows if row["view"] == view], len(self.per_query)
+        return [rows[start : start + n] for start in range(0, len(rows), n)]
+
     @cached_property
     def verdict(self) -> str:
         """Which of the two views shows a gain over the baseline and the control, in words.
@@ -123,9 +128,7 @@ class Calibration:
                 f"  {name:>{width}}" for name, width in zip(names, widths, strict=True)
             )
             lines = [title, f"{'level':>5}  {'queries':>7}{header}"]
-            rows = [row for row in self.rows if row["view"] == view]
-            for start in range(0, len(rows), len(names)):
-                cells = rows[start : start + len(names)]
+            for cells in self.by_level(view):
                 line = f"{cells[0]['level']:>5.1f}  {cells[0]['n_queries']:>7,}"
                 for cell, width in zip(cells, widths, strict=True):
                     half = (cell["high"] - cell["low"]) / 2

@@ -16,6 +16,7 @@ from localrank.evaluation.engine import MethodResult
 from localrank.evaluation.opponents import BEST_FEATURE
 from localrank.evaluation.significance import PairedTest
 from localrank.measures import Measure
+from localrank.measures.base import mean_of_queries
 from localrank.parallel import with_jobs
 
 if TYPE_CHECKING:
@@ -250,13 +251,10 @@ def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any] | None:
     for group, facts in enumerate(shown["groups"]):
         mine = run.groups == group
         facts["n_test"] = int(mine.sum())
-        facts["baseline"], facts["local"] = _mean(other[mine]), _mean(own[mine])
+        facts["baseline"], facts["local"] = (
+            _number(mean_of_queries(values[mine])) for values in (other, own)
+        )
     return shown
-
-
-def _mean(values: Floats) -> float | None:
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if counted.size else None
 
 
 def _number(value: float) -> float | None:

@@ -14,6 +14,8 @@ from localrank.arrays import Floats
 from localrank.evaluation.randomisation import sign_flip_p_value
 
 TESTS = {"t": "paired t", "wilcoxon": "Wilcoxon signed rank", "randomisation": "randomisation"}
+# A difference is established below this p-value.
+LEVEL = 0.05
 CORRECTIONS = ("holm", "benjamini-hochberg")
 
 Key = TypeVar("Key", bound=Hashable)
@@ -72,6 +74,11 @@ class PairedTest:
     def p(self) -> float:
         """The corrected p-value, or where the test is the only one the p-value."""
         return self.p_value if self.corrected_p_value is None else self.corrected_p_value
+
+    @property
+    def sign(self) -> int:
+        """1 for a gain, -1 for a loss, 0 where neither is established."""
+        return int(np.sign(self.mean_difference)) if self.p < LEVEL else 0
 
     def __str__(self) -> str:
         corrected = self.corrected_p_value is not None

@@ -22,11 +22,11 @@ from localrank.evaluation import (
     paired_test,
     paired_tests,
 )
+from localrank.evaluation.significance import LEVEL
 from localrank.experiments.base import (
     Reproduction,
     Value,
     counts,
-    decided,
     difference,
 )
 from localrank.experiments.setting import Setting
@@ -189,7 +189,7 @@ def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Fl
     selective = tests["selective, kmeans"]
     found.claim(
         "on average the selected cluster's model ranks worse than the global model",
-        None if decided(selective) is None else not decided(selective),
+        selective.sign < 0 if selective.sign else None,
         f"NDCG@5 {difference(selective)}",
     )
     both = [NDCG_5(test, scores[f"{way}, kmeans"]) for way in ("fusion", "selective")]
@@ -208,7 +208,7 @@ def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Fl
     p_value = p_values["ndcg@5",]
     found.claim(
         "k-means and Ward do not differ",
-        p_value >= 0.05,
+        p_value >= LEVEL,
         f"oracles by NDCG@5, p = {p_value:.2f}",
     )
 
@@ -252,12 +252,10 @@ def _calibration_claims(found: Reproduction, calibration: Calibration, grouping:
         ("best_feature_score", "the best feature's own score"),
     ):
         names = list(calibration.per_query)
-        rows: list[list[Value]] = []
-        own = [row for row in calibration.rows if row["view"] == view]
-        for start in range(0, len(own), len(names)):
-            cells = own[start : start + len(names)]
-            level = f"{cells[0]['level']:.1f}"
-            rows.append([level, cells[0]["n_queries"], *(cell["mean"] for cell in cells)])
+        rows = [
+            [f"{cells[0]['level']:.1f}", cells[0]["n_queries"], *(cell["mean"] for cell in cells)]
+            for cells in calibration.by_level(view)
+        ]
         found.table(
             f"Figure 4, {grouping}: {calibration.measure} by {title}",
             ["level", "queries", *names],

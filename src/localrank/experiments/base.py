@@ -19,9 +19,9 @@ from localrank.experiments.published import published_cells, source, whole
 from localrank.plots import save_figure
 
 Value = str | int | float | None
-
-# A difference is one from here on.
-LEVEL = 0.05
+Rows = Sequence[Sequence[Value]]
+# By their names, from the outside in.
+Numbers = Mapping[Any, float]
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,12 @@ class Table:
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Value]]
+    rows: Rows
     note: str = ""
 
     @classmethod
     def compared(
-        cls,
-        title: str,
-        names: Sequence[str],
-        ours: Mapping[Any, float],
-        published: Mapping[Any, float],
-        note: str = "",
+        cls, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
     ) -> Table:
         """Our values beside published ones, by the same keys: tuples of text, one per name.
 
@@ -157,23 +152,12 @@ class Reproduction:
         """The paper's numbers for the data, of a table or figure, by their names."""
         return published_cells(self.experiment, place, self.data)
 
-    def table(
-        self,
-        title: str,
-        columns: Sequence[str],
-        rows: Sequence[Sequence[Value]],
-        note: str = "",
-    ) -> None:
+    def table(self, title: str, columns: Sequence[str], rows: Rows, note: str = "") -> None:
         """Add a `Table`."""
         self.tables.append(Table(title, columns, rows, note))
 
     def compare(
-        self,
-        title: str,
-        names: Sequence[str],
-        ours: Mapping[Any, float],
-        published: Mapping[Any, float],
-        note: str = "",
+        self, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
     ) -> None:
         """Add a table of our values beside published ones, as `Table.compared` makes it."""
         self.tables.append(Table.compared(title, names, ours, published, note))
@@ -313,7 +297,7 @@ def plain(value: Value) -> Value:
 
 def decided(test: PairedTest) -> bool | None:
     """Whether the first method is better; None where the difference is within the noise."""
-    return test.mean_difference > 0 if test.p < LEVEL else None
+    return test.sign > 0 if test.sign else None
 
 
 def difference(test: PairedTest) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from localrank.arrays import Array, Integers
 from localrank.data import Fold
 from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.timing import milliseconds
 from localrank.plots import draw_curves
 from localrank.rankers import DuhKirchhoff, RankBoost, SVMMap
 from localrank.recipes import local_rank, query_neighbours
@@ -44,7 +44,7 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
         neighbours = query_neighbours(N_NEIGHBOURS, n_jobs=n_jobs)
         lazy = DuhKirchhoff(RankBoost(), n_jobs=n_jobs).fit(train)
         training = [
-            milliseconds(partial(ranker.fit, train), 1) for ranker in (local, neighbours, SVMMap(C))
+            milliseconds(partial(ranker.fit, train)) for ranker in (local, neighbours, SVMMap(C))
         ]
         ranking = [
             _each(ranker.predict, queries, n_runs)
@@ -116,13 +116,3 @@ def _nearest(components: PrincipalComponents, known: Array, asked: Array) -> Int
 def _each(run: Callable[[Any], Any], items: Sequence[Any], n_runs: int) -> float:
     """Milliseconds for one of several items, taken one by one."""
     return milliseconds(lambda: [run(item) for item in items], n_runs) / len(items)
-
-
-def milliseconds(run: Callable[[], Any], n_runs: int) -> float:
-    """The best of several runs."""
-    found = []
-    for _ in range(n_runs):
-        start = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - start)
-    return 1000 * min(found)

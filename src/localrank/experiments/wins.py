@@ -22,8 +22,8 @@ import numpy as np
 
 from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.evaluation.significance import corrected
-from localrank.experiments.base import Reproduction, Value, decided
+from localrank.evaluation.significance import LEVEL, corrected
+from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.experiments.wins_methods import (
@@ -187,7 +187,7 @@ def _papers(found: Reproduction, pooled: Pooled) -> None:
         [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
         "On all queries, p after Holm's correction.",
     )
-    better = [pair[0] for pair in MADE_OF.items() if any(decided(tests[pair, m]) for m in JUDGED)]
+    better = [pair[0] for pair in MADE_OF.items() if any(tests[pair, m].sign > 0 for m in JUDGED)]
     found.claim(
         "no local method of the papers ranks better than the model it is made of",
         not better,
@@ -244,7 +244,7 @@ def _gains(found: Reproduction, pooled: Pooled) -> None:
 
 
 def _interval(test: PairedTest) -> Interval:
-    return test.mean_difference, test.interval, test.p_value < 0.05
+    return test.mean_difference, test.interval, test.p_value < LEVEL
 
 
 def _label(place: str) -> str:

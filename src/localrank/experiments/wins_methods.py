@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from localrank.rankers import (
     LGMML,
@@ -78,10 +77,9 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
             "LambdaMART, cross-entropy": cross_entropy,
         }
 
-    few_columns: dict[str, Any] = {"feature_fraction": COORDINATES_FRACTION}
     trees = [partial(tree_kinds, n_trees, random_state=seed + turn) for turn in range(2)]
     plain, again = (kinds() for kinds in trees)
-    few, few_again = (kinds(**few_columns) for kinds in trees)
+    few, few_again = (kinds(feature_fraction=COORDINATES_FRACTION) for kinds in trees)
     mixed = [*few, ListwiseLinear(random_state=seed), *few_again[:2]]
     in_coordinates = {
         **single(*few),

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from localrank.arrays import Array, Integers
+from localrank.data.offsets import offsets_of
 from localrank.fitted import Kinds, check_together, count, facts, integers
 from localrank.parameters import Rule, check_parameters
 from localrank.representations.base import Representation
@@ -66,12 +67,12 @@ class Groups:
     def from_labels(cls, labels: Array) -> Self:
         """One group for each value, in ascending order."""
         _, home, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-        return cls(np.argsort(home, kind="stable"), np.append(0, np.cumsum(sizes)), home)
+        return cls(np.argsort(home, kind="stable"), offsets_of(sizes), home)
 
     @classmethod
     def from_lists(cls, lists: Sequence[Integers], home: Integers, n_merged: int = 0) -> Self:
         """Groups of the queries in each list."""
-        offsets = np.append(0, np.cumsum([len(queries) for queries in lists]))
+        offsets = offsets_of(np.array([len(queries) for queries in lists]))
         return cls(np.concatenate([np.sort(own) for own in lists]), offsets, home, n_merged)
 
     def __len__(self) -> int:

@@ -20,9 +20,7 @@ def spread_of_clouds(
     n_queries, n_features = len(offsets) - 1, features.shape[1]
     shares = np.zeros((n_queries, n_features))
     axes = np.zeros((n_queries, n_axes, n_features))
-    longest = 0
-    for query in range(n_queries):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = np.diff(offsets).max()
     room = np.empty(longest * n_features)
     columns = np.empty(n_features, np.int64)
     for query in range(n_queries):

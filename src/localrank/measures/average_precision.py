@@ -11,6 +11,7 @@ from numba import njit
 from localrank.arrays import Floats
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import TIE_RULES, RankedLists, tie_end
+from localrank.parameters import Rules, one_of, refuse
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,13 +63,14 @@ class AveragePrecision(RelevanceMeasure):
         "threshold": "Documents with equal scores all have the precision at the end of their tie."
     }
 
+    _parameters: ClassVar[Rules] = {"denominator": one_of("relevant", "reachable")}
+
     denominator: Literal["relevant", "reachable"] = field(default="relevant", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_choice("denominator", ("relevant", "reachable"))
         if self.ties == "threshold" and self.cutoff is not None:
-            raise self._wrong("cutoff", "None with ties='threshold'")
+            refuse(self, "cutoff", "None with ties='threshold'")
 
     def of_ranked(self, lists: RankedLists) -> Floats:
         values: Floats = _average_precision(

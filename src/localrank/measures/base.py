@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.measures.ties import TIE_RULES, RankedLists, checked_scores, rank
+from localrank.parameters import Rule, Rules, check_rules, one_of, rules
 
 Empty = float | Literal["skip"]
 
@@ -45,13 +46,18 @@ class Measure(ABC):
     higher_is_better: ClassVar[bool] = True
     short_names: ClassVar[dict[str, str]] = {"relevance_level": "rel"}
     tie_rules: ClassVar[dict[str, str]] = TIE_RULES
+    _parameters: ClassVar[Rules] = {
+        "empty": Rule(
+            lambda value: not isinstance(value, bool) and value in (0.0, 1.0, "skip"),
+            "0.0, 1.0 or 'skip'",
+        )
+    }
 
     ties: str = field(default="averaged", kw_only=True)
     empty: Empty = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._check_choice("ties", tuple(self.tie_rules))
-        self._check_choice("empty", (0.0, 1.0, "skip"))
+        check_rules(self, {"ties": one_of(*self.tie_rules), **rules(type(self))})
         if isinstance(self.empty, int):
             object.__setattr__(self, "empty", float(self.empty))
 
@@ -115,18 +121,6 @@ class Measure(ABC):
 
     def _needed(self) -> str:
         return "a relevant document"
-
-    def _check_choice(self, parameter: str, choices: tuple[Any, ...]) -> None:
-        value = getattr(self, parameter)
-        if isinstance(value, bool) or value not in choices:
-            listed = [repr(choice) for choice in choices]
-            raise self._wrong(parameter, f"{', '.join(listed[:-1])} or {listed[-1]}")
-
-    def _wrong(self, parameter: str, rule: str) -> ValueError:
-        return ValueError(
-            f"The '{parameter}' parameter of {type(self).__name__} must be {rule}. "
-            f"Got {getattr(self, parameter)!r} instead."
-        )
 
 
 def evaluate(

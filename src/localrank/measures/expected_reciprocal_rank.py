@@ -12,6 +12,7 @@ from localrank.arrays import Floats
 from localrank.measures.base import is_number
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import refuse
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,7 +57,7 @@ class ExpectedReciprocalRank(CutMeasure):
         super().__post_init__()
         largest = self.max_relevance
         if not is_number(largest) or not 0 < largest <= 1000:
-            raise self._wrong("max_relevance", "a number above 0, at most 1000")
+            refuse(self, "max_relevance", "a number above 0, at most 1000")
         object.__setattr__(self, "max_relevance", float(largest))
 
     def of_ranked(self, lists: RankedLists) -> Floats:

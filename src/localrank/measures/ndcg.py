@@ -11,6 +11,7 @@ from numba import njit
 from localrank.arrays import Floats
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import Rules, one_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,15 +62,15 @@ class NDCG(CutMeasure):
         "sklearn": {"gain": "linear"},
     }
 
+    _parameters: ClassVar[Rules] = {
+        "gain": one_of("exponential", "linear"),
+        "discount": one_of("log2", "letor"),
+        "short": one_of("evaluate", "zero"),
+    }
+
     gain: Literal["exponential", "linear"] = field(default="exponential", kw_only=True)
     discount: Literal["log2", "letor"] = field(default="log2", kw_only=True)
     short: Literal["evaluate", "zero"] = field(default="evaluate", kw_only=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_choice("gain", ("exponential", "linear"))
-        self._check_choice("discount", ("log2", "letor"))
-        self._check_choice("short", ("evaluate", "zero"))
 
     def of_ranked(self, lists: RankedLists) -> Floats:
         exponential = self.gain == "exponential"

@@ -10,6 +10,7 @@ from numba import njit
 from localrank.arrays import Floats, Integers
 from localrank.measures.base import Empty, Measure, is_number
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import refuse
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,10 +59,10 @@ class OrderErrorRate(Measure):
             return
         for parameter, value in (("high", self.high), ("low", self.low)):
             if not is_number(value) or value < 0:
-                raise self._wrong(parameter, "a label, and so must the other of 'high' and 'low'")
+                refuse(self, parameter, "a label, and so must the other of 'high' and 'low'")
             object.__setattr__(self, parameter, float(value))
         if not (is_number(self.high) and is_number(self.low) and self.high > self.low):
-            raise self._wrong("high", f"larger than 'low', {self.low}")
+            refuse(self, "high", f"larger than 'low', {self.low}")
 
     def of_ranked(self, lists: RankedLists) -> Floats:
         high = np.nan if self.high is None else self.high

@@ -11,6 +11,7 @@ from numba import njit
 from localrank.arrays import Floats
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import Rules, one_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,11 +51,9 @@ class Precision(RelevanceMeasure):
         "xgboost": {"short": "shrink", "ties": "input"},
     }
 
-    short: Literal["pad", "shrink"] = field(default="pad", kw_only=True)
+    _parameters: ClassVar[Rules] = {"short": one_of("pad", "shrink")}
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_choice("short", ("pad", "shrink"))
+    short: Literal["pad", "shrink"] = field(default="pad", kw_only=True)
 
     def of_ranked(self, lists: RankedLists) -> Floats:
         sizes = np.diff(lists.offsets)

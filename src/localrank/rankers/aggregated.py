@@ -49,9 +49,10 @@ class Aggregated(Ranker):
         query_weights: Weights = None,
     ) -> None:
         """Store trained rankers, and a clone of what makes one list of theirs, which may learn."""
-        self.rankers_, self.aggregator_ = rankers, clone(aggregator)
-        if self.aggregator_.learns:
-            self.aggregator_.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        own: Aggregator = clone(aggregator)
+        if own.learns:
+            own.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        self.rankers_, self.aggregator_ = rankers, own
 
     def _check_fitted(self) -> None:
         check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))

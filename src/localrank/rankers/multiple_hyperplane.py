@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.aggregation import Aggregator, Borda
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.offsets import offsets_of
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, floats
 from localrank.parallel import in_parallel, one_thread
@@ -251,14 +252,8 @@ def _with_labels(
     """The documents with one of two labels, relabelled 1 and 0, and the queries that have any."""
     rows = np.flatnonzero(np.isin(dataset.labels, pair))
     queries, sizes = np.unique(dataset.query_index[rows], return_counts=True)
-    part = RankingDataset(
-        dataset.features[rows],
-        dataset.labels[rows] == pair[0],
-        np.append(0, np.cumsum(sizes)),
-        dataset.query_ids[queries],
-        feature_names=dataset.feature_names,
-    )
-    return part, queries
+    part = dataset.with_rows(rows, offsets_of(sizes), queries)
+    return part.replaced(relevance=(part.labels == pair[0]).astype(np.float64)), queries
 
 
 def _held_out(valid: RankingDataset | None, pair: tuple[float, float]) -> RankingDataset | None:

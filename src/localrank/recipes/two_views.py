@@ -165,11 +165,6 @@ def tree_kinds(
             f"The 'n_trees' argument of a recipe must be a whole number. Got {n_trees!r} instead."
         )
     more |= {"n_leaves": n_leaves, "min_leaf_documents": min_leaf_documents}
-    return [
-        make(n, **more, random_state=random_state)
-        for make, n in (
-            (LambdaMART, n_trees),
-            (CrossEntropyMART, max(n_trees // 2, 1)),
-            (GBRT, n_trees),
-        )
-    ]
+    more |= {"random_state": random_state}
+    half = max(n_trees // 2, 1)
+    return [LambdaMART(n_trees, **more), CrossEntropyMART(half, **more), GBRT(n_trees, **more)]

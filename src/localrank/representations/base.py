@@ -10,11 +10,16 @@ from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from localrank.arrays import Array, Floats
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.fitted import Kinds, count
 from localrank.parameters import check_parameters
+
+# Distances that are held at a time.
+_BLOCK = 1 << 22
+# By how much, relative to 1 and to the distance, rounding may part equal distances.
+_TIE = 1e-12
 
 
 class Representation(BaseEstimator):
@@ -73,8 +78,21 @@ class Representation(BaseEstimator):
     def distances(self, A: Array, B: Array) -> Floats:
         """Distances between descriptions, of shape (len(A), len(B))."""
 
+    def nearest(self, asked: Array, known: Array) -> Integers:
+        """The position of the nearest known description for each asked one; the first of equals."""
+        n_rows = max(_BLOCK // len(known), 1)
+        nearest = np.empty(len(asked), np.int64)
+        for row in range(0, len(asked), n_rows):
+            block = slice(row, row + n_rows)
+            distances = self.distances(asked[block], known)
+            # A product of matrices rounds by its size: without a margin, equal distances would
+            # part differently for different queries asked together.
+            least = distances.min(axis=1, keepdims=True)
+            nearest[block] = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
+        return nearest
+
     def similarities(self, distances: Floats) -> Floats:
-        """What people rather read than a distance: 1 for equal queries, towards 0 for others."""
+        """Similarity in (0, 1], for display."""
         similarities: Floats = 1.0 / (1.0 + distances)
         return similarities
 

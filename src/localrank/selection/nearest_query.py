@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-import numpy as np
 from sklearn.base import clone
 
 from localrank.arrays import Array, Floats, Integers
@@ -18,11 +17,6 @@ from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 from localrank.selection.lsh.lsh import LSH
-
-# Distances that are held at a time.
-_BLOCK = 1 << 22
-# By how much, relative to 1 and to the distance, rounding may part equal distances.
-_TIE = 1e-12
 
 
 @declare("nearest-query", "the group of the most similar training query")
@@ -99,16 +93,7 @@ class NearestQuery(Selector):
         """Positions of the nearest training queries, for queries with these descriptions."""
         if self.index_ is not None:
             return self.index_.nearest(descriptions)
-        n_rows = max(_BLOCK // len(self.descriptions_), 1)
-        nearest = np.empty(len(descriptions), np.int64)
-        for row in range(0, len(descriptions), n_rows):
-            block = slice(row, row + n_rows)
-            distances = self.representation_.distances(descriptions[block], self.descriptions_)
-            # A product of matrices rounds by its size: without a margin, equal distances would
-            # part differently for different queries asked together.
-            least = distances.min(axis=1, keepdims=True)
-            nearest[block] = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
-        return nearest
+        return self.representation_.nearest(descriptions, self.descriptions_)
 
     def _fit(self, groups: Groups) -> None:
         self.home_, self.index_ = groups.home, None

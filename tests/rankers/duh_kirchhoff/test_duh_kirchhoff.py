@@ -13,12 +13,6 @@ from localrank.rankers.duh_kirchhoff import duh_kirchhoff
 KERNELS = ["linear", "poly", "rbf"]
 
 
-@pytest.fixture
-def seen():
-    Recorder.seen = []
-    return Recorder.seen
-
-
 @pytest.fixture(scope="module")
 def split():
     """Training queries, and a few others to rank."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from localrank.arrays import Array, Floats, Integers
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, floats, maybe, part
@@ -19,10 +19,8 @@ from localrank.rankers.lgmml.training import Training
 from localrank.rankers.relevance import RelevanceRanker
 from localrank.representations import PrincipalComponents
 
-# Documents whose distances to all anchors are held at a time; distances between queries.
-_BLOCK, _QUERY_BLOCK = 1 << 14, 1 << 22
-# By how much rounding may part equal distances between queries.
-_TIE = 1e-12
+# Documents whose distances to all anchors are held at a time.
+_BLOCK = 1 << 14
 
 
 @declare(
@@ -226,24 +224,15 @@ class LGMML(RelevanceRanker):
         if self.unseen == "mean":
             weights[0] = self.mean_weights_
         elif self.unseen == "nearest":
-            weights, own = self.weights_, self._nearest(dataset)[dataset.query_index]
+            asked = self.representation_.transform_rows(self._scaled(dataset))
+            nearest = self.representation_.nearest(asked, self.descriptions_)
+            weights, own = self.weights_, nearest[dataset.query_index]
         scores = np.empty(dataset.n_documents)
         for first in range(0, dataset.n_documents, _BLOCK):
             block = slice(first, first + _BLOCK)
             distances = self.metrics_.distances(dataset.features[block])
             scores[block] = local_scores(distances, weights, own[block])
         return scores
-
-    def _nearest(self, dataset: RankingDataset) -> Integers:
-        """The position of the most similar training query, for each query; the first of equals."""
-        descriptions = self.representation_.transform_rows(self._scaled(dataset))
-        nearest = np.empty(len(descriptions), np.int64)
-        n_rows = max(_QUERY_BLOCK // len(self.descriptions_), 1)
-        for first in range(0, len(descriptions), n_rows):
-            block = slice(first, first + n_rows)
-            apart = self.representation_.distances(descriptions[block], self.descriptions_)
-            nearest[block] = np.argmax(apart <= apart.min(axis=1, keepdims=True) + _TIE, axis=1)
-        return nearest
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
         return dataset.replaced(features=dataset.features / self.metrics_.scale)

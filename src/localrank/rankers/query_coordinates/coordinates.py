@@ -66,9 +66,7 @@ def _fill(
     features: Array, offsets: Integers, begins: Integers, resolution: float, table: Array
 ) -> None:
     width = features.shape[1]
-    longest = 0
-    for query in range(len(offsets) - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = np.diff(offsets).max()
     rooms = np.empty((3, width * longest))
     aggregates_room = np.empty(N_AGGREGATES * longest)
     values, ordered = np.empty(longest), np.empty(longest)

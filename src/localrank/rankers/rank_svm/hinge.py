@@ -59,7 +59,7 @@ def minimize_hinge(
             return best
         if settled or at.gap <= 0.2 * here.gap:
             knee *= _fall(wanted, here.gap, 0.1, 0.7)
-            at = evaluate(pairs, C / knee, knee, at.weights, at.losses.scores)
+            at = evaluate(pairs, C / knee, knee, at.weights, at.losses.graph.scores)
         further = newton_step(pairs, C / knee, at, part)
         settled = further is None and part is None
         if further is None or further.gap > 0.1 * at.gap:
@@ -75,7 +75,7 @@ def _certified(C: float, at: Point, n_steps: int) -> Solution:
     large numbers; w - v is the gradient of the smoothed problem.
     """
     objective = 0.5 * float(at.weights @ at.weights) + C * at.losses.hinge
-    knee, excess = at.losses.knee, max(at.losses.excess, 0.0)
+    knee, excess = at.losses.graph.knee, max(at.losses.excess, 0.0)
     gap = at.gap + C / knee * excess + _ROUNDING * objective
     return Solution(at.weights, objective, gap, n_steps, knee)
 

@@ -111,7 +111,7 @@ def newton_step(
     if part is None:
         direction = _newton_direction(pairs, c, at)
     else:
-        losses = part.losses(part.features @ at.weights, at.losses.knee)
+        losses = part.losses(part.features @ at.weights, at.losses.graph.knee)
         direction = _newton_direction(part, c, replace(at, losses=losses))
     if -(at.gradient @ direction) <= 1e-15 * scale(at.weights, at.objective, at.at_zero):
         return None
@@ -119,7 +119,7 @@ def newton_step(
 
 
 def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
-    if not at.losses.degrees.any():
+    if not at.losses.graph.degrees.any():
         return -at.gradient
     if len(at.weights) > _EXPLICIT:
         return _conjugate_gradients(pairs, c, at)
@@ -141,7 +141,7 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
 def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> Floats:
     """An approximate Newton direction, always one of descent."""
     diagonal = 1.0 + c * np.einsum(
-        "i,ij,ij->j", at.losses.degrees, pairs.features, pairs.features, optimize=False
+        "i,ij,ij->j", at.losses.graph.degrees, pairs.features, pairs.features, optimize=False
     )
     direction = np.zeros_like(at.gradient)
     residual = -at.gradient
@@ -179,7 +179,7 @@ def _line_search(pairs: RankingPairs, c: float, at: Point, direction: Floats) ->
         weights = at.weights + length * direction
         if length != 1.0:
             scores = pairs.features @ weights
-        point = evaluate(pairs, c, at.losses.knee, weights, scores)
+        point = evaluate(pairs, c, at.losses.graph.knee, weights, scores)
         slope = float(point.gradient @ direction)
         if abs(slope) <= -0.25 * initial and (slope <= 0 or point.objective <= highest):
             return point

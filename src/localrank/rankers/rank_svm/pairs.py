@@ -28,9 +28,7 @@ def count_pairs(
 
     Fills `levels` per document, `n_levels` and `n_pairs` per query.
     """
-    longest = 0
-    for query in range(len(offsets) - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = np.diff(offsets).max()
     order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
@@ -67,10 +65,7 @@ def pair_losses(
     `gradient` of the summed loss in the scores, and the summed weight of its pairs in the
     quadratic part, its `degree` in their graph.
     """
-    longest, most = 0, 1
-    for query in range(len(offsets) - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
-        most = max(most, n_levels[query])
+    longest, most = np.diff(offsets).max(), n_levels.max()
     spare = np.empty(longest, np.int64)
     values, ranks = np.empty(longest), np.empty(longest, np.int64)
     counts, slopes = np.empty(longest), np.empty(longest)

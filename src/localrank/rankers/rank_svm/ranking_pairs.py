@@ -10,9 +10,14 @@ import numpy as np
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.rows import centred_rows
 from localrank.kernels.sorting import read_only
-from localrank.rankers.rank_svm.pair_graphs import laplacian_factors, laplacian_product
+from localrank.rankers.rank_svm.pair_graphs import (
+    PairGraph,
+    laplacian_factors,
+    laplacian_product,
+)
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
 # Rows of the Laplacian times the features that are held at once: few enough for the cache.
@@ -23,14 +28,11 @@ _BLOCK = 1024
 class PairLosses:
     """Sums over weighted pairs at given scores; see `localrank.rankers.rank_svm.pairs`."""
 
-    scores: Floats
-    knee: float
     loss: float
     hinge: float
     excess: float
     gradient: Floats
-    degrees: Floats
-    order: Integers
+    graph: PairGraph
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ class RankingPairs:
         order = np.flatnonzero(np.repeat(kept, np.diff(offsets)))
         n_pairs, weights, n_levels = n_pairs[kept], weights[kept], n_levels[kept]
         weights = weights / np.max(weights)
-        offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[kept])])
+        offsets = offsets_of(np.diff(offsets)[kept])
         return cls(
             centred_rows(
                 read_only(features, np.float64), order if rows is None else rows[order], offsets
@@ -104,9 +106,7 @@ class RankingPairs:
     def every(self, step: int) -> Self:
         """Every so manieth group, of the same total weight."""
         groups = np.arange(0, len(self.n_pairs), step)
-        sizes = np.diff(self.offsets)[groups]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[groups] - offsets[:-1], sizes)
+        rows, offsets = rows_of(self.offsets, groups)
         weights, n_pairs = self.weights[groups], self.n_pairs[groups]
         return replace(
             self,
@@ -122,18 +122,10 @@ class RankingPairs:
         scores = read_only(scores, np.float64)
         order = np.empty(len(scores), np.int64)
         gradient, degrees = np.empty(len(scores)), np.empty(len(scores))
-        loss, hinge, excess = pair_losses(
-            scores,
-            self.offsets,
-            self.levels,
-            self.n_levels,
-            self.weights,
-            knee,
-            order,
-            gradient,
-            degrees,
-        )
-        return PairLosses(scores, knee, loss, hinge, excess, gradient, degrees, order)
+        groups = self.offsets, self.levels, self.n_levels, self.weights
+        loss, hinge, excess = pair_losses(scores, *groups, knee, order, gradient, degrees)
+        graph = PairGraph(scores, *groups, knee, order, degrees)
+        return PairLosses(loss, hinge, excess, gradient, graph)
 
     def hessian(self, at: PairLosses) -> Floats:
         """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
@@ -148,20 +140,7 @@ class RankingPairs:
             end = self.offsets[first] + len(higher)
             last = int(np.searchsorted(self.offsets, end, side="right")) - 1
             n_scaled, n_higher = laplacian_factors(
-                self.features,
-                at.scores,
-                self.offsets,
-                self.levels,
-                self.n_levels,
-                self.weights,
-                at.knee,
-                at.order,
-                at.degrees,
-                first,
-                last,
-                scaled,
-                higher,
-                lower,
+                self.features, at.graph, first, last, scaled, higher, lower
             )
             crossed = higher[:n_higher].T @ lower[:n_higher]
             total += scaled[:n_scaled].T @ scaled[:n_scaled] - crossed - crossed.T
@@ -172,18 +151,7 @@ class RankingPairs:
         """The product of that matrix and a vector, without the matrix."""
         along = self.features @ vector
         product = np.empty_like(along)
-        laplacian_product(
-            along,
-            at.scores,
-            self.offsets,
-            self.levels,
-            self.n_levels,
-            self.weights,
-            at.knee,
-            at.order,
-            at.degrees,
-            product,
-        )
+        laplacian_product(along, at.graph, product)
         result: Floats = product @ self.features
         return result
 
@@ -201,5 +169,5 @@ def _groups(
         rows.append(chosen)
         sizes.append(counts)
         queries.append(found)
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    offsets = offsets_of(np.concatenate(sizes))
     return np.concatenate(rows), offsets, np.concatenate(queries)

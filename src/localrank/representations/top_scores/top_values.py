@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.data.offsets import offsets_of
 from localrank.kernels.sorting import read_only
 
 
@@ -38,7 +39,7 @@ def top_values(features: Array, offsets: Integers, n: int) -> tuple[Floats, Inte
     >>> offsets
     array([0, 2, 3])
     """
-    ends = np.append(0, np.cumsum(np.minimum(np.diff(offsets), n)))
+    ends = offsets_of(np.minimum(np.diff(offsets), n))
     values = _top_values(
         read_only(features, np.float64), read_only(offsets, np.int64), read_only(ends, np.int64)
     )
