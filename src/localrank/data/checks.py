@@ -8,9 +8,9 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.numbers import MAX_MAGNITUDE
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -18,7 +18,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _FIXED_WIDTH_BYTES, _FIXED_WIDTH_RATIO = 1 << 24, 8
 
 
-def as_matrix(X: Any) -> tuple[NDArray[Any], Sequence[str] | None]:
+def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
     """The values and, for a DataFrame, the column names."""
     if sparse.issparse(X):
         return X.toarray(), None
@@ -41,7 +41,7 @@ def as_matrix(X: Any) -> tuple[NDArray[Any], Sequence[str] | None]:
     return frame.to_numpy(), [str(name) for name in frame.columns]
 
 
-def as_array(values: Any) -> NDArray[Any]:
+def as_array(values: Any) -> Array:
     """A Series of any library, or anything array-like, as an array; None where it is masked."""
     if isinstance(values, np.ma.MaskedArray):
         if not values.mask.any():
@@ -62,7 +62,7 @@ def as_array(values: Any) -> NDArray[Any]:
     return np.asarray(values)
 
 
-def checked_ids(values: Any, length: int, name: str, one_per: str) -> NDArray[Any]:
+def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     """A one-dimensional array of ids of one type, none missing."""
     array = as_array(values)
     _check_length(array, length, name, one_per)
@@ -94,7 +94,7 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> NDArray[An
     return array
 
 
-def text_ids(names: Sequence[str]) -> NDArray[Any]:
+def text_ids(names: Sequence[str]) -> Array:
     """Strings as an array: of fixed width, unless a few long ones would make that very large.
 
     Then it is an array of objects, which takes no more room than the strings do.
@@ -114,7 +114,7 @@ def text_ids(names: Sequence[str]) -> NDArray[Any]:
     return array
 
 
-def joined_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def joined_ids(parts: Sequence[Array]) -> Array:
     """Ids of the same kind one after another; of fixed width where that is not very large."""
     if any(part.dtype.kind not in "UO" for part in parts):
         return np.concatenate(parts)
@@ -132,7 +132,7 @@ def fits_fixed_width(n: int, longest: int, total: int) -> bool:
     return 4 * n * longest <= max(_FIXED_WIDTH_BYTES, _FIXED_WIDTH_RATIO * 4 * total)
 
 
-def natural_ids(names: Sequence[str]) -> NDArray[Any]:
+def natural_ids(names: Sequence[str]) -> Array:
     """The ids as integers where each is written as one would be printed, else as strings.
 
     Examples
@@ -148,14 +148,14 @@ def natural_ids(names: Sequence[str]) -> NDArray[Any]:
     return numbers if printed == list(names) else text_ids(names)
 
 
-def first_repeated(values: NDArray[Any]) -> Any:
+def first_repeated(values: Array) -> Any:
     """The smallest value that occurs twice, or None."""
     ordered = np.sort(values)
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     return ordered[repeated[:1]].tolist()[0] if repeated.size else None
 
 
-def checked_features(values: Any, names: Sequence[str] | None = None) -> NDArray[Any]:
+def checked_features(values: Any, names: Sequence[str] | None = None) -> Array:
     """A C-contiguous table of float64 or float32, none infinite or larger than is allowed."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
@@ -187,7 +187,7 @@ def checked_features(values: Any, names: Sequence[str] | None = None) -> NDArray
     return features
 
 
-def _first_too_large(features: NDArray[Any]) -> tuple[int, int] | None:
+def _first_too_large(features: Array) -> tuple[int, int] | None:
     """Row and column of the first value that is infinite or too large, or None."""
     values = features.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
@@ -203,13 +203,13 @@ def _first_too_large(features: NDArray[Any]) -> tuple[int, int] | None:
     return None
 
 
-def sum_is_finite(features: NDArray[Any]) -> bool:
+def sum_is_finite(features: Array) -> bool:
     """Whether the sum is finite, which proves every value finite without a temporary table."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(features.sum()))
 
 
-def checked_relevance(values: Any, n_documents: int) -> NDArray[np.float64]:
+def checked_relevance(values: Any, n_documents: int) -> Floats:
     """Labels as float64, finite, 0 or larger."""
     given = as_array(values)
     _check_length(given, n_documents, "relevance", "document")
@@ -242,7 +242,7 @@ def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
     return result
 
 
-def checked_order(values: Any, n_documents: int) -> NDArray[np.int64] | None:
+def checked_order(values: Any, n_documents: int) -> Integers | None:
     """A permutation of the rows, or None."""
     if values is None:
         return None
@@ -252,14 +252,14 @@ def checked_order(values: Any, n_documents: int) -> NDArray[np.int64] | None:
     return order
 
 
-def _check_length(array: NDArray[Any], length: int, name: str, one_per: str) -> None:
+def _check_length(array: Array, length: int, name: str, one_per: str) -> None:
     if array.shape != (length,):
         raise ValueError(
             f"{name} needs one entry per {one_per} ({length}). Got shape {array.shape} instead."
         )
 
 
-def _as_float(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _as_float(values: Array, name: str) -> Floats:
     if values.dtype.kind in "mM":
         raise ValueError(f"{name} must be numbers. Got {values.dtype} instead.")
     shape = values.shape

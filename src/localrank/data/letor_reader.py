@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localrank.arrays import Array, Integers
 from localrank.data import letor_messages
 from localrank.data.checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data.compression import damage_named, open_binary
@@ -54,7 +55,7 @@ class _Table:
         self.reserve(capacity)
         parsing.respace(self.values, n_rows, before, width)
 
-    def finish(self, n_rows: int, width: int) -> NDArray[Any]:
+    def finish(self, n_rows: int, width: int) -> Array:
         if width < self.width:
             parsing.respace(self.values, n_rows, self.width, width)
         self.values.resize(n_rows * width, refcheck=False)
@@ -79,8 +80,8 @@ class LetorReader:
         self.fixes = np.empty((2 * MAX_FEATURES, 5), dtype=np.int64)
         self.query_numbers: dict[str, int] = {}
         self.query_paths: list[Path] = []
-        self.run_queries: list[NDArray[np.int64]] = []
-        self.run_begins: list[NDArray[np.int64]] = []
+        self.run_queries: list[Integers] = []
+        self.run_begins: list[Integers] = []
 
     def read(self, path: Path) -> None:
         """Add the lines of a file."""
@@ -247,7 +248,7 @@ class LetorReader:
                 raise ValueError(f"{path}:{line}: {wrong}")
 
     def _add_runs(
-        self, path: Path, runs: NDArray[np.int64], ids: NDArray[np.uint8], n_queries_before: int
+        self, path: Path, runs: Integers, ids: NDArray[np.uint8], n_queries_before: int
     ) -> None:
         """Give each run of lines with the same query id the number of its query."""
         text = ids[: self.state[parsing.ID_BYTES]].tobytes()
@@ -331,7 +332,7 @@ def _memory() -> float:
         return np.inf
 
 
-def _strings(text: NDArray[np.uint8], sizes: NDArray[Any]) -> NDArray[Any]:
+def _strings(text: NDArray[np.uint8], sizes: Array) -> Array:
     """The strings of a text in UTF-8, where a newline follows each; sizes are in bytes."""
     longest = int(sizes.max())
     if fits_fixed_width(len(sizes), longest, len(text)) and text.max() < 128:
@@ -349,9 +350,7 @@ def _is_utf_8(token: bytes) -> bool:
     return True
 
 
-def _group(
-    queries: NDArray[np.int64], begins: NDArray[np.int64], n_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+def _group(queries: Integers, begins: Integers, n_rows: int) -> tuple[Integers, Integers | None]:
     """Offsets of the queries, and the row order that makes them contiguous unless they are.
 
     Given the query number and first row of each run of rows.

@@ -11,11 +11,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data.atomic import atomic_write
 from localrank.data.checks import text_ids
 from localrank.data.compression import damage_named, open_binary
@@ -33,9 +33,9 @@ _NOT_IN_RUNS = re.compile(rf"{_BLANK.pattern}|{_MARK.pattern}")
 class Run:
     """The scores a system gave to documents, one entry per line of a run file."""
 
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
-    scores: NDArray[np.float64]
+    query_ids: Array
+    document_ids: Array
+    scores: Floats
     tag: str = "localrank"
 
 
@@ -43,9 +43,9 @@ class Run:
 class Qrels:
     """The judged relevance of documents, one entry per line of a qrels file."""
 
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
-    relevance: NDArray[np.float64]
+    query_ids: Array
+    document_ids: Array
+    relevance: Floats
 
 
 def read_run(path: str | PathLike[str]) -> Run:
@@ -164,7 +164,7 @@ def run_document_ids(dataset: RankingDataset) -> list[str]:
     return [str(position) for position in (_position_in_query(dataset) + 1).tolist()]
 
 
-def _texts(ids: NDArray[Any]) -> list[str]:
+def _texts(ids: Array) -> list[str]:
     """Ids as text. Never as an array, in which each may take the room of the longest."""
     return list(ids.tolist() if ids.dtype.kind in "UO" else ids.astype(str).tolist())
 
@@ -185,11 +185,11 @@ def _plain(word: bytes) -> str:
     return word.decode()
 
 
-def _position_in_query(dataset: RankingDataset) -> NDArray[np.int64]:
+def _position_in_query(dataset: RankingDataset) -> Integers:
     return np.arange(dataset.n_documents) - dataset.offsets[dataset.query_index]
 
 
-def align(run: Run, dataset: RankingDataset) -> NDArray[np.float64]:
+def align(run: Run, dataset: RankingDataset) -> Floats:
     """The run's score for each document of a dataset, in input order.
 
     A document that the run does not hold gets minus infinity: not retrieved. Documents of the
@@ -213,7 +213,7 @@ def align(run: Run, dataset: RankingDataset) -> NDArray[np.float64]:
     return dataset.in_input_order(scores)
 
 
-def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, NDArray[np.float64]]:
+def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, Floats]:
     """A run's documents with their judgements, as a dataset without features, and the scores.
 
     As in `trec_eval -c`, every judged query counts, also where the run does not have it; queries
@@ -255,7 +255,7 @@ def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, NDArray[np.float64]]
     return dataset, np.array([scored.get(pair, -np.inf) for pair in pairs])
 
 
-def _pairs(queries: NDArray[Any], documents: NDArray[Any]) -> list[tuple[str, str]]:
+def _pairs(queries: Array, documents: Array) -> list[tuple[str, str]]:
     return list(zip(queries.tolist(), documents.tolist(), strict=True))
 
 
@@ -328,9 +328,7 @@ def _ids(path: str | PathLike[str], column: list[bytes], lines: list[int]) -> li
     return names
 
 
-def _numbers(
-    path: str | PathLike[str], column: list[bytes], lines: list[int], name: str
-) -> NDArray[np.float64]:
+def _numbers(path: str | PathLike[str], column: list[bytes], lines: list[int], name: str) -> Floats:
     values = np.empty(len(column))
     for row, token in enumerate(column):
         try:

@@ -1,25 +1,32 @@
-"""Gradient-boosted trees by LightGBM, as a ranker."""
+"""Gradient-boosted trees, trained by LightGBM and scored by localrank.
+
+LightGBM is imported where something is trained, so that a model is loaded and scores without it.
+"""
 
 from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import joblib
-import lightgbm
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.fitted import Kinds, check_together, count, part
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
+
+if TYPE_CHECKING:
+    import lightgbm
 
 # LightGBM estimates how many documents a leaf has from its curvature, and fails at a leaf that
 # has none: of queries without weight, or of documents that are in no pair.
@@ -44,6 +51,8 @@ class BoostedTrees(Ranker):
         "patience": whole(1),
         "measure": a_measure,
     }
+
+    _fitted: ClassVar[Kinds] = {"n_trees_": count(0), "trees_": part(Trees)}
 
     def __init__(
         self,
@@ -77,16 +86,16 @@ class BoostedTrees(Ranker):
     def _order_seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
+    # LightGBM's name of what the trees are trained for.
+    _objective_name: ClassVar[str]
+
     @abstractmethod
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        import lightgbm
+
         measure = parse_measure(self.measure)
         objective, target = self._objective(dataset)
         train = lightgbm.Dataset(
@@ -96,6 +105,7 @@ class BoostedTrees(Ranker):
             weight=None if query_weights is None else query_weights[dataset.query_index],
         )
         parameters = {
+            "objective": self._objective_name,
             "learning_rate": self.learning_rate,
             "num_leaves": self.n_leaves,
             "min_data_in_leaf": self.min_leaf_documents,
@@ -119,28 +129,33 @@ class BoostedTrees(Ranker):
             booster = lightgbm.train(
                 parameters, train, self.n_trees, callbacks=callbacks, **held_out
             )
-        if booster.dump_model(num_iteration=1)["tree_info"][0]["num_leaves"] < 2:
+        self.n_trees_ = booster.best_iteration if valid is not None else booster.num_trees()
+        self.trees_ = read_lightgbm_text(booster.model_to_string(num_iteration=self.n_trees_))
+        self.__dict__.pop("booster", None)
+        if self.trees_.leaf_offsets[1] < 2:
             warnings.warn(
                 f"{type(self).__name__} found nothing to split on, so that all documents get the "
                 f"same score. With {dataset.n_documents:,} training documents, try a "
                 f"min_leaf_documents smaller than {self.min_leaf_documents}.",
                 stacklevel=3,
             )
-        self.n_trees_ = booster.best_iteration if valid is not None else booster.num_trees()
-        self.model_text_ = booster.model_to_string(num_iteration=self.n_trees_)
-        self.__dict__.pop("booster", None)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        threads = joblib.effective_n_jobs(self.n_jobs)
-        return np.asarray(self.booster.predict(dataset.features, num_threads=threads))
+    def _check_fitted(self) -> None:
+        check_together(self, holds=self.trees_.n_features == self.n_features_in_)
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        return self.trees_.score(dataset.features)
 
     @cached_property
     def booster(self) -> lightgbm.Booster:
-        """LightGBM's own model object, for its importances, plots and exports."""
-        return lightgbm.Booster(model_str=self.model_text_)
+        """LightGBM's own model object, made of the trees: for its plots, explanations, exports."""
+        import lightgbm
+
+        text = write_lightgbm_text(self.trees_, self._objective_name)
+        return lightgbm.Booster(model_str=text)
 
     def __getstate__(self) -> dict[str, Any]:
-        # The text holds the whole model; the booster is made of it when needed.
+        # The trees are the whole model; the booster is made of them when needed.
         return {name: value for name, value in vars(self).items() if name != "booster"}
 
 
@@ -149,8 +164,9 @@ def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset
 
     LightGBM's own gives queries without relevant documents the perfect score.
     """
+    import lightgbm
 
-    def evaluate(scores: NDArray[Any], _: lightgbm.Dataset) -> tuple[str, float, bool]:
+    def evaluate(scores: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:
         value = mean_of_queries(measure.of_rows(valid, scores))
         if np.isnan(value):
             raise ValueError(f"No validation query has a value of {measure}.")

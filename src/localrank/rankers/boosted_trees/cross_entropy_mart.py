@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
@@ -51,16 +51,17 @@ class CrossEntropyMART(BoostedTrees):
     measure : str or Measure, default="ndcg@10"
         What is watched on the validation queries.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores.
+        Threads of training; None is 1, -1 all cores. Scoring takes one.
     random_state : int or None, default=0
 
     Attributes
     ----------
     n_trees_ : int
         Number of trees kept.
-    model_text_ : str
-        The model in LightGBM's text format.
+    trees_ : Trees
+        The model as arrays.
     booster : lightgbm.Booster
+        The same as LightGBM's own object, made when asked for.
 
     References
     ----------
@@ -74,7 +75,9 @@ class CrossEntropyMART(BoostedTrees):
     20
     """
 
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    _objective_name = "rank_xendcg"
+
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         labels = dataset.labels
         unfit = labels[(labels != np.round(labels)) | (labels > MAX_LABEL)]
         if unfit.size:
@@ -83,4 +86,4 @@ class CrossEntropyMART(BoostedTrees):
                 f"{unfit[0]:g} instead: change the labels, or take LambdaMART."
             )
         # Leaves of less curvature, where a list is as good as learned, make LightGBM fail.
-        return {"objective": "rank_xendcg", "min_sum_hessian_in_leaf": 1e-3}, labels
+        return {"min_sum_hessian_in_leaf": 1e-3}, labels

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
@@ -42,16 +40,17 @@ class GBRT(BoostedTrees):
     measure : str or Measure, default="ndcg@10"
         What is watched on the validation queries.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores.
+        Threads of training; None is 1, -1 all cores. Scoring takes one.
     random_state : int or None, default=0
 
     Attributes
     ----------
     n_trees_ : int
         Number of trees kept.
-    model_text_ : str
-        The model in LightGBM's text format.
+    trees_ : Trees
+        The model as arrays.
     booster : lightgbm.Booster
+        The same as LightGBM's own object, made when asked for.
 
     References
     ----------
@@ -66,5 +65,7 @@ class GBRT(BoostedTrees):
     20
     """
 
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
-        return {"objective": "regression"}, dataset.labels
+    _objective_name = "regression"
+
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
+        return {}, dataset.labels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.measures import Measure
@@ -49,16 +49,17 @@ class LambdaMART(BoostedTrees):
     measure : str or Measure, default="ndcg@10"
         What is watched on the validation queries.
     n_jobs : int or None, default=None
-        Threads; None is 1, -1 all cores.
+        Threads of training; None is 1, -1 all cores. Scoring takes one.
     random_state : int or None, default=0
 
     Attributes
     ----------
     n_trees_ : int
         Number of trees kept.
-    model_text_ : str
-        The model in LightGBM's text format.
+    trees_ : Trees
+        The model as arrays.
     booster : lightgbm.Booster
+        The same as LightGBM's own object, made when asked for.
 
     References
     ----------
@@ -74,6 +75,8 @@ class LambdaMART(BoostedTrees):
     >>> ranker.predict(test).shape == (test.n_documents,)
     True
     """
+
+    _objective_name = "lambdarank"
 
     _parameters: ClassVar[Rules] = {
         "truncation_level": whole(1),
@@ -108,7 +111,7 @@ class LambdaMART(BoostedTrees):
         )
         self.truncation_level = truncation_level
 
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         longest = int(np.argmax(dataset.query_sizes))
         name, size = dataset.query_ids[longest].item(), dataset.query_sizes[longest]
         if size > MAX_DOCUMENTS:
@@ -124,7 +127,6 @@ class LambdaMART(BoostedTrees):
                 f"scale the labels down."
             )
         parameters = {
-            "objective": "lambdarank",
             "lambdarank_truncation_level": self.truncation_level,
             "label_gain": np.exp2(labels) - 1,
         }

@@ -1,0 +1,254 @@
+"""Vectors of numbers, one lane per document, as values that numba kernels compute with.
+
+A loop over 64 documents that compares, selects and counts is a few instructions on a modern
+processor. Whether a compiler finds them in a loop depends on its version; these functions say them.
+They are LLVM's own vector operations, so that any processor runs them, in as many steps as its
+registers need.
+
+`load`, `store` and `add_leaves` do not check bounds: their callers make arrays long enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba.extending
+from llvmlite import ir
+from numba import types
+from numba.extending import register_model
+
+# LightGBM takes values this near to zero for zero; the number is that of a float of 32 bits.
+ZERO_THRESHOLD = 1.0000000180025095e-35
+
+# The values of so many leaves are looked up in one step.
+TABLE = 8
+
+Typed = tuple[Any, Callable[..., Any]]
+# Kernels call an intrinsic without its first argument, which a type checker cannot know.
+intrinsic: Any = numba.extending.intrinsic
+PrimitiveModel: Any = numba.extending.models.PrimitiveModel
+
+
+class Lanes(types.Type):
+    """The type of `n` numbers of one type."""
+
+    def __init__(self, element: Any, n: int) -> None:
+        self.element = element
+        self.n = n
+        super().__init__(name=f"Lanes({element}, {n})")
+
+
+@register_model(Lanes)
+class _LanesModel(PrimitiveModel):
+    def __init__(self, manager: Any, lanes: Lanes) -> None:
+        is_bit = lanes.element == types.boolean
+        element = ir.IntType(1) if is_bit else manager.lookup(lanes.element).get_value_type()
+        super().__init__(manager, lanes, ir.VectorType(element, lanes.n))
+
+
+@intrinsic(prefer_literal=True)
+def load(_: Any, array: Any, start: Any, n: Any) -> Typed:
+    """The values `array[start : start + n]`, with `n` a constant."""
+    lanes = Lanes(array.dtype, n.literal_value)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        vector = context.get_value_type(lanes)
+        place = _place(context, builder, signature.args[0], arguments[0], arguments[1], vector)
+        return _read(builder, place)
+
+    return lanes(array, types.intp, n), generate
+
+
+@intrinsic
+def store(_: Any, array: Any, start: Any, lanes: Any) -> Typed:
+    """Write the lanes to `array` from `start` on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values = arguments[2]
+        place = _place(context, builder, signature.args[0], arguments[0], arguments[1], values.type)
+        builder.store(values, place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, lanes), generate
+
+
+@intrinsic(prefer_literal=True)
+def all_bits(_: Any, array: Any, n: Any) -> Typed:
+    """Lanes of the array's type with every bit set."""
+    lanes = Lanes(array.dtype, n.literal_value)
+
+    def generate(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+        return _constant(context.get_value_type(lanes), -1)
+
+    return lanes(array, n), generate
+
+
+@intrinsic(prefer_literal=True)
+def zeros(_: Any, array: Any, n: Any) -> Typed:
+    """Lanes of the array's type with no bit set."""
+    lanes = Lanes(array.dtype, n.literal_value)
+
+    def generate(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+        return _constant(context.get_value_type(lanes), 0)
+
+    return lanes(array, n), generate
+
+
+@intrinsic
+def above(_: Any, lanes: Any, value: Any) -> Typed:
+    """Which lanes are larger than a value, both without sign where they are whole numbers."""
+    bits = Lanes(types.boolean, lanes.n)
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        values, bound = arguments[0], _splat(builder, arguments[1], lanes.n)
+        if isinstance(lanes.element, types.Float):
+            return builder.fcmp_ordered(">", values, bound)
+        return builder.icmp_unsigned(">", values, bound)
+
+    return bits(lanes, lanes.element), generate
+
+
+@intrinsic
+def count(_: Any, counts: Any, which: Any) -> Typed:
+    """The counts, one more in those lanes."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        counts, which = arguments
+        return builder.sub(counts, builder.sext(which, counts.type))
+
+    return counts(counts, which), generate
+
+
+@intrinsic
+def rule_out(_: Any, leaves: Any, which: Any, mask: Any) -> Typed:
+    """The sets of leaves, in those lanes without the leaves that the mask leaves out."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        sets, which, mask = arguments
+        masks = _splat(builder, mask, leaves.n)
+        return builder.and_(sets, builder.select(which, masks, _constant(sets.type, -1)))
+
+    return leaves(leaves, which, leaves.element), generate
+
+
+@intrinsic
+def settle(_: Any, lanes: Any, at_zero: Any, at_missing: Any) -> Typed:
+    """The values, with others in place of those near to zero and of NaN."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        values, at_zero, at_missing = arguments
+        small = builder.and_(
+            builder.fcmp_ordered(">=", values, _constant(values.type, -ZERO_THRESHOLD)),
+            builder.fcmp_ordered("<=", values, _constant(values.type, ZERO_THRESHOLD)),
+        )
+        missing = builder.fcmp_unordered("uno", values, values)
+        values = builder.select(small, _splat(builder, at_zero, lanes.n), values)
+        return builder.select(missing, _splat(builder, at_missing, lanes.n), values)
+
+    return lanes(lanes, lanes.element, lanes.element), generate
+
+
+@intrinsic
+def add_leaves(_: Any, totals: Any, first: Any, leaves: Any, values: Any, start: Any) -> Typed:
+    """Add to each lane's total the value of the first leaf left in its set.
+
+    A set is a number whose bit `i` stands for leaf `i`; `values[start + i]` is its value. There
+    are as many values as the number has bits. A place in a table is a few bits of the leaf's
+    number, so that even an empty set reads nothing else.
+    """
+    n, n_bits = leaves.n, leaves.element.bitwidth
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        totals, first, sets, values, start = arguments
+        table = ir.VectorType(ir.DoubleType(), TABLE)
+        tables = [
+            _read(
+                builder,
+                _place(
+                    context, builder, signature.args[3], values, _after(builder, start, low), table
+                ),
+            )
+            for low in range(0, n_bits, TABLE)
+        ]
+        numbers = _trailing_zeros(builder, sets)
+        for lane in range(0, n, TABLE):
+            part = _part(builder, numbers, lane)
+            place = _place(
+                context, builder, signature.args[0], totals, _after(builder, first, lane), table
+            )
+            total = builder.fadd(_read(builder, place), _looked_up(builder, tables, part))
+            builder.store(total, place, align=1)
+        return context.get_dummy_value()
+
+    return types.void(totals, types.intp, leaves, values, types.intp), generate
+
+
+def _looked_up(builder: Any, tables: list[Any], numbers: Any) -> Any:
+    """For each number the value in the tables, of which each holds the next eight values."""
+    places = builder.and_(numbers, _constant(numbers.type, TABLE - 1))
+    values = [_permuted(builder, table, places) for table in tables]
+    bit = TABLE
+    while len(values) > 1:
+        is_set = builder.icmp_unsigned(
+            "!=",
+            builder.and_(numbers, _constant(numbers.type, bit)),
+            _constant(numbers.type, 0),
+        )
+        values = [
+            builder.select(is_set, values[i + 1], values[i]) for i in range(0, len(values), 2)
+        ]
+        bit *= 2
+    return values[0]
+
+
+def _permuted(builder: Any, table: Any, places: Any) -> Any:
+    """The table's value at each place; LLVM knows this form as one instruction where there is."""
+    values = ir.Constant(table.type, ir.Undefined)
+    for lane in range(TABLE):
+        number = ir.Constant(ir.IntType(32), lane)
+        value = builder.extract_element(table, builder.extract_element(places, number))
+        values = builder.insert_element(values, value, number)
+    return values
+
+
+def _trailing_zeros(builder: Any, values: Any) -> Any:
+    flag = ir.IntType(1)
+    name = f"llvm.cttz.v{values.type.count}i{values.type.element.width}"
+    function = builder.module.globals.get(name) or ir.Function(
+        builder.module, ir.FunctionType(values.type, [values.type, flag]), name
+    )
+    return builder.call(function, [values, ir.Constant(flag, 0)])
+
+
+def _part(builder: Any, numbers: Any, lane: int) -> Any:
+    """Eight lanes, as numbers of 64 bits."""
+    lanes = ir.Constant(ir.VectorType(ir.IntType(32), TABLE), list(range(lane, lane + TABLE)))
+    part = builder.shuffle_vector(numbers, ir.Constant(numbers.type, ir.Undefined), lanes)
+    wide = ir.VectorType(ir.IntType(64), TABLE)
+    return part if numbers.type.element.width == 64 else builder.zext(part, wide)
+
+
+def _splat(builder: Any, value: Any, n: int) -> Any:
+    undefined = ir.Constant(ir.VectorType(value.type, n), ir.Undefined)
+    one = builder.insert_element(undefined, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(
+        one, undefined, ir.Constant(ir.VectorType(ir.IntType(32), n), [0] * n)
+    )
+
+
+def _constant(vector: Any, value: float) -> Any:
+    return ir.Constant(vector, [ir.Constant(vector.element, value)] * vector.count)
+
+
+def _after(builder: Any, start: Any, steps: int) -> Any:
+    return builder.add(start, ir.Constant(start.type, steps))
+
+
+def _place(context: Any, builder: Any, array_type: Any, array: Any, start: Any, vector: Any) -> Any:
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
+
+
+def _read(builder: Any, place: Any) -> Any:
+    return builder.load(place, align=1)

@@ -1,0 +1,137 @@
+"""Trees from LightGBM's text format, and back."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.trees.trees import Trees
+
+
+def read_lightgbm_text(text: str) -> Trees:
+    """The trees of a model that LightGBM wrote, as `Booster.model_to_string` does.
+
+    Their scores are what `Booster.predict` gives with `raw_score=True`, which for ranking and
+    regression is what it gives without. Models with categorical splits, linear models in the
+    leaves, several classes or averaged trees raise a ValueError.
+
+    Parameters
+    ----------
+    text : str
+        Of a model that LightGBM trained: it is parsed as it was written.
+    """
+    header, *parts = text.split("\nend of trees")[0].split("\nTree=")
+    facts = _facts(header)
+    if facts.get("num_class") != "1" or facts.get("num_tree_per_iteration") != "1":
+        raise ValueError("Only models with one score per document are supported.")
+    if "average_output" in header.split("\n"):
+        raise ValueError("Models that average their trees (random forests) are not supported.")
+    if not parts:
+        raise ValueError("The model has no trees.")
+    trees = [_facts(part) for part in parts]
+    if any(tree["num_cat"] != "0" for tree in trees):
+        raise ValueError(
+            "Categorical splits are not supported: encode categories as numbers before training."
+        )
+    if any(tree.get("is_linear", "0") != "0" for tree in trees):
+        raise ValueError("Linear models in the leaves are not supported.")
+    n_leaves = [int(tree["num_leaves"]) for tree in trees]
+    grown = [tree for tree, size in zip(trees, n_leaves, strict=True) if size > 1]
+
+    def joined(name: str) -> NDArray[np.float64]:
+        return np.array([float(value) for tree in grown for value in tree[name].split()])
+
+    counts = [
+        int(count)
+        for tree, size in zip(trees, n_leaves, strict=True)
+        for count in (tree["leaf_count"].split() if size > 1 else ["0"])
+    ]
+    return Trees(
+        n_features=int(facts["max_feature_idx"]) + 1,
+        leaf_offsets=np.cumsum([0, *n_leaves]),
+        split_features=joined("split_feature").astype(np.int32),
+        thresholds=joined("threshold"),
+        decisions=joined("decision_type").astype(np.uint8),
+        left_children=joined("left_child").astype(np.int32),
+        right_children=joined("right_child").astype(np.int32),
+        gains=joined("split_gain").astype(np.float32),
+        leaf_values=np.array(
+            [float(value) for tree in trees for value in tree["leaf_value"].split()]
+        ),
+        leaf_counts=np.array(counts, np.int64),
+    )
+
+
+def write_lightgbm_text(trees: Trees, objective: str = "") -> str:
+    """A text of which `lightgbm.Booster(model_str=...)` makes a model with the same scores.
+
+    Parameters
+    ----------
+    trees : Trees
+    objective : str
+        LightGBM's name of what the trees were trained for.
+    """
+    n = trees.n_features
+    header = [
+        "tree",
+        "version=v4",
+        "num_class=1",
+        "num_tree_per_iteration=1",
+        "label_index=0",
+        f"max_feature_idx={n - 1}",
+        *([f"objective={objective}"] if objective else []),
+        "feature_names=" + " ".join(f"Column_{column}" for column in range(n)),
+        "feature_infos=" + " ".join(["none"] * n),
+    ]
+    n_below = _documents_below(trees)
+    parts = [
+        _tree_text(trees, number, slice(*splits), slice(*leaves), n_below)
+        for number, (splits, leaves) in enumerate(
+            zip(pairwise(trees.split_offsets), pairwise(trees.leaf_offsets), strict=True)
+        )
+    ]
+    return "\n".join([*header, "", *parts, "end of trees", ""])
+
+
+def _tree_text(
+    trees: Trees, number: int, splits: slice, leaves: slice, n_below: NDArray[np.int64]
+) -> str:
+    facts: dict[str, NDArray[np.generic]] = {"leaf_value": trees.leaf_values[leaves]}
+    n_leaves = leaves.stop - leaves.start
+    if n_leaves > 1:
+        facts |= {
+            "split_feature": trees.split_features[splits],
+            "split_gain": trees.gains[splits],
+            "threshold": trees.thresholds[splits],
+            "decision_type": trees.decisions[splits],
+            "left_child": trees.left_children[splits],
+            "right_child": trees.right_children[splits],
+            "leaf_count": trees.leaf_counts[leaves],
+            "internal_count": n_below[splits],
+        }
+    lines = [f"{name}=" + " ".join(map(repr, values.tolist())) for name, values in facts.items()]
+    return "\n".join(
+        [f"Tree={number}", f"num_leaves={n_leaves}", "num_cat=0", *lines, "shrinkage=1", "", ""]
+    )
+
+
+def _documents_below(trees: Trees) -> NDArray[np.int64]:
+    """Training documents that met each split; children come after their parents."""
+    counts = [0] * len(trees.thresholds)
+    tree_of = np.repeat(np.arange(trees.n_trees), np.diff(trees.split_offsets))
+    starts, leaf_starts = trees.split_offsets[tree_of], trees.leaf_offsets[tree_of]
+    children = np.stack([trees.left_children, trees.right_children], axis=1)
+    for split in reversed(range(len(counts))):
+        for child in children[split].tolist():
+            counts[split] += (
+                counts[starts[split] + child]
+                if child >= 0
+                else int(trees.leaf_counts[leaf_starts[split] + ~child])
+            )
+    return np.array(counts, np.int64)
+
+
+def _facts(part: str) -> dict[str, str]:
+    return dict(line.split("=", 1) for line in part.split("\n") if "=" in line)

@@ -1,0 +1,302 @@
+"""Trained regression trees as arrays, and their scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from localrank.trees.layout import DEFAULT_LEFT, MAX_MASKED_LEAVES, MISSING, columns_of, masks_of
+from localrank.trees.scoring import WIDE, padded, rank_values, sum_leaves, walk_trees
+
+# Documents whose ranks are held at a time.
+SLAB = 16 * WIDE
+
+DTYPES = {
+    "leaf_offsets": np.int64,
+    "split_features": np.int32,
+    "thresholds": np.float64,
+    "decisions": np.uint8,
+    "left_children": np.int32,
+    "right_children": np.int32,
+    "gains": np.float32,
+    "leaf_values": np.float64,
+    "leaf_counts": np.int64,
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Trees:
+    """A sum of regression trees, as arrays that are checked when it is built.
+
+    Tree `t` has the leaves from `leaf_offsets[t]` to `leaf_offsets[t + 1]`, and one split less.
+    The splits of all trees stand one after another, and so do the leaves. Whatever the arrays
+    hold, scoring reads nothing outside them: arrays that are not trees raise a ValueError.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features that documents have.
+    leaf_offsets : ndarray of int64, shape (n_trees + 1,)
+        Where each tree's leaves begin, and the end.
+    split_features : ndarray of int32, shape (n_splits,)
+    thresholds : ndarray of float64, shape (n_splits,)
+        A document goes left at a split if its value is at most the threshold.
+    decisions : ndarray of uint8, shape (n_splits,)
+        LightGBM's flags for missing values: 2 sends them left; 4 if zero and NaN are missing, 8 if
+        NaN is. Where neither is, NaN counts as zero.
+    left_children, right_children : ndarray of int32, shape (n_splits,)
+        Number of the next split within the tree, or `~leaf` for a leaf's number within the tree.
+        Splits come after their parents.
+    gains : ndarray of float32, shape (n_splits,)
+        What each split gained in training.
+    leaf_values : ndarray of float64, shape (n_leaves,)
+    leaf_counts : ndarray of int64, shape (n_leaves,)
+        Training documents in each leaf.
+
+    Examples
+    --------
+    >>> stump = Trees(
+    ...     n_features=1,
+    ...     leaf_offsets=np.array([0, 2]),
+    ...     split_features=np.zeros(1, np.int32),
+    ...     thresholds=np.array([0.5]),
+    ...     decisions=np.zeros(1, np.uint8),
+    ...     left_children=np.array([~0], np.int32),
+    ...     right_children=np.array([~1], np.int32),
+    ...     gains=np.ones(1, np.float32),
+    ...     leaf_values=np.array([-1.0, 2.0]),
+    ...     leaf_counts=np.array([10, 20]),
+    ... )
+    >>> stump.score([[0.5], [0.6]])
+    array([-1.,  2.])
+    """
+
+    n_features: int
+    leaf_offsets: NDArray[np.int64]
+    split_features: NDArray[np.int32]
+    thresholds: NDArray[np.float64]
+    decisions: NDArray[np.uint8]
+    left_children: NDArray[np.int32]
+    right_children: NDArray[np.int32]
+    gains: NDArray[np.float32]
+    leaf_values: NDArray[np.float64]
+    leaf_counts: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        _require(
+            type(self.n_features) is int and 0 < self.n_features < 2**31,
+            f"n_features must be a positive whole number. Got {self.n_features!r} instead.",
+        )
+        for name, dtype in DTYPES.items():
+            object.__setattr__(self, name, _own(name, getattr(self, name), dtype))
+        self._check_sizes()
+        self._check_values()
+        self._check_children()
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.leaf_offsets) - 1
+
+    @property
+    def split_offsets(self) -> NDArray[np.int64]:
+        """Where each tree's splits begin, and the end."""
+        return self.leaf_offsets - np.arange(self.n_trees + 1)
+
+    def score(self, features: ArrayLike) -> NDArray[np.float64]:
+        """The sum of the leaves each document falls into: to the last bit what LightGBM predicts.
+
+        Parameters
+        ----------
+        features : array-like of shape (n_documents, n_features)
+            float32 is compared as float32, which decides the same; all else as float64. NaN
+            stands for a missing value.
+        """
+        values = np.asarray(features)
+        dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
+        values = np.ascontiguousarray(values, dtype=dtype)
+        if values.ndim != 2 or values.shape[1] != self.n_features:
+            raise ValueError(
+                f"These trees score rows of {self.n_features} features. Got an array of shape "
+                f"{values.shape} instead."
+            )
+        values = values.view()
+        values.flags.writeable = False
+        columns, split_columns, cuts = self._columns_32 if dtype.itemsize == 4 else self._columns_64
+        n_columns = len(columns.features)
+        scores = np.zeros(padded(len(values)))
+        ranks = np.empty(padded(min(len(values), SLAB)) * n_columns, np.uint8)
+        for first in range(0, len(values), SLAB):
+            slab = values[first : first + SLAB]
+            rank_values(
+                slab,
+                columns.features,
+                columns.thresholds,
+                columns.starts,
+                columns.at_zero,
+                columns.at_missing,
+                ranks,
+            )
+            self._add(ranks, len(slab), n_columns, split_columns, cuts, scores[first:])
+        return scores[: len(values)]
+
+    def importances(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
+        """The sum of the gains of each feature's splits, or their number.
+
+        Splits without gain do not count.
+        """
+        if kind not in ("gain", "split"):
+            raise ValueError(
+                f"The 'kind' argument must be 'gain' or 'split'. Got {kind!r} instead."
+            )
+        gained = self.gains > 0
+        return np.bincount(
+            self.split_features[gained],
+            weights=self.gains[gained] if kind == "gain" else None,
+            minlength=self.n_features,
+        ).astype(np.float64)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        names = {field.name for field in fields(self)}
+        _require(state.keys() == names, f"The state of trees must have exactly {sorted(names)}.")
+        self.__init__(**state)  # type: ignore[misc]
+
+    def __repr__(self) -> str:
+        n_leaves = np.diff(self.leaf_offsets)
+        return (
+            f"Trees: {self.n_trees} trees of {n_leaves.min()} to {n_leaves.max()} leaves, "
+            f"{self.n_features} features"
+        )
+
+    @cached_property
+    def _columns_32(self) -> Any:
+        return columns_of(self, np.float32)
+
+    @cached_property
+    def _columns_64(self) -> Any:
+        return columns_of(self, np.float64)
+
+    @cached_property
+    def _masks(self) -> Any:
+        return masks_of(self)
+
+    @cached_property
+    def _fits_masks(self) -> bool:
+        return bool(np.diff(self.leaf_offsets).max() <= MAX_MASKED_LEAVES)
+
+    @cached_property
+    def _split_starts(self) -> NDArray[np.int64]:
+        starts = self.split_offsets
+        starts.flags.writeable = False
+        return starts
+
+    def _add(
+        self,
+        ranks: NDArray[np.uint8],
+        n_documents: int,
+        n_columns: int,
+        split_columns: NDArray[np.int32],
+        cuts: NDArray[np.uint8],
+        scores: NDArray[np.float64],
+    ) -> None:
+        split = (ranks, n_documents, n_columns, split_columns, cuts)
+        if self._fits_masks:
+            masks, values = self._masks
+            sum_leaves(*split, masks, self._split_starts, values, scores)
+        else:
+            walk_trees(
+                *split,
+                self.left_children,
+                self.right_children,
+                self._split_starts,
+                self.leaf_offsets,
+                self.leaf_values,
+                scores,
+            )
+
+    def _check_sizes(self) -> None:
+        offsets = self.leaf_offsets
+        _require(
+            len(offsets) > 1 and offsets[0] == 0,
+            "leaf_offsets must begin with 0 and have an entry for each tree and the end.",
+        )
+        n_leaves = len(self.leaf_values)
+        _require(
+            bool((offsets[1:] > offsets[:-1]).all()) and offsets[-1] == n_leaves,
+            f"leaf_offsets must ascend from 0 to the number of leaves, {n_leaves}.",
+        )
+        n_splits = n_leaves - self.n_trees
+        for name in DTYPES:
+            size = len(getattr(self, name))
+            expected = {"leaf_offsets": size}.get(
+                name, n_leaves if name.startswith("leaf_") else n_splits
+            )
+            _require(size == expected, f"{name} must have {expected} entries. Got {size} instead.")
+
+    def _check_values(self) -> None:
+        for name in ("thresholds", "leaf_values"):
+            _require(bool(np.isfinite(getattr(self, name)).all()), f"{name} must be finite.")
+        _require(
+            bool(((self.split_features >= 0) & (self.split_features < self.n_features)).all()),
+            f"split_features must be feature numbers from 0 to {self.n_features - 1}.",
+        )
+        missing = self.decisions & MISSING
+        _require(
+            bool(((self.decisions & ~np.uint8(MISSING | DEFAULT_LEFT)) == 0).all())
+            and bool((missing != MISSING).all()),
+            "decisions must be sums of 2 for default left and 4 or 8 for what is missing.",
+        )
+        _require(
+            bool(((self.leaf_counts >= 0) & (self.leaf_counts < 2**31)).all()),
+            "leaf_counts must be whole numbers from 0 to 2^31 - 1.",
+        )
+
+    def _check_children(self) -> None:
+        """Every split but a tree's first, and every leaf of a split, has exactly one parent."""
+        starts, n_leaves = self.split_offsets, np.diff(self.leaf_offsets)
+        n_splits = n_leaves - 1
+        tree = np.repeat(np.arange(self.n_trees), n_splits)
+        number = np.arange(len(tree)) - starts[tree]
+        parents = np.zeros(len(tree) + len(self.leaf_values), np.int64)
+        for name in ("left_children", "right_children"):
+            child = getattr(self, name).astype(np.int64)
+            is_leaf = child < 0
+            _require(
+                bool(np.where(is_leaf, ~child < n_leaves[tree], child > number).all())
+                and bool((child < n_splits[tree]).all()),
+                f"{name} must be later splits of the same tree, or ~leaf for one of its leaves.",
+            )
+            place = np.where(
+                is_leaf, len(tree) + self.leaf_offsets[tree] + ~child, starts[tree] + child
+            )
+            np.add.at(parents, place, 1)
+        expected = np.ones(len(parents), np.int64)
+        has_splits = n_splits > 0
+        expected[starts[:-1][has_splits]] = 0
+        expected[len(tree) + self.leaf_offsets[:-1][~has_splits]] = 0
+        _require(
+            bool((parents == expected).all()),
+            "left_children and right_children must name every split but a tree's first, and "
+            "every leaf, once.",
+        )
+
+
+def _own(name: str, values: Any, dtype: Any) -> NDArray[Any]:
+    """A read-only copy, which nobody else can write to."""
+    if not isinstance(values, np.ndarray) or values.dtype != dtype or values.ndim != 1:
+        raise ValueError(f"{name} must be an array of {np.dtype(dtype)} in one dimension.")
+    copy = np.array(values, dtype=dtype, order="C", copy=True, subok=False)
+    copy.flags.writeable = False
+    return copy
+
+
+def _require(holds: bool, message: str) -> None:
+    if not holds:
+        raise ValueError(message)
