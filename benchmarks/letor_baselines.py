@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 from measuring import collections
 
 from localrank.data import folds
 from localrank.evaluation import run
 from localrank.experiments.published import published_cells
+from localrank.experiments.results import mean_of_folds
 from localrank.measures import parse_measure
 from localrank.rankers import RankBoost, Ranker, RankSVM, SVMMap
 
@@ -42,9 +42,7 @@ def main() -> None:
         published = published_cells("letor", "baselines", folder.name)
         for method, result in results.items():
             for label, measures in (("letor3", LETOR), ("ties averaged", AVERAGED)):
-                # LETOR averages the folds, not the queries.
-                by_fold = [result.fold_means(measure) for measure in measures]
-                means = [float(np.mean(list(own.values()))) for own in by_fold]
+                means = [mean_of_folds(result, measure) for measure in measures]
                 print(f"{method}, {label}".ljust(38) + "".join(f"{mean:9.4f}" for mean in means))
                 if label == "letor3" and (method, "map") in published:
                     difference = means[0] - published[method, "map"]

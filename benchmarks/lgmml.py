@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from localrank.data import Fold, RankingDataset, folds, read_letor
 from localrank.evaluation import run
 from localrank.experiments.published import published
+from localrank.experiments.results import mean_of_folds
 from localrank.linalg import geometric_mean
 from localrank.measures import NDCG
 from localrank.rankers import LGMML, LambdaMART, Ranker, RankSVM
@@ -141,7 +142,7 @@ def unseen() -> None:
             results = run(methods, found, n_jobs=-1)
             line = f"{name}, {scale:10}".ljust(24)
             for option in options:
-                means = [results[f"{option}, {seed}"].mean(NDCG_10) for seed in range(3)]
+                means = [mean_of_folds(results[f"{option}, {seed}"], NDCG_10) for seed in range(3)]
                 line += f"{np.mean(means):9.4f}"
             print(line)
 
@@ -159,7 +160,7 @@ def fault() -> None:
         for n_pooled in (1, 10) if found else ():
             rows = [moved_out(fold, steps, n_pooled) for fold in found]
             values = "".join(f"{value:8.4f}" for value in np.mean(rows, axis=0))
-            linear = run({"RankSVM": RankSVM()}, found)["RankSVM"].mean(NDCG_10)
+            linear = mean_of_folds(run({"RankSVM": RankSVM()}, found)["RankSVM"], NDCG_10)
             print(f"{name}, metrics of {n_pooled}".ljust(32) + values + f"{linear:9.4f}")
     print("Mean place, from 0 (last) to 1 (first), of relevant validation documents by L-GMML,")
     print("in four groups by ascending score of RankSVM within all relevant ones:")

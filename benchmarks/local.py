@@ -14,9 +14,9 @@ from pathlib import Path
 from measuring import collections
 
 from localrank.data import folds
-from localrank.evaluation import paired_test
+from localrank.evaluation.significance import corrected
 from localrank.experiments.base import difference
-from localrank.experiments.results import bound_means, chosen, corrected
+from localrank.experiments.results import bound_means, chosen
 from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import RankBoost, Ranker, RankSVM, SVMMap
@@ -50,10 +50,7 @@ def report(folder: Path) -> None:
     parts = list(folds(folder, validation=folder.name != "ClueWeb09"))
     results = setting.run(METHODS, parts, grids=GRIDS, measure=MAP)
     tests = corrected(
-        {
-            method: paired_test(results[method].values(MAP), results[other].values(MAP))
-            for method, other in MADE_OF.items()
-        }
+        {method: results[method].against(results[other], MAP) for method, other in MADE_OF.items()}
     )
     print(f"\n{folder.name}\n{'':18}" + "".join(f"{measure!s:>9}" for measure in MEASURES), end="")
     print(f"{'training':>11}{'ms/query':>10}  MAP against the global model; chosen in each fold")

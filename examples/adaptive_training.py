@@ -2,7 +2,7 @@
 
 Clusters of queries are refined by how well each cluster's model ranks each query; logistic
 regression chooses a cluster for a new query, or blends the models. On built-in queries, in some
-seconds; the plot is written where plotly is installed (`pip install 'localrank[plots]'`).
+seconds; the plot is written where matplotlib is installed (`pip install 'localrank[plots]'`).
 """
 
 from pathlib import Path
@@ -52,7 +52,7 @@ calibration = best_feature_calibration(
 )
 print(calibration.verdict)
 with TemporaryDirectory() as folder:
-    path = Path(folder, "calibration.html")
+    path = Path(folder, "calibration.svg")
     try:
         calibration.save_plot(path)
         print(f"plotted, {path.stat().st_size / 1024:,.0f} KiB")

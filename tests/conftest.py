@@ -8,6 +8,8 @@ import pytest
 # Test workers share the cores, and LightGBM's threads would otherwise spin while they wait.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
+from recorder import Recorder
+
 from localrank.data import RankingDataset, make_queries
 
 
@@ -20,6 +22,13 @@ def queries() -> RankingDataset:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def seen(monkeypatch) -> list:
+    """What each `Recorder` was trained with."""
+    monkeypatch.setattr(Recorder, "seen", [])
+    return Recorder.seen
 
 
 @pytest.fixture(scope="session")

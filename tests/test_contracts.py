@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -31,13 +32,7 @@ def ranker(request):
 def shuffled(dataset: RankingDataset, seed: int = 0) -> tuple[np.ndarray, RankingDataset]:
     """The rows of a dataset in random order, queries scattered, and that order."""
     order = np.random.default_rng(seed).permutation(dataset.n_documents)
-    mixed = RankingDataset.from_arrays(
-        dataset.features[order],
-        dataset.relevance[order],
-        dataset.query_ids[dataset.query_index[order]],
-        feature_names=dataset.feature_names,
-    )
-    return order, mixed
+    return order, rearranged(dataset, order)
 
 
 def test_the_constructor_only_stores(ranker):
@@ -328,9 +323,7 @@ def test_two_documents_and_one_feature_are_enough(ranker, rng):
 
 def test_duplicated_documents_serve(ranker, queries):
     rows = np.repeat(np.arange(queries.n_documents), 2)
-    doubled = RankingDataset.from_arrays(
-        queries.features[rows], queries.relevance[rows], queries.query_index[rows]
-    )
+    doubled = rearranged(queries, rows)
     scores = ranker.fit(doubled).predict(doubled)
     assert_array_equal(scores[::2], scores[1::2])
     assert ranker.score(doubled) > 0.5
@@ -356,3 +349,23 @@ def test_queries_with_one_label_are_counted(ranker, queries):
     expected = sum(len(set(labels[queries.query_index == query])) == 1 for query in range(60))
     assert expected >= 7
     assert ranker.fit(dataset).training_data_["n_queries_with_one_label"] == expected
+
+
+def test_scores_that_are_no_numbers_are_an_error(ranker, queries, monkeypatch):
+    ranker.fit(queries)
+    scores = np.zeros(queries.n_documents)
+    scores[queries.offsets[3]] = np.nan
+    monkeypatch.setattr(type(ranker), "predict_rows", lambda self, dataset: scores)
+    with pytest.raises(ValueError, match=f"document of query {queries.query_ids[3]} the score nan"):
+        ranker.predict(queries)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # of trees and clusters that find nothing
+@pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e100])
+def test_tiny_and_huge_features_are_ranked_or_refused(ranker, queries, factor):
+    other = queries.with_features(np.round(4 * queries.features) * factor)
+    try:
+        scores = ranker.fit(other).predict(other)
+    except ValueError:
+        return
+    assert np.isfinite(scores).all()

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from recorder import Recorder, Together
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -26,13 +27,6 @@ def typed():
     """Training and test queries of three types that differ much."""
     dataset, types = make_queries(90, n_types=3, n_features=12, separation=2.0, random_state=2)
     return dataset.select(range(60)), dataset.select(range(60, 90)), types
-
-
-@pytest.fixture
-def seen():
-    """What each model was trained with."""
-    Recorder.seen = []
-    return Recorder.seen
 
 
 TWO_MEANS = KMeans(2, n_init=5, random_state=0)
@@ -67,9 +61,7 @@ def test_one_group_is_the_global_model(typed, ranker, scattered):
     train, test, _ = typed
     if scattered:
         order = np.random.default_rng(0).permutation(train.n_documents)
-        train = RankingDataset.from_arrays(
-            train.features[order], train.labels[order], train.query_index[order]
-        )
+        train = rearranged(train, order)
     test = RankingDataset.from_arrays(test.features, test.labels, test.query_index)
     train = RankingDataset.from_arrays(
         train.features, train.labels, train.query_ids[train.query_index]

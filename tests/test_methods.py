@@ -133,8 +133,8 @@ def test_a_ranker_that_declares_itself_is_a_method(monkeypatch):
 
     assert "dummy" not in METHODS
     monkeypatch.setattr(rankers, "Dummy", Dummy, raising=False)
-    assert METHODS["dummy"].make is Dummy
-    assert METHODS["dummy"].grid == {"n_rounds": [1, 2]}
+    assert METHODS["dummy"] is Dummy
+    assert METHODS["dummy"].declaration.grid == {"n_rounds": [1, 2]}
     assert (
         make_ranker("local-rank", ["ranker=dummy", "ranker__n_rounds=2"], 1, 0).ranker.n_rounds == 2
     )
@@ -158,5 +158,5 @@ def test_two_parts_of_one_name_are_refused(monkeypatch):
 
 def test_wrappers_that_need_a_ranker_are_methods_only_by_their_recipes():
     assert "ensemble" not in METHODS
-    assert not isinstance(METHODS["query-coordinates"].make, type)
-    assert all(METHODS[name].make() is not None for name in METHODS)
+    assert not isinstance(METHODS["query-coordinates"], type)
+    assert all(METHODS[name]() is not None for name in METHODS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from types import ModuleType
 from typing import Any, Literal, TypeVar, cast
 
@@ -14,7 +14,9 @@ Part = TypeVar("Part", bound=Callable[..., Any])
 class Declaration:
     """What the command line and the contract tests know of a part.
 
-    Attributes
+    It decorates a class, or a function that makes a part, which then has it as `declaration`.
+
+    Parameters
     ----------
     name : str
         On the command line.
@@ -27,24 +29,6 @@ class Declaration:
     sample : mapping
         Parameters that make the part small and quick for the contract tests; parts of it by
         name, as on the command line.
-    """
-
-    name: str
-    summary: str
-    kind: Literal["global", "local"] = "global"
-    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    sample: Mapping[str, Any] = field(default_factory=dict)
-
-
-def declare(
-    name: str,
-    summary: str,
-    *,
-    kind: Literal["global", "local"] = "global",
-    grid: Mapping[str, Sequence[Any]] | None = None,
-    sample: Mapping[str, Any] | None = None,
-) -> Callable[[Part], Part]:
-    """Give a class, or a function that makes a part, its `Declaration`.
 
     Examples
     --------
@@ -54,11 +38,20 @@ def declare(
     'shuffle'
     """
 
-    def mark(part: Part) -> Part:
-        cast(Any, part).declaration = Declaration(name, summary, kind, grid or {}, sample or {})
+    name: str
+    summary: str
+    _: KW_ONLY
+    kind: Literal["global", "local"] = "global"
+    grid: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    sample: Mapping[str, Any] = field(default_factory=dict)
+
+    def __call__(self, part: Part) -> Part:
+        cast(Any, part).declaration = self
         return part
 
-    return mark
+
+# How it reads above a part.
+declare = Declaration
 
 
 def declared(package: ModuleType) -> dict[str, Any]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.clouds import spread_of_clouds
 from localrank.kernels.sorting import read_only
 
@@ -16,9 +14,7 @@ from localrank.kernels.sorting import read_only
 _RESOLUTION = 1e-12
 
 
-def principal_axes(
-    features: NDArray[Any], offsets: NDArray[np.int64], n_axes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def principal_axes(features: Array, offsets: Integers, n_axes: int) -> tuple[Floats, Floats]:
     """Principal components of the documents of each query.
 
     Axes that a query's documents do not determine are zero vectors with a share of zero: those
@@ -57,9 +53,7 @@ def principal_axes(
     return shares, axes
 
 
-def geometric_mean(
-    S: NDArray[np.float64], D: NDArray[np.float64], t: float = 0.5
-) -> NDArray[np.float64]:
+def geometric_mean(S: Floats, D: Floats, t: float = 0.5) -> Floats:
     """The matrix at fraction `t` of the geodesic from S^-1 to D, both symmetric positive definite.
 
     It is S^-1 at t = 0 and D at t = 1. At t = 1/2 it is the geometric mean of S^-1 and D, the
@@ -81,5 +75,5 @@ def geometric_mean(
     L, K = np.linalg.cholesky(S), np.linalg.cholesky(D)
     _, spreads, axes = np.linalg.svd(K.T @ L)
     root = solve_triangular(L, axes.T * spreads**t, trans="T", lower=True, check_finite=False)
-    mean: NDArray[np.float64] = root @ root.T
+    mean: Floats = root @ root.T
     return mean

@@ -8,17 +8,26 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
-from localrank.grouping.base import a_grouping
+from localrank.fitted import (
+    Kinds,
+    check_together,
+    count,
+    have_features,
+    part,
+    parts,
+    texts,
+)
+from localrank.grouping.base import Groups, a_grouping
 from localrank.grouping.training import TrainingQueries
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
-from localrank.rankers.base import lists_of
+from localrank.rankers.base import HeldOut, Weights, lists_of
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -89,6 +98,15 @@ class LocalRanker(Ranker):
         "min_queries": whole(1),
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "models_": parts(Ranker, "n_groups"),
+        "selector_": part(Selector),
+        "groups_": part(Groups),
+        "n_groups_": count(1, name="n_groups"),
+        "n_merged_groups_": count(0),
+        "training_query_ids_": texts("n_queries"),
+    }
+
     def __init__(
         self,
         representation: Representation,
@@ -113,12 +131,7 @@ class LocalRanker(Ranker):
     def _order_seed(self) -> None:
         return None
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         training = TrainingQueries(
             dataset, self.ranker, query_weights, self.min_queries, self.n_jobs
         )
@@ -137,7 +150,7 @@ class LocalRanker(Ranker):
         self.n_merged_groups_ = groups.n_merged
         self.training_query_ids_ = dataset.query_ids
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.selector_.weights(dataset, self.models_)
         scores = np.zeros(dataset.n_documents)
         for group in np.flatnonzero(weights.any(axis=0)):
@@ -184,13 +197,23 @@ class LocalRanker(Ranker):
             )
         return twin
 
-    def save(self, path: str | PathLike[str]) -> None:
+    def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
         if self.selector.needs_labels:
             raise ValueError(
                 f"A model with {type(self.selector).__name__} chooses by labels, and cannot serve "
                 f"queries without: it is not saved."
             )
-        super().save(path)
+        super().save(path, private_key=private_key)
+
+    def _check_fitted(self) -> None:
+        groups, selector = self.groups_, self.selector_
+        n_queries = len(self.training_query_ids_)
+        check_together(
+            self,
+            holds=len(groups) == selector.n_groups_ == self.n_groups_
+            and len(groups.home) == len(selector.descriptions_) == n_queries
+            and have_features(self.n_features_in_, *self.models_, selector.representation_),
+        )
 
     def explain(self, dataset: RankingDataset, query: Any, *, n_neighbours: int = 5) -> Explanation:
         """Why a query's documents get their scores.
@@ -268,16 +291,16 @@ class Explanation:
     """
 
     query: Any
-    weights: NDArray[np.float64]
-    group_sizes: NDArray[np.int64]
-    neighbours: NDArray[Any]
-    neighbour_groups: NDArray[np.int64]
-    distances: NDArray[np.float64]
-    similarities: NDArray[np.float64]
-    document_ids: NDArray[Any] | None
-    labels: NDArray[np.float64] | None
-    scores: NDArray[np.float64]
-    group_scores: NDArray[np.float64]
+    weights: Floats
+    group_sizes: Integers
+    neighbours: Array
+    neighbour_groups: Integers
+    distances: Floats
+    similarities: Floats
+    document_ids: Array | None
+    labels: Floats | None
+    scores: Floats
+    group_scores: Floats
 
 
 def _held_out(valid: RankingDataset, selector: Selector, ranker: Ranker) -> list[RankingDataset]:

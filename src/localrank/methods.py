@@ -4,44 +4,21 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from localrank.names import unknown
 from localrank.parts import PACKAGES, make_part, parameters, parts
 from localrank.rankers import Ranker
 
 
-@dataclass(frozen=True)
-class Method:
-    """One method.
+class Methods(Mapping[str, Any]):
+    """The rankers and recipes that declare themselves and need nothing else to be made.
 
-    Attributes
-    ----------
-    make : callable
-        A class of rankers, or a recipe.
-    summary : str
-    kind : {"global", "local"}
-        Whether one model serves every query.
-    grid : mapping
-        What is tuned where tuning is asked for.
+    By name, global methods first: classes, or functions that make a ranker.
     """
 
-    make: Callable[..., Ranker]
-    summary: str
-    kind: Literal["global", "local"]
-    grid: Mapping[str, Sequence[Any]]
-
-    def parameters(self) -> dict[str, Any]:
-        """Names and defaults of its own parameters."""
-        return parameters(self.make)
-
-
-class Methods(Mapping[str, Method]):
-    """The rankers and recipes that declare themselves and need nothing else to be made."""
-
-    def __getitem__(self, name: str) -> Method:
+    def __getitem__(self, name: str) -> Any:
         return self._all()[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -50,13 +27,13 @@ class Methods(Mapping[str, Method]):
     def __len__(self) -> int:
         return len(self._all())
 
-    def _all(self) -> dict[str, Method]:
-        found = {}
-        for name, part in parts("ranker").items():
-            if inspect.Parameter.empty not in parameters(part).values():
-                own = part.declaration
-                found[name] = Method(part, own.summary, own.kind, own.grid)
-        return dict(sorted(found.items(), key=lambda item: (item[1].kind, item[0])))
+    def _all(self) -> dict[str, Any]:
+        found = {
+            name: part
+            for name, part in parts("ranker").items()
+            if inspect.Parameter.empty not in parameters(part).values()
+        }
+        return dict(sorted(found.items(), key=lambda item: (item[1].declaration.kind, item[0])))
 
 
 METHODS = Methods()

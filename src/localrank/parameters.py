@@ -121,9 +121,7 @@ def check_parameters(component: BaseEstimator) -> None:
     ValueError: The 'n_trees' parameter of LambdaMART must be a whole number, 1 or larger. Got 0
     instead.
     """
-    for name, rule in rules(type(component)).items():
-        if not rule.holds(getattr(component, name)):
-            refuse(component, name, rule.words)
+    check_rules(component, rules(type(component)))
     for value in component.get_params(deep=False).values():
         for part in value if isinstance(value, list | tuple) else [value]:
             if isinstance(part, BaseEstimator):
@@ -136,6 +134,13 @@ def rules(kind: type) -> Rules:
     for base in reversed(kind.__mro__):
         declared |= vars(base).get("_parameters", {})
     return declared
+
+
+def check_rules(component: Any, declared: Rules) -> None:
+    """Refuse the first attribute that breaks its rule."""
+    for name, rule in declared.items():
+        if not rule.holds(getattr(component, name)):
+            refuse(component, name, rule.words)
 
 
 def refuse(component: Any, name: str, words: str) -> NoReturn:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from rearranged import rearranged
 from sklearn.base import clone
 
 from localrank import aggregation
@@ -96,9 +97,7 @@ def test_a_query_is_aggregated_alike_alone_and_among_others(aggregator):
 def test_documents_may_come_in_any_order(aggregator, seed):
     dataset, lists = make_lists(seed, sizes=(3, 12, 40), levels=4)
     order = np.random.default_rng(seed).permutation(dataset.n_documents)
-    mixed = RankingDataset.from_arrays(
-        dataset.features[order], dataset.relevance[order], dataset.query_index[order]
-    )
+    mixed = rearranged(dataset, order)
     one = clone(aggregator).fit(dataset, lists)
     two = clone(aggregator).fit(mixed, lists[order])
     # To the last bit: rounding must not order tied documents.

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
+from rearranged import rearranged
 
-from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
 
 
@@ -18,9 +18,7 @@ def test_queries_stay_together(queries):
 
 def test_the_order_of_the_lines_does_not_matter(queries, rng):
     order = rng.permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order], queries.labels[order], queries.query_index[order]
-    )
+    mixed = rearranged(queries, order)
     assert_array_equal(rows_in_order(mixed), rows_in_order(queries))
 
 
@@ -48,11 +46,9 @@ def test_another_seed_is_another_order(queries):
 
 def test_a_reordered_dataset_knows_where_its_rows_stood(queries, rng):
     order = rng.permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order], queries.labels[order], queries.query_index[order]
-    )
+    mixed = rearranged(queries, order)
     moved = mixed.reordered(*content_order(mixed))
     values = moved.in_input_order(moved.features[:, 0])
     assert_array_equal(values, queries.features[order, 0])
-    stood = queries.query_index[order][moved.input_order]
+    stood = queries.query_ids[queries.query_index[order]][moved.input_order]
     assert_array_equal(moved.query_ids[moved.query_index], stood)

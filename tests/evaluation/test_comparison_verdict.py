@@ -1,20 +1,23 @@
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from localrank.evaluation import paired_test
 from localrank.evaluation.comparison_verdict import cost_notes, verdict
 from localrank.measures import NDCG, AveragePrecision
 
 FIRST, SECOND = NDCG(10), AveragePrecision()
 CHANCE, SURE, WORSE, DOUBTFUL = (0.9, 0.01), (0.04, 0.02), (0.04, -0.02), (0.06, 0.03)
+TEST = paired_test([0.5, 0.7], [0.4, 0.7])
 
 
 def both_measures(given):
     """Corrected p and gain by the first measure; by the second nothing differs."""
     p, gain = given
     return {
-        FIRST: SimpleNamespace(p_value=p / 9, p=p, mean_difference=gain),
-        SECOND: SimpleNamespace(p_value=1.0, p=1.0, mean_difference=0.0),
+        FIRST: replace(TEST, p_value=p / 9, corrected_p_value=p, mean_difference=gain),
+        SECOND: replace(TEST, p_value=1.0, mean_difference=0.0),
     }
 
 

@@ -1,13 +1,16 @@
 import time
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from rearranged import rearranged
 from recorder import Recorder
 from sklearn.base import clone
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from localrank.data import RankingDataset, folds, make_queries
-from localrank.evaluation import clairvoyant_bound, tune
+from localrank.data import folds, make_queries
+from localrank.evaluation import clairvoyant_bound, engine, paired_test, tune
 from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.group_map import group_map
 from localrank.evaluation.store import Run
@@ -38,12 +41,6 @@ class Timed(Ranker):
 def parts():
     dataset, _ = make_queries(120, n_documents=(6, 15), n_features=8, separation=1, random_state=2)
     return list(folds(dataset, 3))
-
-
-@pytest.fixture
-def seen():
-    Recorder.seen = []
-    return Recorder.seen
 
 
 def real_fits(seen, parts):
@@ -89,12 +86,7 @@ def test_values_are_of_the_measure_with_its_convention_and_computed_once(parts):
 def test_scattered_rows_are_scored_query_by_query(parts):
     fold = parts[0]
     order = np.random.default_rng(0).permutation(fold.test.n_documents)
-    mixed = RankingDataset.from_arrays(
-        fold.test.features[order],
-        fold.test.labels[order],
-        fold.test.query_ids[fold.test.query_index[order]],
-        feature_names=fold.test.feature_names,
-    )
+    mixed = rearranged(fold.test, order)
     plain = run({"a": RankSVM()}, [fold])["a"]
     scattered = run({"a": RankSVM()}, [type(fold)("x", fold.train, fold.valid, mixed)])["a"]
     assert scattered.mean("ndcg@10") == pytest.approx(plain.mean("ndcg@10"))
@@ -171,6 +163,21 @@ def test_cpu_seconds_count_work_and_not_waiting(parts):
 
     result = run({"a": Busy()}, parts[:2])["a"]
     assert result.train_cpu_seconds >= 0.2
+
+
+def test_linear_algebra_has_one_thread(parts):
+    class Asking(Timed):
+        threads: ClassVar[list] = []
+
+        def _predict(self, dataset):
+            pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+            self.threads.append(max(pool["num_threads"] for pool in pools))
+            return dataset.features[:, 0]
+
+    with threadpool_limits(2, user_api="blas"):
+        run({"a": Asking(0.0, 0.0)}, parts[:1], n_jobs=2)
+    _, *timed = Asking.threads  # the first is the warm-up
+    assert set(timed) == {1}
 
 
 def test_the_warm_up_is_small_and_once_for_each_method(parts, seen):
@@ -320,3 +327,20 @@ def test_costs_add_up_over_folds():
     result = MethodResult("a", runs, test, [])
     assert (result.train_seconds, result.train_cpu_seconds) == (1.5, 6.0)
     assert (result.milliseconds_per_query, result.n_models, result.model_bytes) == (100.0, 3, 15)
+
+
+def test_what_other_versions_of_libraries_left_is_done_again(parts, tmp_path, monkeypatch):
+    told = []
+    for version in ("1.0", "1.0", "2.0"):
+        monkeypatch.setattr(engine, "library_versions", lambda version=version: {"numpy": version})
+        run({"one": RankSVM()}, parts[:1], store=tmp_path, say=told.append)
+    assert len(told) == 2
+
+
+def test_a_paired_test_counts_an_improvement_as_a_gain(parts):
+    results = run({"svm": RankSVM(), "feature": BestFeature()}, parts)
+    svm, feature = results["svm"], results["feature"]
+    for measure, sign in (("map", 1), ("oer", -1)):
+        expected = paired_test(sign * svm.values(measure), sign * feature.values(measure))
+        assert svm.against(feature, measure) == expected
+        assert expected.mean_difference > 0

@@ -1,13 +1,12 @@
 import re
-import sys
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from sklearn.exceptions import NotFittedError
 
 from localrank.data import RankingDataset
-from localrank.evaluation import hyperplanes_plot
 from localrank.evaluation.hyperplanes import hyperplane_cosines, order_error_rates
 from localrank.measures import OrderErrorRate
 from localrank.rankers import MultipleHyperplaneRanker, RankBoost, RankSVM, SVMMap
@@ -101,9 +100,7 @@ def test_all_pairs_together_are_the_measures_when_every_query_is_alike():
 
 def test_scores_are_in_the_order_of_the_input(queries, rates):
     order = np.random.default_rng(0).permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order], queries.relevance[order], queries.query_index[order]
-    )
+    mixed = rearranged(queries, order)
     again = order_error_rates(mixed, {"one": queries.features[order, 0]})
     assert_allclose(again.rates["one"], rates.rates["one"], rtol=1e-12)
 
@@ -128,62 +125,28 @@ def test_texts_are_tables(cosines, rates):
     assert lines[1].split()[-1] == f"{rates.rates['own'][0]:.4f}"
 
 
-def test_the_interactive_cosines_are_a_heat_map(cosines):
-    (heat,) = cosines.plot().data
-    assert list(heat.x) == list(heat.y) == list(cosines.names)
-    assert_array_equal(heat.z, cosines.cosines)
-    assert (heat.zmin, heat.zmax) == (-1, 1)
-
-
-def test_the_static_cosines_show_the_same(cosines):
-    axes = hyperplanes_plot.static_cosines(cosines).axes[0]
-    assert_array_equal(axes.images[0].get_array(), cosines.cosines)
-    assert [label.get_text() for label in axes.get_yticklabels()] == list(cosines.names)
+def test_the_plot_of_cosines_is_a_heat_map(cosines):
+    axes = cosines.plot().axes[0]
+    (image,) = axes.images
+    assert_array_equal(image.get_array(), cosines.cosines)
+    assert image.get_clim() == (-1, 1)
+    for labels in (axes.get_xticklabels(), axes.get_yticklabels()):
+        assert [label.get_text() for label in labels] == list(cosines.names)
     assert [text.get_text() for text in axes.texts] == [f"{x:.2f}" for x in cosines.cosines.flat]
 
 
-def test_the_interactive_rates_are_bars_in_groups(rates):
-    bars = rates.plot().data
-    assert [bar.name for bar in bars] == ["one", "own"]
-    for bar in bars:
-        assert_array_equal(bar.y, rates.rates[bar.name])
-        assert bar.x[0] == f"4 > 3<br>{rates.n_pairs[0]:,} pairs"
-
-
-def test_the_static_rates_show_the_same(rates):
-    axes = hyperplanes_plot.static_rates(rates).axes[0]
+def test_the_plot_of_rates_has_a_group_of_bars_for_each_pair_of_labels(rates):
+    axes = rates.plot().axes[0]
+    assert [bars.get_label() for bars in axes.containers] == ["one", "own"]
     for bars, values in zip(axes.containers, rates.rates.values(), strict=True):
         assert_array_equal([bar.get_height() for bar in bars], values)
-    centres = [[bar.get_x() + bar.get_width() / 2 for bar in bars] for bars in axes.containers]
-    assert_allclose(np.mean(centres, axis=0), np.arange(10), atol=1e-12)
+    ticks = [label.get_text() for label in axes.get_xticklabels()]
+    assert ticks[0] == f"4 > 3\n{rates.n_pairs[0]:,} pairs"
+    numbers = {text.get_text() for text in axes.texts}
+    assert {f"{rate:.3f}" for rate in rates.rates["one"]} <= numbers
 
 
 @pytest.mark.parametrize("kind", ["cosines", "rates"])
-@pytest.mark.parametrize(
-    ("ending", "start"), [("svg", b"<?xml"), ("PNG", b"\x89PNG"), ("pdf", b"%PDF"), ("html", b"<")]
-)
-def test_plots_are_written(kind, ending, start, tmp_path, request):
-    path = tmp_path / f"plot.{ending}"
-    request.getfixturevalue(kind).save_plot(str(path))
-    content = path.read_bytes()
-    assert content.startswith(start)
-    if ending == "html":
-        page = content.decode()
-        assert "Plotly.newPlot" in page
-        assert not re.search(r"<(script|link|img)[^>]*(src|href)\s*=", page)
-
-
-def test_other_endings_are_refused(cosines, tmp_path):
-    with pytest.raises(ValueError, match="must end in .html, .svg, .png or .pdf"):
-        cosines.save_plot(tmp_path / "plot.gif")
-
-
-@pytest.mark.parametrize("kind", ["cosines", "rates"])
-@pytest.mark.parametrize(("library", "ending"), [("plotly", "html"), ("matplotlib", "svg")])
-def test_a_missing_library_is_named(kind, library, ending, tmp_path, request, monkeypatch):
-    for module in [name for name in sys.modules if name.split(".")[0] == library]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(ImportError, match=rf"{library}. .*pip install 'localrank\[plots\]'"):
-        request.getfixturevalue(kind).save_plot(tmp_path / f"plot.{ending}")
-    assert not list(tmp_path.iterdir())
+def test_plots_are_written(kind, tmp_path, request):
+    request.getfixturevalue(kind).save_plot(str(tmp_path / "plot.svg"))
+    assert ">4 &gt; 3</text>" in (tmp_path / "plot.svg").read_text()

@@ -1,5 +1,6 @@
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -255,6 +256,13 @@ def test_results_read_as_a_sentence(values):
 def test_wrong_arguments_are_refused(a, b, options, message):
     with pytest.raises(ValueError, match=message):
         paired_test(a, b, **options)
+
+
+def test_the_sign_of_a_difference_is_established_by_the_corrected_p_value():
+    ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
+    behind = paired_test(np.zeros(4), [0.1, 0.11, 0.12, 0.13])
+    assert (ahead.sign, behind.sign) == (1, -1)
+    assert replace(ahead, corrected_p_value=0.05).sign == 0
 
 
 def test_several_methods_are_corrected_together(values, rng):

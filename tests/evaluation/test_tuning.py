@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import ParameterGrid
@@ -106,12 +107,10 @@ def test_as_many_folds_as_queries_leave_one_out(queries, seen):
 
 def test_scattered_rows_are_scored_as_contiguous_ones(queries, rng):
     order = rng.permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order], queries.relevance[order], queries.query_index[order]
-    )
+    mixed = rearranged(queries, order)
     one, other = (tune(Recorder(), {"feature": [2]}, data, folds=3) for data in (queries, mixed))
     values = dict(zip(mixed.query_ids.tolist(), other.path[0].values, strict=True))
-    assert_array_equal([values[query] for query in range(60)], one.path[0].values)
+    assert_array_equal([values[query] for query in queries.query_ids], one.path[0].values)
 
 
 def test_the_best_estimator_is_fitted_on_all_queries_and_the_given_one_stays(queries):

@@ -14,6 +14,9 @@ from localrank.experiments.base import (
     difference,
     text,
 )
+from localrank.plots import draw_bars
+
+BARS = {"OHSUMED": {"KNN": [0.5]}}
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ def found():
         Claim("c is better", None, "p = 0.5"),
         Claim("d is better", True, "+0.2"),
     ]
-    found.figure("figure-4", "Bars.", lambda path: path.write_text("<svg/>"))
+    found.figure("figure-4", "Bars.", draw_bars, panels=BARS, ticks=["map"], y_label="mean")
     return found
 
 
@@ -104,7 +107,8 @@ def test_a_part_of_a_published_collection_says_so():
 def test_what_is_written_can_be_read_again(found, tmp_path):
     folder = tmp_path / "new" / "folder"
     assert found.write(folder, "the command", seconds=1.5)
-    assert (folder / "figures" / "local-rank-ohsumed-figure-4.svg").read_text() == "<svg/>"
+    drawn = (folder / "figures" / "local-rank-ohsumed-figure-4.svg").read_text()
+    assert all(f">{text}</text>" in drawn for text in ("OHSUMED", "KNN", "map", "mean"))
     assert (folder / "index.md").read_text() == found.markdown("the command")
     results = json.loads((folder / "results.json").read_text())
     assert results["command"] == "the command"
@@ -134,7 +138,9 @@ def test_a_difference_is_decided_by_its_p_value():
 
 def test_a_claim_of_a_test_has_its_difference_and_verdict():
     ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
-    claim = Claim.tested("a is better", "MAP", ahead, " on few queries")
+    found = Reproduction("lgmml", "OHSUMED")
+    found.claim_better("a is better", "MAP", ahead, " on few queries")
+    (claim,) = found.claims
     assert claim.holds is True
     assert claim.measured == f"MAP {difference(ahead)} on few queries"
 
@@ -145,13 +151,3 @@ def test_claims_can_be_of_others_than_a_paper():
     )
     assert found.conclusion == "On A, B localrank is borne out where it says that a wins (+0.1)."
     assert "| localrank says that | holds | measured |" in found.markdown("c")
-
-
-def test_options_of_a_figure_reach_what_draws_it(found, tmp_path):
-    def draw(path, text):
-        path.write_text(text)
-
-    found.figure("figure-5", "More.", draw, text="<svg>5</svg>")
-    found.write(tmp_path, "c")
-    drawn = tmp_path / "figures" / "local-rank-ohsumed-figure-5.svg"
-    assert drawn.read_text() == "<svg>5</svg>"

@@ -1,10 +1,13 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from localrank.data import folds, make_queries
 from localrank.evaluation import correct, paired_test, run
-from localrank.experiments.results import bound_means, corrected
-from localrank.measures import NDCG
+from localrank.evaluation.significance import corrected
+from localrank.experiments.results import bound_means, mean_of_folds
+from localrank.measures import NDCG, AveragePrecision
 from localrank.recipes import local_rank
 
 
@@ -23,6 +26,15 @@ def test_bounds_are_means_over_the_queries_of_all_folds(parts):
     assert best == pytest.approx(np.concatenate([bound.values for bound in bounds]).mean())
     controls = np.concatenate([bound.control for bound in bounds], axis=1)
     assert control == pytest.approx(controls.mean())
+
+
+def test_folds_of_different_sizes_count_alike(parts):
+    uneven = [parts[0], replace(parts[1], test=parts[1].test.select(range(3)))]
+    result = run({"a": local_rank(2)}, uneven)["a"]
+    values = result.values("map")
+    expected = (values[:-3].mean() + values[-3:].mean()) / 2
+    assert mean_of_folds(result, AveragePrecision()) == pytest.approx(expected)
+    assert expected != pytest.approx(values.mean())
 
 
 def test_one_group_is_its_own_bound(parts):

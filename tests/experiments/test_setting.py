@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -25,7 +27,7 @@ def setting(tmp_path_factory):
 def test_the_collection_is_called_like_its_folder(setting, monkeypatch):
     assert setting.data == "MQ2008"
     monkeypatch.chdir(setting.folder)
-    assert Setting(setting.folder.__class__(".")).data == "MQ2008"
+    assert Setting(Path(".")).data == "MQ2008"
 
 
 def test_quick_takes_the_first_two_folds(setting):

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from sklearn.base import clone
 
 import localrank
 from localrank import LocalRanker
 from localrank import grouping as package
-from localrank.data import RankingDataset
 from localrank.declaration import declared
 from localrank.grouping.base import group_queries
 from localrank.parts import make_sample
@@ -125,12 +125,7 @@ def test_wrong_parameters_are_refused_in_one_form(grouping, clusters):
 def test_a_local_ranker_of_it_does_not_depend_on_the_order_of_queries(grouping, queries, tmp_path):
     local = LocalRanker(Mean(), grouping, RankSVM(), NearestQuery())
     order = np.random.default_rng(0).permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order],
-        queries.relevance[order],
-        queries.query_ids[queries.query_index[order]],
-        feature_names=queries.feature_names,
-    )
+    mixed = rearranged(queries, order)
     other = clone(local).fit(mixed).predict(queries)
     scores = local.fit(queries).predict(queries)
     assert_allclose(other, scores, rtol=1e-9)

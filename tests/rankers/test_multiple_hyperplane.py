@@ -3,6 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from recorder import Recorder
 from sklearn.base import clone
 
@@ -21,12 +22,6 @@ from localrank.rankers import (
 from localrank.recipes import local_rank
 
 AGGREGATORS = [Borda(), WeightedBorda("map"), MedianRank(), MarkovChain()]
-
-
-@pytest.fixture
-def seen():
-    Recorder.seen = []
-    return Recorder.seen
 
 
 @pytest.fixture(scope="module")
@@ -231,12 +226,7 @@ def test_it_is_saved_with_its_aggregator(three_levels, aggregator, tmp_path):
 @pytest.mark.parametrize("aggregator", AGGREGATORS)
 def test_the_order_of_training_rows_does_not_matter_to_any_aggregator(three_levels, aggregator):
     order = np.random.default_rng(0).permutation(three_levels.n_documents)
-    mixed = RankingDataset.from_arrays(
-        three_levels.features[order],
-        three_levels.relevance[order],
-        three_levels.query_index[order],
-        feature_names=three_levels.feature_names,
-    )
+    mixed = rearranged(three_levels, order)
     model = MultipleHyperplaneRanker(aggregator=aggregator)
     one = clone(model).fit(three_levels)
     two = clone(model).fit(mixed)

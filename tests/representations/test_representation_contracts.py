@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -64,12 +65,7 @@ def shuffled(dataset, seed=0):
     order = np.lexsort(
         (np.random.default_rng(seed).random(dataset.n_documents), dataset.query_index)
     )
-    return RankingDataset.from_arrays(
-        dataset.features[order],
-        dataset.relevance[order],
-        dataset.query_ids[dataset.query_index],
-        feature_names=dataset.feature_names,
-    )
+    return rearranged(dataset, order)
 
 
 def test_the_constructor_only_stores(representation):
@@ -162,9 +158,7 @@ def test_poor_queries_are_described_by_what_others_taught(representation, clouds
 
 def test_documents_given_twice_are_a_query_like_others(representation, clouds):
     rows = np.repeat(np.arange(clouds.n_documents), 2)
-    doubled = RankingDataset.from_arrays(
-        clouds.features[rows], clouds.relevance[rows], clouds.query_index[rows]
-    )
+    doubled = rearranged(clouds, rows)
     A = representation.fit(doubled).transform(doubled)
     assert np.isfinite(A).all()
     assert np.isfinite(representation.distances(A, A)).all()

@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
-import skops.io
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping.base import Groups
-from localrank.representations import Gaussian, Mean, PrincipalComponents, Scaled
-from localrank.selection import LSH, NearestQuery, nearest_query
+from localrank.persistence.encoding import Reader, Writer
+from localrank.representations import Gaussian, Mean, PrincipalComponents, Scaled, base
+from localrank.selection import LSH, NearestQuery
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_an_answer_depends_neither_on_blocks_nor_on_queries_asked_together(cloud
     found = selector.nearest(queries)
     assert_array_equal([selector.nearest(query[None])[0] for query in queries], found)
     for size in (1, 60 * 7):
-        monkeypatch.setattr(nearest_query, "_BLOCK", size)
+        monkeypatch.setattr(base, "_BLOCK", size)
         assert_array_equal(selector.nearest(queries), found)
 
 
@@ -133,6 +133,7 @@ def test_an_index_that_is_passed_in_is_cloned(clouds):
 def test_saved_and_loaded_it_chooses_the_same(clouds, index):
     train, types, test = clouds
     selector = fitted(NearestQuery(index), train, types)
-    state = skops.io.dumps(selector)
-    loaded = skops.io.loads(state, trusted=skops.io.get_untrusted_types(data=state))
+    writer = Writer()
+    state = writer.encoded(selector)
+    loaded = Reader(memoryview(writer.arrays()), []).decoded(state)
     assert_array_equal(loaded.weights(test, []), selector.weights(test, []))

@@ -6,10 +6,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 
 from localrank.aggregation.kernels import counts_below
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.parameters import check_parameters
 
@@ -51,16 +52,13 @@ class Aggregator(BaseEstimator):
         return self.fit_rows(dataset, self._admitted(dataset, scores), weights)
 
     def fit_rows(
-        self,
-        dataset: RankingDataset,
-        lists: NDArray[np.float64],
-        query_weights: NDArray[np.float64] | None = None,
+        self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None = None
     ) -> Self:
         """Learn from lists in the order of the rows that a door has checked."""
         self._fit(dataset, self._prepared(lists, dataset.offsets), query_weights)
         return self
 
-    def aggregate(self, dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.float64]:
+    def aggregate(self, dataset: RankingDataset, scores: ArrayLike) -> Floats:
         """One score per document.
 
         Parameters
@@ -72,13 +70,11 @@ class Aggregator(BaseEstimator):
         check_parameters(self)
         return dataset.in_input_order(self.aggregate_rows(dataset, self._admitted(dataset, scores)))
 
-    def aggregate_rows(
-        self, dataset: RankingDataset, lists: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+    def aggregate_rows(self, dataset: RankingDataset, lists: Floats) -> Floats:
         """One score per row, of lists in the order of the rows that a door has checked."""
         return self._aggregate(self._prepared(lists, dataset.offsets), dataset.offsets)
 
-    def _admitted(self, dataset: RankingDataset, scores: Any) -> NDArray[np.float64]:
+    def _admitted(self, dataset: RankingDataset, scores: Any) -> Floats:
         """Lists as callers have them, checked, in the order of the rows."""
         lists = np.asarray(scores, dtype=np.float64)
         if lists.ndim != 2 or len(lists) != dataset.n_documents or lists.shape[1] < 1:
@@ -88,24 +84,15 @@ class Aggregator(BaseEstimator):
             )
         return np.ascontiguousarray(dataset.in_query_order(lists).T)
 
-    def _prepared(
-        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _prepared(self, lists: Floats, offsets: Integers) -> Floats:
         """What `_fit` and `_aggregate` are given for the lists."""
         return lists
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        lists: NDArray[np.float64],
-        query_weights: NDArray[np.float64] | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None) -> None:
         """Learn from what `_aggregate` is given and the labels."""
 
     @abstractmethod
-    def _aggregate(
-        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
         """One score per row, from lists of shape (n_lists, n_documents)."""
 
 
@@ -121,16 +108,14 @@ class RankAggregator(Aggregator):
     below a document; tied ones count half, and NaN says that a list has no say in a query.
     """
 
-    def _prepared(
-        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _prepared(self, lists: Floats, offsets: Integers) -> Floats:
         return counts_below(lists, offsets)
 
 
 class ScoreAggregator(Aggregator):
     """An aggregator of the scores themselves, of which every list needs one for each document."""
 
-    def _admitted(self, dataset: RankingDataset, scores: Any) -> NDArray[np.float64]:
+    def _admitted(self, dataset: RankingDataset, scores: Any) -> Floats:
         lists = super()._admitted(dataset, scores)
         if not np.isfinite(lists).all():
             number, row = np.argwhere(~np.isfinite(lists))[0]

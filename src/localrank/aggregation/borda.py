@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localrank.aggregation.base import RankAggregator
+from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
 
@@ -27,8 +27,6 @@ class Borda(RankAggregator):
     array([2.5, 3. , 0.5])
     """
 
-    def _aggregate(
-        self, counts: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        total: NDArray[np.float64] = np.nan_to_num(counts).sum(axis=0)
+    def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
+        total: Floats = np.nan_to_num(counts).sum(axis=0)
         return total

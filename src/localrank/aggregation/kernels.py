@@ -5,16 +5,12 @@ Lists are rows here, documents columns, so that a list lies in one piece.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.sorting import read_only, sort_rows
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Probabilities are solved for until a step changes none by more than this part of it.
 _CONVERGED = 1e-13
@@ -22,7 +18,7 @@ _CONVERGED = 1e-13
 _BITS = 36
 
 
-def counts_below(lists: NDArray[Any], offsets: Integers) -> Floats:
+def counts_below(lists: Array, offsets: Integers) -> Floats:
     """How many documents of its query each list puts below a document, tied ones as halves.
 
     A document's average rank is the number of its query's documents less this count.

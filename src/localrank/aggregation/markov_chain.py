@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import majority_chain
+from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 from localrank.parameters import Rules, number
 
@@ -53,7 +51,5 @@ class MarkovChain(RankAggregator):
     def __init__(self, restart: float = 0.05) -> None:
         self.restart = restart
 
-    def _aggregate(
-        self, counts: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
         return majority_chain(counts, offsets, self.restart)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from localrank.aggregation.base import ScoreAggregator
+from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
 
@@ -23,8 +21,6 @@ class MeanScore(ScoreAggregator):
     array([2. , 2.5])
     """
 
-    def _aggregate(
-        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        mean: NDArray[np.float64] = lists.sum(axis=0) / len(lists)
+    def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
+        mean: Floats = lists.sum(axis=0) / len(lists)
         return mean

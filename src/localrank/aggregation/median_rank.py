@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import medians
+from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
 
@@ -31,7 +29,5 @@ class MedianRank(RankAggregator):
     array([2., 1., 1.])
     """
 
-    def _aggregate(
-        self, counts: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
         return medians(counts)

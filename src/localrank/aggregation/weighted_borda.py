@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation.base import RankAggregator
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats, real
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, whole
@@ -69,6 +70,12 @@ class WeightedBorda(RankAggregator):
     _parameters: ClassVar[Rules] = {"measure": a_measure, "max_passes": whole(1)}
     learns: ClassVar[bool] = True
 
+    _fitted: ClassVar[Kinds] = {
+        "units_": floats("n_lists"),
+        "uniform_value_": real,
+        "value_": real,
+    }
+
     def __init__(
         self,
         measure: str | Measure = "ndcg@10",
@@ -81,22 +88,17 @@ class WeightedBorda(RankAggregator):
         self.random_state = random_state
 
     @property
-    def weights_(self) -> NDArray[np.float64]:
+    def weights_(self) -> Floats:
         check_is_fitted(self, "units_")
-        weights: NDArray[np.float64] = self.units_ / self.units_.sum()
+        weights: Floats = self.units_ / self.units_.sum()
         return weights
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        counts: NDArray[np.float64],
-        query_weights: NDArray[np.float64] | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, counts: Floats, query_weights: Floats | None) -> None:
         measure = parse_measure(self.measure)
         sign = 1 if measure.higher_is_better else -1
         counts = np.nan_to_num(counts)
 
-        def value(scores: NDArray[np.float64]) -> float:
+        def value(scores: Floats) -> float:
             values = measure.of_rows(dataset, scores)
             counted = ~np.isnan(values)
             if query_weights is not None:
@@ -128,13 +130,11 @@ class WeightedBorda(RankAggregator):
         self.units_ = units
         self.uniform_value_, self.value_ = sign * uniform, sign * best
 
-    def _aggregate(
-        self, counts: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
         check_is_fitted(self, "units_")
         if len(counts) != len(self.units_):
             raise ValueError(
                 f"WeightedBorda was fitted on {len(self.units_)} lists. Got {len(counts)} instead."
             )
-        mean: NDArray[np.float64] = self.units_ @ np.nan_to_num(counts) / self.units_.sum()
+        mean: Floats = self.units_ @ np.nan_to_num(counts) / self.units_.sum()
         return mean

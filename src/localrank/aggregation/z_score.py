@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localrank.aggregation.base import ScoreAggregator
+from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
 
@@ -24,9 +24,7 @@ class ZScore(ScoreAggregator):
     array([-0.61,  0.  ,  0.61])
     """
 
-    def _aggregate(
-        self, lists: NDArray[np.float64], offsets: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
         sizes = np.diff(offsets)
         query = np.repeat(np.arange(len(sizes)), sizes)
         total = np.zeros(lists.shape[1])
@@ -35,12 +33,7 @@ class ZScore(ScoreAggregator):
         return total / len(lists)
 
 
-def _standardised(
-    scores: NDArray[np.float64],
-    begins: NDArray[np.int64],
-    sizes: NDArray[np.int64],
-    query: NDArray[np.int64],
-) -> NDArray[np.float64]:
+def _standardised(scores: Floats, begins: Integers, sizes: Integers, query: Integers) -> Floats:
     centred = scores - (np.add.reduceat(scores, begins) / sizes)[query]
     # Relative to the largest, so that squares neither vanish nor overflow.
     largest = np.maximum.reduceat(np.abs(centred), begins)

@@ -9,7 +9,7 @@ import typer
 
 from localrank.cli.tables import print_table, say
 from localrank.evaluation import Comparison, PairedTest
-from localrank.evaluation.comparison_tables import short_p
+from localrank.evaluation.comparison_tables import COSTS, short_p, texts
 from localrank.evaluation.contents import bound_of
 
 
@@ -20,32 +20,22 @@ def report(comparison: Comparison, output: Path, as_json: bool) -> None:
         sys.stdout.write((output / "results.json").read_text(encoding="utf-8") + "\n")
     else:
         print_comparison(comparison)
-    failed = {name: result.failed for name, result in comparison.results.items() if result.failed}
-    for name, reason in failed.items():
+    for name, reason in comparison.failed.items():
         say(f"{name} failed: {reason}")
     seconds = comparison.made["seconds"]
     say(f"Compared in {seconds:.0f} s. The report: {(output / 'index.html').resolve()}")
-    if failed:
+    if comparison.failed:
         raise typer.Exit(1)
 
 
 def print_comparison(comparison: Comparison) -> None:
     """The tables, bounds and verdict for people."""
-    first, finished = comparison.measures[0], comparison.finished
+    first = comparison.measures[0]
+    head, *rows = texts(comparison, COSTS)
     print_table(
         f"{comparison.test.n_queries:,} test queries; training of all folds, milliseconds a query",
-        ["method", *map(str, comparison.measures), "models", "CPU s", "ms", "KiB"],
-        [
-            [
-                name,
-                *(f"{result.mean(measure):.4f}" for measure in comparison.measures),
-                str(result.n_models),
-                f"{result.train_cpu_seconds:.1f}",
-                f"{result.milliseconds_per_query:.2f}",
-                f"{result.model_bytes / 1024:,.0f}",
-            ]
-            for name, result in finished.items()
-        ],
+        head,
+        rows,
     )
     columns = ["gain", "95 % interval", "p"]
     against = {name: tests[first] for name, tests in comparison.against_baseline.items()}
@@ -72,7 +62,7 @@ def print_comparison(comparison: Comparison) -> None:
                 for name, opponent in equal.items()
             ],
         )
-    for name, result in finished.items():
+    for name, result in comparison.finished.items():
         bound = bound_of(result, first)
         if bound is not None:
             say(

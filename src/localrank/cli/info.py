@@ -59,8 +59,7 @@ def _describe(dataset: Any) -> dict[str, Any]:
     if dataset.relevance is None:
         return facts
     labels, counts = np.unique(dataset.relevance, return_counts=True)
-    low = np.minimum.reduceat(dataset.relevance, dataset.offsets[:-1])
-    high = np.maximum.reduceat(dataset.relevance, dataset.offsets[:-1])
+    low, high = dataset.label_bounds
     facts["labels"] = {
         f"{label:g}": int(count) for label, count in zip(labels, counts, strict=True)
     }

@@ -21,12 +21,12 @@ def methods(
             {
                 "methods": {
                     name: {
-                        "kind": method.kind,
-                        "summary": method.summary,
-                        "parameters": {key: repr(v) for key, v in method.parameters().items()},
-                        "tuned": {key: list(values) for key, values in method.grid.items()},
+                        "kind": make.declaration.kind,
+                        "summary": make.declaration.summary,
+                        "parameters": {key: repr(v) for key, v in parameters(make).items()},
+                        "tuned": {key: list(v) for key, v in make.declaration.grid.items()},
                     }
-                    for name, method in METHODS.items()
+                    for name, make in METHODS.items()
                 },
                 "parts": {
                     kind: {
@@ -42,7 +42,7 @@ def methods(
         )
         return
     for kind in ("global", "local"):
-        own = {name: method.make for name, method in METHODS.items() if method.kind == kind}
+        own = {name: make for name, make in METHODS.items() if make.declaration.kind == kind}
         _list(f"{kind.capitalize()} methods, with the parameters that --set takes", own)
     for kind, known in of_kinds.items():
         _list(f"{kind.capitalize()}s: --set {kind}=NAME, {kind}__PARAMETER=VALUE", known)

@@ -7,11 +7,12 @@ from typing import Any
 
 import narwhals.stable.v1 as nw
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from localrank.arrays import Array, Floats, Integers
 
-def as_matrix(X: Any) -> tuple[NDArray[Any], Sequence[str] | None]:
+
+def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
     """The values and, for a DataFrame, the column names."""
     if sparse.issparse(X):
         return X.toarray(), None
@@ -34,13 +35,13 @@ def as_matrix(X: Any) -> tuple[NDArray[Any], Sequence[str] | None]:
     return frame.to_numpy(), [str(name) for name in frame.columns]
 
 
-def as_array(values: Any) -> NDArray[Any]:
+def as_array(values: Any) -> Array:
     """A Series of any library, or anything array-like, as an array."""
     series = nw.from_native(values, series_only=True, pass_through=True)
     return series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
 
 
-def checked_ids(values: Any, length: int, name: str, one_per: str) -> NDArray[Any]:
+def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     """A one-dimensional array of ids of one type, none missing."""
     array = np.asarray(values)
     _check_length(array, length, name, one_per)
@@ -63,7 +64,7 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> NDArray[An
     return array
 
 
-def natural_ids(names: Sequence[str]) -> NDArray[Any]:
+def natural_ids(names: Sequence[str]) -> Array:
     """The ids as integers where each is written as one would be printed, else as strings.
 
     Examples
@@ -79,14 +80,14 @@ def natural_ids(names: Sequence[str]) -> NDArray[Any]:
     return numbers if printed == list(names) else np.array(names)
 
 
-def first_repeated(values: NDArray[Any]) -> Any:
+def first_repeated(values: Array) -> Any:
     """The smallest value that occurs twice, or None."""
     ordered = np.sort(values)
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
     return ordered[repeated[0]].item() if repeated.size else None
 
 
-def checked_features(values: Any) -> NDArray[Any]:
+def checked_features(values: Any) -> Array:
     """A C-contiguous table of float64 or float32 without infinities."""
     features = np.asarray(values)
     if features.ndim != 2:
@@ -107,13 +108,13 @@ def checked_features(values: Any) -> NDArray[Any]:
     return np.ascontiguousarray(features)
 
 
-def sum_is_finite(features: NDArray[Any]) -> bool:
+def sum_is_finite(features: Array) -> bool:
     """Whether the sum is finite, which proves every value finite without a temporary table."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(features.sum()))
 
 
-def checked_relevance(values: Any, n_documents: int) -> NDArray[np.float64]:
+def checked_relevance(values: Any, n_documents: int) -> Floats:
     """Labels as float64, finite, 0 or larger."""
     given = np.asarray(values)
     _check_length(given, n_documents, "relevance", "document")
@@ -141,7 +142,7 @@ def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
     return result
 
 
-def checked_order(values: Any, n_documents: int) -> NDArray[np.int64] | None:
+def checked_order(values: Any, n_documents: int) -> Integers | None:
     """A permutation of the rows, or None."""
     if values is None:
         return None
@@ -151,14 +152,14 @@ def checked_order(values: Any, n_documents: int) -> NDArray[np.int64] | None:
     return order
 
 
-def _check_length(array: NDArray[Any], length: int, name: str, one_per: str) -> None:
+def _check_length(array: Array, length: int, name: str, one_per: str) -> None:
     if array.shape != (length,):
         raise ValueError(
             f"{name} needs one entry per {one_per} ({length}). Got shape {array.shape} instead."
         )
 
 
-def _as_float(values: NDArray[Any], name: str) -> NDArray[np.float64]:
+def _as_float(values: Array, name: str) -> Floats:
     if values.dtype.kind in "mM":
         raise ValueError(f"{name} must be numbers. Got {values.dtype} instead.")
     shape = values.shape

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Integers
 from localrank.data.dataset import RankingDataset
+from localrank.data.offsets import offsets_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,7 @@ class CleaningReport:
 
     n_documents: int
     n_queries: int
-    query_ids: NDArray[Any]
+    query_ids: Array
     """Queries that went, because they had no relevant document (left)."""
 
     def __str__(self) -> str:
@@ -62,15 +62,7 @@ def clean(dataset: RankingDataset) -> tuple[RankingDataset, CleaningReport]:
         raise ValueError("Cleaning leaves nothing: no query has a relevant document.")
     keep = np.flatnonzero(consistent & relevant[dataset.query_index])
     sizes = np.bincount(dataset.query_index[keep], minlength=dataset.n_queries)[relevant]
-    cleaned = RankingDataset._checked(
-        features=dataset.features[keep],
-        relevance=relevance[keep],
-        offsets=np.concatenate([[0], np.cumsum(sizes)]),
-        query_ids=dataset.query_ids[relevant],
-        document_ids=None if dataset.document_ids is None else dataset.document_ids[keep],
-        feature_names=dataset.feature_names,
-        input_order=None,
-    )
+    cleaned = dataset.with_rows(keep, offsets_of(sizes), np.flatnonzero(relevant))
     report = CleaningReport(
         n_documents=int(np.sum(~consistent)),
         n_queries=int(np.sum(~relevant)),
@@ -79,7 +71,7 @@ def clean(dataset: RankingDataset) -> tuple[RankingDataset, CleaningReport]:
     return cleaned, report
 
 
-def _twins(dataset: RankingDataset) -> NDArray[np.int64]:
+def _twins(dataset: RankingDataset) -> Integers:
     """A number for each document, shared by documents of a query with identical features."""
     rows = np.empty((dataset.n_documents, dataset.n_features + 1))
     rows[:, 0] = dataset.query_index

@@ -10,15 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from localrank.arrays import Integers
 from localrank.data.dataset import RankingDataset
 
 # Rows whose values are held in double precision at a time.
 _BLOCK = 4096
 
 
-def content_order(
-    dataset: RankingDataset, seed: int = 0
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def content_order(dataset: RankingDataset, seed: int = 0) -> tuple[Integers, Integers]:
     """Rows query by query, by a hash of their features and label, and the order of the queries.
 
     Parameters
@@ -58,9 +57,7 @@ def hash_factors(n: int, seed: int) -> NDArray[np.uint64]:
     return np.random.default_rng(seed).integers(2**64, size=n, dtype=np.uint64)
 
 
-def order_by_keys(
-    dataset: RankingDataset, keys: NDArray[np.uint64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def order_by_keys(dataset: RankingDataset, keys: NDArray[np.uint64]) -> tuple[Integers, Integers]:
     """Rows by query, then by key; queries by the sum of their keys."""
     # A sum of products leaves similar rows similar keys: stir the high bits into the low ones.
     keys = (keys ^ (keys >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)

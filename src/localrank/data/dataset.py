@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data.checks import (
     as_array,
     as_matrix,
@@ -20,6 +21,7 @@ from localrank.data.checks import (
     checked_relevance,
     first_repeated,
 )
+from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
 
 
@@ -61,13 +63,13 @@ class RankingDataset:
       queries without a relevant document: 1
     """
 
-    features: NDArray[Any]
-    relevance: NDArray[np.float64] | None
-    offsets: NDArray[np.int64]
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any] | None = None
+    features: Array
+    relevance: Floats | None
+    offsets: Integers
+    query_ids: Array
+    document_ids: Array | None = None
     feature_names: tuple[str, ...] | None = None
-    input_order: NDArray[np.int64] | None = None
+    input_order: Integers | None = None
 
     def __post_init__(self) -> None:
         features = checked_features(self.features)
@@ -184,22 +186,39 @@ class RankingDataset:
         return int(self.features.shape[1])
 
     @cached_property
-    def query_sizes(self) -> NDArray[np.int64]:
+    def query_sizes(self) -> Integers:
         """Number of documents of each query."""
         return np.diff(self.offsets)
 
     @cached_property
-    def query_index(self) -> NDArray[np.int64]:
+    def query_index(self) -> Integers:
         """The query number of each document."""
         return np.repeat(np.arange(self.n_queries), self.query_sizes)
 
+    def count(self, marked: Flags) -> Integers:
+        """How many documents of each query are marked.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1], [2], [3]], y=[1, 0, 2], qid=[7, 8, 7])
+        >>> dataset.count(dataset.labels > 0)
+        array([2, 0])
+        """
+        return np.add.reduceat(marked, self.offsets[:-1], dtype=np.int64)
+
+    @property
+    def label_bounds(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest label of each query."""
+        begins = self.offsets[:-1]
+        return np.minimum.reduceat(self.labels, begins), np.maximum.reduceat(self.labels, begins)
+
     @cached_property
-    def ideal_labels(self) -> NDArray[np.float64]:
+    def ideal_labels(self) -> Floats:
         """The labels of each query in descending order: its ideal ranking."""
         return self.labels[argsort_descending(self.labels, self.offsets)]
 
     @property
-    def labels(self) -> NDArray[np.float64]:
+    def labels(self) -> Floats:
         """The relevance, for callers that cannot do without: an error where there is none."""
         if self.relevance is None:
             raise ValueError("The dataset has no relevance labels, and this needs them.")
@@ -215,7 +234,7 @@ class RankingDataset:
         """
         return self.feature_names[column] if self.feature_names else f"feature {column + 1}"
 
-    def in_input_order(self, values: NDArray[Any]) -> NDArray[Any]:
+    def in_input_order(self, values: Array) -> Array:
         """Reorder one value per row into the order the documents came in."""
         if self.input_order is None:
             return values
@@ -223,7 +242,7 @@ class RankingDataset:
         result[self.input_order] = values
         return result
 
-    def in_query_order(self, values: NDArray[Any]) -> NDArray[Any]:
+    def in_query_order(self, values: Array) -> Array:
         """Reorder one value per document, in input order, into the order of the rows."""
         return values if self.input_order is None else values[self.input_order]
 
@@ -264,14 +283,12 @@ class RankingDataset:
             raise ValueError(f"A query may be selected once. Position {repeated} is there twice.")
         return self.taken(positions)
 
-    def taken(self, positions: NDArray[np.int64]) -> Self:
+    def taken(self, positions: Integers) -> Self:
         """The queries at different positions from 0 on, without checking them."""
-        sizes = self.query_sizes[positions]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[positions] - offsets[:-1], sizes)
-        return self._rows(rows, offsets, positions)
+        rows, offsets = rows_of(self.offsets, positions)
+        return self.with_rows(rows, offsets, positions)
 
-    def reordered(self, rows: NDArray[np.int64], queries: NDArray[np.int64]) -> Self:
+    def reordered(self, rows: Integers, queries: Integers) -> Self:
         """The same documents, their rows and queries in another order, without checking it.
 
         Parameters
@@ -281,16 +298,12 @@ class RankingDataset:
             of `queries`.
         queries : ndarray of shape (n_queries,)
         """
-        offsets = np.concatenate([[0], np.cumsum(self.query_sizes[queries])])
+        offsets = offsets_of(self.query_sizes[queries])
         order = rows if self.input_order is None else self.input_order[rows]
-        return self._rows(rows, offsets, queries).replaced(input_order=order)
+        return self.with_rows(rows, offsets, queries).replaced(input_order=order)
 
-    def _rows(
-        self,
-        rows: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        queries: NDArray[np.int64],
-    ) -> Self:
+    def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
+        """Some documents of some queries, query by query, without checking that they are."""
         return self._checked(
             features=self.features[rows],
             relevance=None if self.relevance is None else self.relevance[rows],
@@ -298,7 +311,6 @@ class RankingDataset:
             query_ids=self.query_ids[queries],
             document_ids=None if self.document_ids is None else self.document_ids[rows],
             feature_names=self.feature_names,
-            input_order=None,
         )
 
     def replaced(self, **changes: Any) -> Self:
@@ -346,7 +358,7 @@ class RankingDataset:
                 lines.append(
                     f"relevance: {len(grades):,} values from {grades[0]:g} to {grades[-1]:g}"
                 )
-            best = np.maximum.reduceat(self.relevance, self.offsets[:-1])
+            _, best = self.label_bounds
             lines.append(f"queries without a relevant document: {np.sum(best <= 0):,}")
         return "\n  ".join(lines)
 
@@ -380,7 +392,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     if (repeated := first_repeated(query_ids)) is not None:
         raise ValueError(f"Query {repeated!r} is in two of the datasets to concatenate.")
 
-    def joined(values: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    def joined(values: list[Array | None]) -> Array | None:
         present = [value for value in values if value is not None]
         return np.concatenate(present) if len(present) == len(values) else None
 
@@ -388,17 +400,14 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     return RankingDataset._checked(
         features=np.concatenate([part.features for part in datasets]),
         relevance=joined([part.relevance for part in datasets]),
-        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+        offsets=offsets_of(sizes),
         query_ids=query_ids,
         document_ids=joined([part.document_ids for part in datasets]),
         feature_names=first.feature_names,
-        input_order=None,
     )
 
 
-def group_rows(
-    ids: NDArray[Any],
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64] | None]:
+def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
     """Query ids by first appearance, offsets, and the row order that makes them contiguous.
 
     The order is None where the rows are contiguous already.
@@ -412,7 +421,7 @@ def group_rows(
     appearance = np.argsort(first)
     position = np.empty_like(appearance)
     position[appearance] = np.arange(len(appearance))
-    offsets = np.concatenate([[0], np.cumsum(sizes[appearance])])
+    offsets = offsets_of(sizes[appearance])
     return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")
 
 

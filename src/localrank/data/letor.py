@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from localrank.arrays import Array
 from localrank.data.atomic import atomic_write
 from localrank.data.compression import compressed
 from localrank.data.dataset import RankingDataset
@@ -146,7 +147,7 @@ def _label(label: float) -> str:
     return repr(label).removesuffix(".0")
 
 
-def _checked_ids(ids: NDArray[Any], kind: str) -> list[str]:
+def _checked_ids(ids: Array, kind: str) -> list[str]:
     names = [str(value) for value in ids.tolist()]
     for name in names:
         if not name or _NOT_IN_IDS.search(name):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localrank.arrays import Array, Integers
 from localrank.data.checks import natural_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
@@ -46,7 +47,7 @@ class _Table:
         self.reserve(capacity)
         parsing.respace(self.values, n_rows, before, width)
 
-    def finish(self, n_rows: int, width: int) -> NDArray[Any]:
+    def finish(self, n_rows: int, width: int) -> Array:
         if width < self.width:
             parsing.respace(self.values, n_rows, self.width, width)
         self.values.resize(n_rows * width, refcheck=False)
@@ -70,8 +71,8 @@ class LetorReader:
         self.fixes = np.empty((2 * MAX_FEATURES, 5), dtype=np.int64)
         self.query_numbers: dict[str, int] = {}
         self.query_paths: list[Path] = []
-        self.run_queries: list[NDArray[np.int64]] = []
-        self.run_begins: list[NDArray[np.int64]] = []
+        self.run_queries: list[Integers] = []
+        self.run_begins: list[Integers] = []
 
     def read(self, path: Path) -> None:
         """Add the lines of a file."""
@@ -178,7 +179,7 @@ class LetorReader:
                 raise ValueError(f"{path}:{line}: {name} is too large; numbers must be finite")
 
     def _add_runs(
-        self, path: Path, runs: NDArray[np.int64], ids: NDArray[np.uint8], n_queries_before: int
+        self, path: Path, runs: Integers, ids: NDArray[np.uint8], n_queries_before: int
     ) -> None:
         """Give each run of lines with the same query id the number of its query."""
         text = ids[: self.state[parsing.ID_BYTES]].tobytes().decode("utf-8", "backslashreplace")
@@ -317,9 +318,7 @@ def _message(status: int, token: bytes, n_features: int | None) -> str:
             return f"feature id {feature!r} in {shown} is not a number; ids start at 1"
 
 
-def _group(
-    queries: NDArray[np.int64], begins: NDArray[np.int64], n_rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64] | None]:
+def _group(queries: Integers, begins: Integers, n_rows: int) -> tuple[Integers, Integers | None]:
     """Offsets of the queries, and the row order that makes them contiguous unless they are.
 
     Given the query number and first row of each run of rows.

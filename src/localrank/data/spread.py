@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data.dataset import RankingDataset
 
 
-def spread_within_queries(dataset: RankingDataset) -> NDArray[np.float64]:
+def spread_within_queries(dataset: RankingDataset) -> Floats:
     """Standard deviation of each feature around the mean of its query, 1 where there is none.
 
     Only differences within a query matter to a ranking.
@@ -25,7 +25,8 @@ def spread_within_queries(dataset: RankingDataset) -> NDArray[np.float64]:
     # Relative to the largest value, so that squares of tiny numbers do not vanish.
     largest = np.abs(rest).max(axis=0)
     spread = largest * np.sqrt(np.mean((rest / np.where(largest > 0, largest, 1.0)) ** 2, axis=0))
-    noise = 1e-14 * np.abs(features).max(axis=0)
+    # Below 1e-290 a quotient would overflow.
+    noise = np.maximum(1e-14 * np.abs(features).max(axis=0), 1e-290)
     # Twelve digits are plenty, and are the same for any order of the rows.
     mantissa, exponent = np.frexp(np.where(spread > noise, spread, 1.0))
     return np.ldexp(np.round(mantissa, 12), exponent)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import stats
 
+from localrank.arrays import Integers
 from localrank.data.dataset import RankingDataset
 
 # Share of documents with each label in make_queries, from not relevant to perfect.
@@ -21,7 +21,7 @@ def make_queries(
     noise: float = 0.5,
     separation: float = 0.0,
     random_state: int | None = 0,
-) -> tuple[RankingDataset, NDArray[np.int64]]:
+) -> tuple[RankingDataset, Integers]:
     """Make queries of several hidden types.
 
     The features fall into `n_types + 1` blocks. Documents of a query of type t spread most

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data.atomic import atomic_write
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
@@ -20,9 +20,9 @@ from localrank.data.dataset import RankingDataset
 class Run:
     """The scores a system gave to documents, one entry per line of a run file."""
 
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
-    scores: NDArray[np.float64]
+    query_ids: Array
+    document_ids: Array
+    scores: Floats
     tag: str = "localrank"
 
 
@@ -30,9 +30,9 @@ class Run:
 class Qrels:
     """The judged relevance of documents, one entry per line of a qrels file."""
 
-    query_ids: NDArray[Any]
-    document_ids: NDArray[Any]
-    relevance: NDArray[np.float64]
+    query_ids: Array
+    document_ids: Array
+    relevance: Floats
 
 
 def read_run(path: str | PathLike[str]) -> Run:
@@ -141,11 +141,11 @@ def run_document_ids(dataset: RankingDataset) -> NDArray[np.str_]:
     return (_position_in_query(dataset) + 1).astype(str)
 
 
-def _position_in_query(dataset: RankingDataset) -> NDArray[np.int64]:
+def _position_in_query(dataset: RankingDataset) -> Integers:
     return np.arange(dataset.n_documents) - dataset.offsets[dataset.query_index]
 
 
-def align(run: Run, dataset: RankingDataset) -> NDArray[np.float64]:
+def align(run: Run, dataset: RankingDataset) -> Floats:
     """The run's score for each document of a dataset, in input order.
 
     A document that the run does not hold gets minus infinity: not retrieved. Documents of the
@@ -167,7 +167,7 @@ def align(run: Run, dataset: RankingDataset) -> NDArray[np.float64]:
     return dataset.in_input_order(scores)
 
 
-def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, NDArray[np.float64]]:
+def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, Floats]:
     """A run's documents with their judgements, as a dataset without features, and the scores.
 
     As in `trec_eval -c`, every judged query counts, also where the run does not have it; queries
@@ -208,7 +208,7 @@ def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, NDArray[np.float64]]
     return dataset, np.array([scored.get(pair, -np.inf) for pair in pairs])
 
 
-def _pairs(queries: NDArray[Any], documents: NDArray[Any]) -> list[tuple[str, str]]:
+def _pairs(queries: Array, documents: Array) -> list[tuple[str, str]]:
     return list(zip(queries.tolist(), documents.tolist(), strict=True))
 
 
@@ -238,9 +238,7 @@ def _read_columns(
     return [np.array(column) for column in zip(*rows, strict=True)], numbers
 
 
-def _numbers(
-    path: str | PathLike[str], column: NDArray[Any], lines: list[int], name: str
-) -> NDArray[np.float64]:
+def _numbers(path: str | PathLike[str], column: Array, lines: list[int], name: str) -> Floats:
     values = np.empty(len(column))
     for row, token in enumerate(column.tolist()):
         try:
@@ -255,7 +253,7 @@ def _numbers(
 
 
 def _refuse_repeated(
-    path: str | PathLike[str], queries: NDArray[Any], documents: NDArray[Any], lines: list[int]
+    path: str | PathLike[str], queries: Array, documents: Array, lines: list[int]
 ) -> None:
     pairs = _pairs(queries, documents)
     if len(set(pairs)) == len(pairs):

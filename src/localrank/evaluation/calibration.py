@@ -6,20 +6,27 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.evaluation import calibration_plot
 from localrank.evaluation.calibration_verdict import verdict
-from localrank.evaluation.plot_files import save_plot
 from localrank.measures import Measure, parse_measure
+from localrank.plots import draw_calibration, save_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FAILURE, SCORE = "failure_level", "best_feature_score"
 BASELINE, BEST_FEATURE, CONTROL = "baseline", "best feature", "control"
+TITLES = {
+    FAILURE: "By failure level (the baseline's own score picks the queries)",
+    SCORE: "By the best feature's score (no method's noise picks them)",
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,10 +57,10 @@ class Calibration:
     """
 
     measure: Measure
-    query_ids: NDArray[Any]
-    per_query: dict[str, NDArray[np.float64]]
+    query_ids: Array
+    per_query: dict[str, Floats]
     bounds: tuple[str, ...]
-    levels: dict[str, NDArray[np.float64]]
+    levels: dict[str, Floats]
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -80,6 +87,11 @@ class Calibration:
                         }
                     )
         return rows
+
+    def by_level(self, view: str) -> list[list[dict[str, Any]]]:
+        """The rows of a view, those of each level together, one for each method."""
+        rows, n = [row for row in self.rows if row["view"] == view], len(self.per_query)
+        return [rows[start : start + n] for start in range(0, len(rows), n)]
 
     @cached_property
     def verdict(self) -> str:
@@ -110,15 +122,13 @@ class Calibration:
         parts = []
         for view, levels in self.levels.items():
             skipped = int(np.isnan(levels).sum())
-            title = f"{self.measure} by {calibration_plot.level_text(self.measure, view)}: "
+            title = f"{self.measure} by {_level_text(self.measure, view)}: "
             title += f"{len(levels) - skipped:,} queries, {skipped:,} skipped, mean ± 95 %"
             header = "".join(
                 f"  {name:>{width}}" for name, width in zip(names, widths, strict=True)
             )
             lines = [title, f"{'level':>5}  {'queries':>7}{header}"]
-            rows = [row for row in self.rows if row["view"] == view]
-            for start in range(0, len(rows), len(names)):
-                cells = rows[start : start + len(names)]
+            for cells in self.by_level(view):
                 line = f"{cells[0]['level']:>5.1f}  {cells[0]['n_queries']:>7,}"
                 for cell, width in zip(cells, widths, strict=True):
                     half = (cell["high"] - cell["low"]) / 2
@@ -130,20 +140,22 @@ class Calibration:
 
     __repr__ = text
 
-    def plot(self) -> Any:
-        """Both views as an interactive plotly figure: bounds dashed, the control dotted.
+    def plot(self) -> Figure:
+        """Both views as a matplotlib figure: bounds dashed, the control dotted.
 
         Needs the extra `localrank[plots]`.
         """
-        return calibration_plot.interactive(self)
+        return draw_calibration(
+            self.rows,
+            {view: (TITLES[view], _level_text(self.measure, view)) for view in self.levels},
+            self.bounds,
+            f"mean {self.measure}",
+            self.verdict,
+        )
 
     def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the plot, in the format that the name ends in.
-
-        `.html` is interactive and works without network; `.svg`, `.png` and `.pdf` are static.
-        Needs the extra `localrank[plots]`.
-        """
-        save_plot(self, calibration_plot.interactive, calibration_plot.static, path)
+        """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
+        save_figure(self.plot(), path)
 
 
 def best_feature_calibration(
@@ -240,13 +252,20 @@ def best_feature_calibration(
     )
 
 
-def _nearest_tenth(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _level_text(measure: Measure, view: str) -> str:
+    if view == SCORE:
+        return "the best feature's score"
+    terms = ("baseline", "best feature")
+    return "failure level ({} − {})".format(*terms if measure.higher_is_better else terms[::-1])
+
+
+def _nearest_tenth(values: Floats) -> Floats:
     tenths = (10 * values).round(6)
     # Adding zero makes zero of minus zero.
     return np.copysign(np.floor(np.abs(tenths) + 0.5), tenths) / 10 + 0.0
 
 
-def _mean_and_interval(values: NDArray[np.float64]) -> tuple[float, float, float]:
+def _mean_and_interval(values: Floats) -> tuple[float, float, float]:
     mean, n = float(values.mean()), len(values)
     if n == 1:
         return mean, np.nan, np.nan

@@ -6,37 +6,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localrank.evaluation.significance import correct, p_text, paired_test
+from localrank.arrays import Flags, Floats
+from localrank.evaluation.significance import PairedTest, corrected, p_text, paired_test
 
-_LEVEL = 0.05
 _N_RESAMPLES = 10_000
-
-
-@dataclass(frozen=True)
-class _Gain:
-    """A mean difference with its corrected p-value."""
-
-    mean: float
-    p_value: float
-
-    @property
-    def sign(self) -> int:
-        """1 for a gain, -1 for a loss, 0 where neither is established."""
-        return int(np.sign(self.mean)) if self.p_value < _LEVEL else 0
-
-    def __str__(self) -> str:
-        return f"{self.mean:+.3f}, {p_text(self.p_value)}"
 
 
 @dataclass(frozen=True)
 class _Views:
     """How one method compares with another in both views."""
 
-    failing: _Gain | None
-    overall: _Gain
-    bins: dict[str, _Gain]
+    failing: PairedTest | None
+    overall: PairedTest
+    bins: dict[str, PairedTest]
 
     def shown(self) -> str:
         conditioned = self.failing is not None and self.failing.sign > 0
@@ -52,9 +35,9 @@ class _Views:
         return "neither view shows a gain"
 
     def figures(self) -> str:
-        figures = [f"{self.overall} over all queries"]
+        figures = [f"{_figure(self.overall)} over all queries"]
         if self.failing is not None:
-            figures.insert(0, f"{self.failing} at negative levels")
+            figures.insert(0, f"{_figure(self.failing)} at negative levels")
         for sign, what in ((1, "better"), (-1, "worse")):
             if levels := self._bins(sign):
                 figures.append(f"{what} where the best feature reaches {', '.join(levels)}")
@@ -64,13 +47,17 @@ class _Views:
         return [level for level, gain in self.bins.items() if gain.sign == sign]
 
 
+def _figure(test: PairedTest) -> str:
+    return f"{test.mean_difference:+.3f}, {p_text(test.p)}"
+
+
 def verdict(
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     baseline: str,
     control: str | None,
     *,
-    negative: NDArray[np.bool_],
-    bins: NDArray[np.float64],
+    negative: Flags,
+    bins: Floats,
 ) -> str:
     """Say which view of a calibration shows a gain over the baseline, and over the control.
 
@@ -117,15 +104,15 @@ def verdict(
 
 
 def _compare(
-    values: Mapping[str, NDArray[np.float64]],
+    values: Mapping[str, Floats],
     methods: Collection[str],
     reference: str,
-    negative: NDArray[np.bool_],
-    bins: NDArray[np.float64],
+    negative: Flags,
+    bins: Floats,
 ) -> dict[str, _Views]:
     """Both views of each method against a reference, with corrected p-values."""
 
-    def gains(parts: Mapping[str, NDArray[np.bool_]]) -> dict[str, dict[str, _Gain]]:
+    def gains(parts: Mapping[str, Flags]) -> dict[str, dict[str, PairedTest]]:
         tests = {
             (name, part): paired_test(
                 values[name][queries],
@@ -137,10 +124,9 @@ def _compare(
             for part, queries in parts.items()
             if queries.sum() > 1
         }
-        corrected = correct(test.p_value for test in tests.values())
-        found: dict[str, dict[str, _Gain]] = {name: {} for name in methods}
-        for ((name, part), test), p_value in zip(tests.items(), corrected, strict=True):
-            found[name][part] = _Gain(test.mean_difference, float(p_value))
+        found: dict[str, dict[str, PairedTest]] = {name: {} for name in methods}
+        for (name, part), test in corrected(tests).items():
+            found[name][part] = test
         return found
 
     counted = ~np.isnan(bins)

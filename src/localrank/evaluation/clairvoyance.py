@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.grouping.training import TrainingQueries
 from localrank.local_ranker import LocalRanker
@@ -36,12 +36,12 @@ class ClairvoyantBound:
 
     measure: Measure
     n_groups: int
-    selected: NDArray[np.float64]
-    values: NDArray[np.float64]
-    control: NDArray[np.float64]
+    selected: Floats
+    values: Floats
+    control: Floats
 
     @property
-    def control_means(self) -> NDArray[np.float64]:
+    def control_means(self) -> Floats:
         """Mean over the queries for each draw of random groups."""
         return np.array([mean_of_queries(row) for row in self.control])
 

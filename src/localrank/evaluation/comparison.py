@@ -6,7 +6,7 @@ import hashlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
@@ -19,7 +19,7 @@ from localrank.data import folds as find_folds
 from localrank.evaluation import comparison_files, comparison_tables, comparison_verdict
 from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
-from localrank.evaluation.significance import PairedTest, correct, paired_test
+from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.store import fingerprint
 from localrank.evaluation.tuning import Grid
 from localrank.measures import Measure, parse_measure
@@ -72,6 +72,11 @@ class Comparison:
     def finished(self) -> dict[str, MethodResult]:
         """The methods that did not fail."""
         return {name: result for name, result in self.results.items() if result.failed is None}
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Why the others failed."""
+        return {name: result.failed for name, result in self.results.items() if result.failed}
 
     @property
     def test(self) -> RankingDataset:
@@ -281,7 +286,7 @@ def _grids(
         return tune
     given = methods if isinstance(methods, Mapping) else {}
     by_name = [name for name in names if tune and name in METHODS and name not in given]
-    return {name: METHODS[name].grid for name in by_name}
+    return {name: METHODS[name].declaration.grid for name in by_name}
 
 
 def _strongest(
@@ -303,16 +308,9 @@ def _tests(
     """Paired tests of methods with their opponents, corrected for the number of methods."""
     tests: Tests = {name: {} for name in pairs}
     for measure in measures:
-        sign = 1 if measure.higher_is_better else -1
-        found = {
-            name: paired_test(
-                sign * results[name].values(measure), sign * results[opponent].values(measure)
-            )
-            for name, opponent in pairs.items()
-        }
-        corrected = correct({name: test.p_value for name, test in found.items()})
-        for name, test in found.items():
-            tests[name][measure] = replace(test, corrected_p_value=corrected[name])
+        found = {name: results[name].against(results[o], measure) for name, o in pairs.items()}
+        for name, test in corrected(found).items():
+            tests[name][measure] = test
     return tests
 
 

@@ -48,7 +48,24 @@ def _write_scores(queries: dict[str, Any], path: Path) -> None:
         rows.writerow(["query", "fold", "method", "measure", "value"])
         for method, columns in queries["values"].items():
             for measure, values in columns.items():
-                for row in zip(queries["ids"], queries["folds"], values, strict=True):
-                    rows.writerow([*row[:2], method, measure, row[2]])
+                for query, fold, value in zip(
+                    queries["ids"], queries["folds"], values, strict=True
+                ):
+                    names = (_harmless(name) for name in (query, fold, method))
+                    rows.writerow([*names, measure, value])
         text.flush()
         text.detach()
+
+
+def _harmless(name: str) -> str:
+    """A name that no spreadsheet takes for a formula.
+
+    Examples
+    --------
+    >>> _harmless("=1+1"), _harmless("-7"), _harmless("q7")
+    ("'=1+1", '-7', 'q7')
+    """
+    formula = name.startswith(("=", "+", "@", "\t", "\r")) or (
+        name.startswith("-") and not name[1:].replace(".", "", 1).isdigit()
+    )
+    return f"'{name}" if formula else name

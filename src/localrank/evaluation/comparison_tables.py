@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from localrank.evaluation.significance import PairedTest, p_text
+from localrank.measures import Measure
 
 if TYPE_CHECKING:
     import pandas
@@ -21,106 +23,108 @@ LATEX = {
 }
 
 
+def short_p(p_value: float) -> str:
+    """A p-value without its letter.
+
+    Examples
+    --------
+    >>> short_p(0.04), short_p(1e-9)
+    ('0.040', '< 0.001')
+    """
+    return p_text(p_value).removeprefix("p ").removeprefix("= ")
+
+
+COSTS = ("n_models", "train_cpu_seconds", "milliseconds_per_query", "model_bytes")
+# Headings of columns and how their values are printed.
+PRINTED: dict[str, tuple[str, Callable[[Any], str]]] = {
+    "n_models": ("models", str),
+    "train_cpu_seconds": ("CPU s", "{:.1f}".format),
+    "milliseconds_per_query": ("ms", "{:.2f}".format),
+    "model_bytes": ("KiB", lambda size: f"{size / 1024:,.0f}"),
+    "gain": ("gain", "{:+.4f}".format),
+    "p": ("p", short_p),
+    "opponent": ("opponent", str),
+    "gain_at_equal_cost": ("gain at equal cost", "{:+.4f}".format),
+    "p_at_equal_cost": ("p at equal cost", short_p),
+}
+# Columns of words, to the left.
+WORDS = ("method", "opponent")
+# The size of a model is for the command line.
+ON_PAPER = [column for column in PRINTED if column != "model_bytes"]
+
+
+def rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """The numbers of each method that did not fail; None where there is nothing to say."""
+    measure = comparison.measures[0]
+
+    def tested(tests: Mapping[Measure, PairedTest] | None, where: str) -> dict[str, Any]:
+        test = tests[measure] if tests else None
+        gain, p = (None, None) if test is None else (test.mean_difference, test.p)
+        return {f"gain{where}": gain, f"p{where}": p}
+
+    return [
+        {
+            "method": name,
+            "role": comparison.entries[name].role,
+            **{str(measure): result.mean(measure) for measure in comparison.measures},
+            **{cost: getattr(result, cost) for cost in COSTS},
+            **tested(comparison.against_baseline.get(name), ""),
+            "opponent": comparison.opponents.get(name),
+            **tested(comparison.at_equal_cost.get(name), "_at_equal_cost"),
+        }
+        for name, result in comparison.finished.items()
+    ]
+
+
+def texts(comparison: Comparison, columns: Collection[str]) -> list[list[str]]:
+    """The headings, then a row for each method: its name, the measures, and some of `PRINTED`."""
+    shown: dict[str, tuple[str, Callable[[Any], str]]] = {
+        "method": ("method", str),
+        **{str(measure): (str(measure), "{:.4f}".format) for measure in comparison.measures},
+        **{column: PRINTED[column] for column in columns},
+    }
+    return [
+        [heading for heading, _ in shown.values()],
+        *(
+            ["" if row[key] is None else text(row[key]) for key, (_, text) in shown.items()]
+            for row in rows(comparison)
+        ),
+    ]
+
+
 def to_frame(comparison: Comparison) -> pandas.DataFrame:
     """One row per method that did not fail, numbers as they are."""
     try:
         import pandas
     except ImportError as error:
         raise ImportError("to_frame needs pandas: pip install pandas.") from error
-    measure = comparison.measures[0]
-
-    def tested(tests: dict[Any, PairedTest] | None) -> tuple[float | None, float | None]:
-        if not tests:
-            return None, None
-        return tests[measure].mean_difference, tests[measure].p
-
-    rows = []
-    for name, result in comparison.finished.items():
-        gain, p = tested(comparison.against_baseline.get(name))
-        equal_gain, equal_p = tested(comparison.at_equal_cost.get(name))
-        rows.append(
-            {
-                "method": name,
-                "role": comparison.entries[name].role,
-                **{str(measure): result.mean(measure) for measure in comparison.measures},
-                "n_models": result.n_models,
-                "train_cpu_seconds": result.train_cpu_seconds,
-                "milliseconds_per_query": result.milliseconds_per_query,
-                "gain": gain,
-                "p": p,
-                "opponent": comparison.opponents.get(name),
-                "gain_at_equal_cost": equal_gain,
-                "p_at_equal_cost": equal_p,
-            }
-        )
-    return pandas.DataFrame(rows)
-
-
-def texts(comparison: Comparison) -> list[list[str]]:
-    """The headings, then a row of texts for each method that did not fail."""
-    measure = comparison.measures[0]
-    table = [
-        [
-            "method",
-            *map(str, comparison.measures),
-            "models",
-            "CPU s",
-            "ms",
-            "gain",
-            "p",
-            "opponent",
-            "gain at equal cost",
-            "p at equal cost",
-        ]
-    ]
-
-    def tested(tests: dict[Any, PairedTest] | None) -> list[str]:
-        if not tests:
-            return ["", ""]
-        test = tests[measure]
-        return [f"{test.mean_difference:+.4f}", short_p(test.p)]
-
-    for name, result in comparison.finished.items():
-        table.append(
-            [
-                name,
-                *(f"{result.mean(measure):.4f}" for measure in comparison.measures),
-                str(result.n_models),
-                f"{result.train_cpu_seconds:.1f}",
-                f"{result.milliseconds_per_query:.2f}",
-                *tested(comparison.against_baseline.get(name)),
-                comparison.opponents.get(name, ""),
-                *tested(comparison.at_equal_cost.get(name)),
-            ]
-        )
-    return table
+    return pandas.DataFrame(rows(comparison))
 
 
 def to_markdown(comparison: Comparison) -> str:
     """Rows between pipes; numbers to the right."""
-    head, *rows = [[cell.replace("|", "\\|") for cell in row] for row in texts(comparison)]
-    left = {0, head.index("opponent")}
-    rule = ["---" if column in left else "---:" for column in range(len(head))]
-    return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *rows])
+    head, *body = texts(comparison, ON_PAPER)
+    rule = ["---" if heading in WORDS else "---:" for heading in head]
+    body = [[cell.replace("|", "\\|") for cell in row] for row in body]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [head, rule, *body])
 
 
 def to_latex(comparison: Comparison) -> str:
     """A tabular with the rules of booktabs."""
     special = re.compile("|".join(map(re.escape, LATEX)))
-    head, *rows = [
+    table = texts(comparison, ON_PAPER)
+    columns = "".join("l" if heading in WORDS else "r" for heading in table[0])
+    head, *body = [
         " & ".join(special.sub(lambda found: LATEX[found[0]], cell) for cell in row) + r" \\"
-        for row in texts(comparison)
+        for row in table
     ]
-    columns = "".join(
-        "l" if name in ("method", "opponent") else "r" for name in texts(comparison)[0]
-    )
     return "\n".join(
         [
             rf"\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             head,
             r"\midrule",
-            *rows,
+            *body,
             r"\bottomrule",
             r"\end{tabular}",
         ]
@@ -133,25 +137,14 @@ def to_html(comparison: Comparison) -> str:
     def row(cells: list[str], tag: str) -> str:
         return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
 
-    head, *rows = texts(comparison)
+    head, *body = texts(comparison, ON_PAPER)
     paragraphs = [comparison.verdict, *comparison.cost_notes]
-    failed = [f"{n} failed: {r.failed}" for n, r in comparison.results.items() if r.failed]
+    failed = [f"{name} failed: {reason}" for name, reason in comparison.failed.items()]
     return "".join(
         [
             f"<table><thead>{row(head, 'th')}</thead><tbody>",
-            *(row(cells, "td") for cells in rows),
+            *(row(cells, "td") for cells in body),
             "</tbody></table>",
             *(f"<p>{html.escape(text)}</p>" for text in [*paragraphs, *failed]),
         ]
     )
-
-
-def short_p(p_value: float) -> str:
-    """A p-value without its letter.
-
-    Examples
-    --------
-    >>> short_p(0.04), short_p(1e-9)
-    ('0.040', '< 0.001')
-    """
-    return p_text(p_value).removeprefix("p ").removeprefix("= ")

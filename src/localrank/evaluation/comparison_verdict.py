@@ -21,28 +21,23 @@ def verdict(comparison: Comparison) -> str:
     ]
     if not judged:
         return f"There is nothing to compare with {baseline}."
-    better: list[str] = []
-    worse: list[str] = []
-    equal_better: list[str] = []
-    equal_worse: list[str] = []
+    # By the sign of what is established.
+    alone: dict[int, list[str]] = {-1: [], 0: [], 1: []}
+    equal: dict[int, list[str]] = {-1: [], 0: [], 1: []}
     for name in judged:
         test = comparison.against_baseline[name][measure]
-        if test.p < 0.05:
-            gain = f"{name} ({test.mean_difference:+.4f})"
-            (better if test.mean_difference > 0 else worse).append(gain)
-        if name in comparison.opponents:
+        alone[test.sign].append(f"{name} ({test.mean_difference:+.4f})")
+        opponent = comparison.opponents.get(name)
+        if opponent is not None:
             test = comparison.at_equal_cost[name][measure]
-            opponent = comparison.opponents[name]
-            if test.p < 0.05:
+            # What is worse than the baseline was said already.
+            if test.sign > 0 or opponent != baseline:
                 gain = f"{name} ({test.mean_difference:+.4f} against {opponent})"
-                if test.mean_difference > 0:
-                    equal_better.append(gain)
-                elif opponent != baseline:  # what is worse than the baseline was said already
-                    equal_worse.append(gain)
+                equal[test.sign].append(gain)
     text = f"By {measure} on {comparison.test.n_queries:,} test queries, "
-    text += _sentence(better, worse, f"than {baseline}")
+    text += _sentence(alone[1], alone[-1], f"than {baseline}")
     if any(opponent != baseline for opponent in comparison.opponents.values()):
-        text += f" At equal cost, {_sentence(equal_better, equal_worse, 'than its opponent')}"
+        text += f" At equal cost, {_sentence(equal[1], equal[-1], 'than its opponent')}"
     return text
 
 

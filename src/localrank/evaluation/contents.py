@@ -8,13 +8,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.evaluation.calibration import best_feature_calibration
+from localrank.evaluation.comparison_tables import COSTS
 from localrank.evaluation.engine import MethodResult
 from localrank.evaluation.opponents import BEST_FEATURE
 from localrank.evaluation.significance import PairedTest
 from localrank.measures import Measure
+from localrank.measures.base import mean_of_queries
 from localrank.parallel import with_jobs
 
 if TYPE_CHECKING:
@@ -70,12 +72,12 @@ def _method(comparison: Comparison, name: str) -> dict[str, Any]:
         },
         "failed": result.failed,
     }
-    costs = ("n_models", "train_seconds", "train_cpu_seconds", "milliseconds_per_query")
+    costs = ("train_seconds", *COSTS)
     if result.failed:
-        absent = dict.fromkeys([*costs, "model_bytes", "against_baseline", "opponent"])
-        return row | absent | {"at_equal_cost": None, "chosen": None, "means": {}}
+        absent = (*costs, "against_baseline", "opponent", "at_equal_cost", "chosen")
+        return row | dict.fromkeys(absent) | {"means": {}}
     return row | {
-        **{cost: getattr(result, cost) for cost in (*costs, "model_bytes")},
+        **{cost: getattr(result, cost) for cost in costs},
         "means": {str(measure): _number(result.mean(measure)) for measure in comparison.measures},
         "against_baseline": _tests(comparison.against_baseline.get(name, {})),
         "opponent": comparison.opponents.get(name),
@@ -118,12 +120,11 @@ def bound_of(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
 
 def _queries(comparison: Comparison) -> dict[str, Any]:
     test = comparison.test
-    relevant = np.add.reduceat(test.labels > 0, test.offsets[:-1], dtype=np.int64)
     return {
         "ids": [str(query) for query in test.query_ids],
         "folds": comparison.fold_names,
         "n_documents": test.query_sizes.tolist(),
-        "n_relevant": relevant.tolist(),
+        "n_relevant": test.count(test.labels > 0).tolist(),
         "values": {
             name: {
                 str(measure): _rounded(result.values(measure)) for measure in comparison.measures
@@ -250,13 +251,10 @@ def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any] | None:
     for group, facts in enumerate(shown["groups"]):
         mine = run.groups == group
         facts["n_test"] = int(mine.sum())
-        facts["baseline"], facts["local"] = _mean(other[mine]), _mean(own[mine])
+        facts["baseline"], facts["local"] = (
+            _number(mean_of_queries(values[mine])) for values in (other, own)
+        )
     return shown
-
-
-def _mean(values: NDArray[np.float64]) -> float | None:
-    counted = values[~np.isnan(values)]
-    return float(counted.mean()) if counted.size else None
 
 
 def _number(value: float) -> float | None:
@@ -264,5 +262,5 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+def _rounded(values: Floats) -> list[float | None]:
     return [None if math.isnan(value) else round(float(value), 5) for value in values]

@@ -13,17 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
+from threadpoolctl import threadpool_limits
 
+from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.group_map import group_map
+from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.store import Run, Store, described, fingerprint
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
+from localrank.persistence import library_versions
 from localrank.progress import progress
 from localrank.rankers import Ranker
 
@@ -57,11 +60,9 @@ class MethodResult:
     runs: list[Run]
     test: RankingDataset
     fold_names: list[str]
-    _values: dict[Measure, NDArray[np.float64]] = field(
-        default_factory=dict, init=False, repr=False
-    )
+    _values: dict[Measure, Floats] = field(default_factory=dict, init=False, repr=False)
 
-    def values(self, measure: str | Measure) -> NDArray[np.float64]:
+    def values(self, measure: str | Measure) -> Floats:
         """One value per test query, NaN where the measure skips it."""
         measure = parse_measure(measure)
         if measure not in self._values:
@@ -72,13 +73,19 @@ class MethodResult:
         """Over the queries that the measure does not skip."""
         return mean_of_queries(self.values(measure))
 
+    def against(self, other: MethodResult, measure: str | Measure) -> PairedTest:
+        """A paired test with another method, in which a gain is an improvement."""
+        measure = parse_measure(measure)
+        sign = 1 if measure.higher_is_better else -1
+        return paired_test(sign * self.values(measure), sign * other.values(measure))
+
     def fold_means(self, measure: str | Measure) -> dict[str, float]:
         """The mean of each fold."""
         values, names = self.values(measure), np.array(self.fold_names)
         return {run.fold: mean_of_queries(values[names == run.fold]) for run in self.runs}
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Floats:
         """Of the test documents of all folds."""
         return np.concatenate([run.scores for run in self.runs])
 
@@ -139,7 +146,7 @@ def run(
     """Train every method on the training queries of each fold, and score its test queries.
 
     Before a method is timed it is trained once on a few queries, so that no time is that of
-    compiling kernels.
+    compiling kernels. Linear algebra has one thread, so that times compare.
 
     Parameters
     ----------
@@ -195,7 +202,15 @@ def run(
         mark = "" if store is None else fingerprint(fold)
         for name, ranker in methods.items():
             grid = (grids or {}).get(name) or None
-            decides = (mark, described(ranker), grid, str(measure), n_controls, valid)
+            decides = (
+                mark,
+                described(ranker),
+                grid,
+                str(measure),
+                n_controls,
+                valid,
+                library_versions(),
+            )
             key = hashlib.sha256(repr(decides).encode()).hexdigest()
             result = kept.get(fold.name, name, key)
             model = None
@@ -204,7 +219,10 @@ def run(
                     _warm_up(ranker, fold, valid, n_jobs)
                     warm.add(name)
                 try:
-                    model, result = _run(ranker, fold, grid, measure, valid, n_controls, n_jobs)
+                    # Threads of linear algebra that wait for each other on a busy machine burn
+                    # many times the CPU seconds of the work itself.
+                    with threadpool_limits(1, user_api="blas"):
+                        model, result = _run(ranker, fold, grid, measure, valid, n_controls, n_jobs)
                 except Exception as error:
                     if not keep_failures:
                         raise
@@ -269,7 +287,7 @@ def _run(
     return model, Run(fold.name, scores, groups, **facts)
 
 
-def _scored(model: Ranker, test: RankingDataset) -> tuple[NDArray[np.float64], float]:
+def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
     """Scores row by row of the queries, and the shortest time; short times are repeated."""
     taken: list[float] = []
     while not taken or (len(taken) < N_REPEATS and sum(taken) < SHORT):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker
@@ -86,7 +86,7 @@ def group_map(ranker: LocalRanker, dataset: RankingDataset) -> GroupMap:
     )
 
 
-def coordinates(distances: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def coordinates(distances: Floats) -> tuple[Floats, Floats]:
     """Two coordinates by classical scaling.
 
     Examples

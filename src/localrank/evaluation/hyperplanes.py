@@ -9,18 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
-from localrank.evaluation import hyperplanes_plot
-from localrank.evaluation.plot_files import save_plot
 from localrank.measures import OrderErrorRate, evaluate
+from localrank.plots import draw_bars, draw_cosines, save_figure
 from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers.linear import LinearRanker
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Most label levels that errors are counted for: 190 pairs.
 MAX_LEVELS = 20
@@ -41,7 +44,7 @@ class HyperplaneCosines:
     """
 
     names: tuple[str, ...]
-    cosines: NDArray[np.float64]
+    cosines: Floats
 
     def text(self) -> str:
         """The upper triangle as a table."""
@@ -54,17 +57,13 @@ class HyperplaneCosines:
 
     __repr__ = text
 
-    def plot(self) -> Any:
-        """An interactive plotly figure. Needs the extra `localrank[plots]`."""
-        return hyperplanes_plot.interactive_cosines(self)
+    def plot(self) -> Figure:
+        """A heat map, as a matplotlib figure. Needs the extra `localrank[plots]`."""
+        return draw_cosines(self.names, self.cosines, "Cosine between hyperplanes")
 
     def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the plot as .html, interactive, or as .svg, .png or .pdf.
-
-        Needs the extra `localrank[plots]`.
-        """
-        static = hyperplanes_plot.static_cosines
-        save_plot(self, hyperplanes_plot.interactive_cosines, static, path)
+        """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
+        save_figure(self.plot(), path)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,16 +80,16 @@ class OrderErrorRates:
         NaN where there are no scores for a pair of labels.
     """
 
-    label_pairs: NDArray[np.float64]
-    n_pairs: NDArray[np.int64]
-    rates: dict[str, NDArray[np.float64]]
+    label_pairs: Floats
+    n_pairs: Integers
+    rates: dict[str, Floats]
 
     def text(self) -> str:
         """A table with a row for each pair of labels."""
         widths = [max(len(name), 6) for name in self.rates]
         header = "".join(f"  {name:>{w}}" for name, w in zip(self.rates, widths, strict=True))
         lines = [f"{'labels':<10}{'pairs':>12}{header}"]
-        for row, name in enumerate(hyperplanes_plot.pair_names(self.label_pairs)):
+        for row, name in enumerate(_pair_names(self.label_pairs)):
             cells = "".join(
                 f"  {rates[row]:>{width}.4f}"
                 for rates, width in zip(self.rates.values(), widths, strict=True)
@@ -100,17 +99,16 @@ class OrderErrorRates:
 
     __repr__ = text
 
-    def plot(self) -> Any:
-        """An interactive plotly figure. Needs the extra `localrank[plots]`."""
-        return hyperplanes_plot.interactive_rates(self)
+    def plot(self) -> Figure:
+        """Bars, as a matplotlib figure. Needs the extra `localrank[plots]`."""
+        names = _pair_names(self.label_pairs)
+        ticks = [f"{name}\n{n:,} pairs" for name, n in zip(names, self.n_pairs, strict=True)]
+        panels = {"Document pairs in the wrong order": self.rates}
+        return draw_bars(panels, ticks, "order error rate", numbers="%.3f")
 
     def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the plot as .html, interactive, or as .svg, .png or .pdf.
-
-        Needs the extra `localrank[plots]`.
-        """
-        static = hyperplanes_plot.static_rates
-        save_plot(self, hyperplanes_plot.interactive_rates, static, path)
+        """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
+        save_figure(self.plot(), path)
 
 
 def hyperplane_cosines(
@@ -144,9 +142,7 @@ def hyperplane_cosines(
     """
     check_is_fitted(ranker, "rankers_")
     hyperplanes = dict(others or {})
-    hyperplanes |= dict(
-        zip(hyperplanes_plot.pair_names(ranker.level_pairs_), ranker.rankers_, strict=True)
-    )
+    hyperplanes |= dict(zip(_pair_names(ranker.level_pairs_), ranker.rankers_, strict=True))
     first = ranker.rankers_[0]
     weights = []
     for name, one in hyperplanes.items():
@@ -241,3 +237,7 @@ def order_error_rates(
     return OrderErrorRates(
         np.array(list(n_pairs)), np.array([numbers.sum() for numbers in n_pairs.values()]), rates
     )
+
+
+def _pair_names(pairs: Floats) -> list[str]:
+    return [f"{high:g} > {low:g}" for high, low in pairs]

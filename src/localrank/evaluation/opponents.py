@@ -92,7 +92,8 @@ def entries(
             result[name] = Entry(given[name], role, kind, type(given[name]).__name__)
         else:
             ranker = make_ranker(name, own[name], n_jobs, random_state)
-            result[name] = Entry(ranker, role, METHODS[name].kind, METHODS[name].summary)
+            declaration = METHODS[name].declaration
+            result[name] = Entry(ranker, role, declaration.kind, declaration.summary)
     single = result[baseline]
     if _is_seeded(single.ranker):
         seed = single.ranker.get_params()["random_state"]
@@ -166,7 +167,7 @@ def equal_cost_opponents(
                 if free in added:
                     free += "".join(f" {key}={value}" for key, value in trees.items())
                 names[description] = free
-                added[free] = Entry(rival, "opponent", "global", METHODS[kind].summary)
+                added[free] = Entry(rival, "opponent", "global", METHODS[kind].declaration.summary)
             opponents[name].append(names[description])
     return dict(sorted(added.items(), key=lambda item: len(item[1].ranker.rankers))), opponents
 

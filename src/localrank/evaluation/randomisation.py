@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
+
+from localrank.arrays import Floats
 
 # Sums of eight signed differences that are looked up at once, 8 bytes each.
 _LOOKUPS = 2**21
 
 
-def sign_flip_p_value(
-    differences: NDArray[np.float64], n_resamples: int, random_state: int | None
-) -> float:
+def sign_flip_p_value(differences: Floats, n_resamples: int, random_state: int | None) -> float:
     """Two-sided p-value of the mean of paired differences, by exchanging the two of a pair.
 
     It is the share of sign patterns whose sum lies at least as far from zero as that of the

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special, stats
 
+from localrank.arrays import Floats
 from localrank.evaluation.randomisation import sign_flip_p_value
 
 TESTS = {"t": "paired t", "wilcoxon": "Wilcoxon signed rank", "randomisation": "randomisation"}
+# A difference is established below this p-value.
+LEVEL = 0.05
 CORRECTIONS = ("holm", "benjamini-hochberg")
+
+Key = TypeVar("Key", bound=Hashable)
 
 # Differences up to this are rounding: the two methods rank the query alike.
 _EQUAL = 1e-9
@@ -69,6 +74,11 @@ class PairedTest:
     def p(self) -> float:
         """The corrected p-value, or where the test is the only one the p-value."""
         return self.p_value if self.corrected_p_value is None else self.corrected_p_value
+
+    @property
+    def sign(self) -> int:
+        """1 for a gain, -1 for a loss, 0 where neither is established."""
+        return int(np.sign(self.mean_difference)) if self.p < LEVEL else 0
 
     def __str__(self) -> str:
         corrected = self.corrected_p_value is not None
@@ -204,20 +214,34 @@ def paired_tests(
     >>> {name: round(result.corrected_p_value, 3) for name, result in results.items()}
     {'alike': 1.0, 'better': 0.02}
     """
-    results = {name: paired_test(values, baseline, **options) for name, values in methods.items()}
-    corrected = correct({name: result.p_value for name, result in results.items()}, correction)
+    return corrected(
+        {name: paired_test(values, baseline, **options) for name, values in methods.items()},
+        correction,
+    )
+
+
+def corrected(tests: Mapping[Key, PairedTest], method: str = "holm") -> dict[Key, PairedTest]:
+    """The tests of one table, with p-values corrected for their number.
+
+    Parameters
+    ----------
+    tests : dict from any key to PairedTest
+    method : {"holm", "benjamini-hochberg"}, default="holm"
+    """
+    p_values = correct([test.p_value for test in tests.values()], method).tolist()
     return {
-        name: replace(result, corrected_p_value=corrected[name]) for name, result in results.items()
+        key: replace(test, corrected_p_value=p_value)
+        for (key, test), p_value in zip(tests.items(), p_values, strict=True)
     }
 
 
 @overload
 def correct(p_values: Mapping[str, float], method: str = "holm") -> dict[str, float]: ...
 @overload
-def correct(p_values: Iterable[float], method: str = "holm") -> NDArray[np.float64]: ...
+def correct(p_values: Iterable[float], method: str = "holm") -> Floats: ...
 def correct(
     p_values: Mapping[str, float] | Iterable[float], method: str = "holm"
-) -> dict[str, float] | NDArray[np.float64]:
+) -> dict[str, float] | Floats:
     """Correct p-values for the number of tests.
 
     Parameters
@@ -268,7 +292,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
         )
 
 
-def _mean_and_deviation(differences: NDArray[np.float64]) -> tuple[float, float]:
+def _mean_and_deviation(differences: Floats) -> tuple[float, float]:
     """Mean and standard deviation, which is zero where the differences differ by rounding."""
     deviation = differences.std(ddof=1) if np.ptp(differences) > _EQUAL else 0.0
     return float(differences.mean()), float(deviation)
@@ -288,7 +312,7 @@ def _effect_interval(t: float, n_queries: int, confidence: float) -> tuple[float
     return float(low), float(high)
 
 
-def _wilcoxon_p_value(differences: NDArray[np.float64]) -> float:
+def _wilcoxon_p_value(differences: Floats) -> float:
     if np.count_nonzero(differences) > 16:
         return float(stats.wilcoxon(differences, zero_method="pratt").pvalue)
     signed_ranks = np.sign(differences) * stats.rankdata(np.abs(differences))

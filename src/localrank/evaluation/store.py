@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.data import Fold
 from localrank.data.atomic import atomic_write
 from localrank.evaluation.clairvoyance import ClairvoyantBound
@@ -47,8 +47,8 @@ class Run:
     """
 
     fold: str
-    scores: NDArray[np.float64]
-    groups: NDArray[np.int64]
+    scores: Floats
+    groups: Integers
     train_seconds: float = 0.0
     train_cpu_seconds: float = 0.0
     predict_seconds: float = 0.0

@@ -10,10 +10,10 @@ from typing import Any
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
@@ -44,10 +44,10 @@ class Trial:
     parameters: Parameters
     mean: float
     standard_error: float
-    values: NDArray[np.float64]
+    values: Floats
 
     @classmethod
-    def of(cls, parameters: Parameters, values: NDArray[np.float64]) -> Trial:
+    def of(cls, parameters: Parameters, values: Floats) -> Trial:
         """Mean and standard error of the values that count."""
         counted = values[~np.isnan(values)]
         error = counted.std(ddof=1) / np.sqrt(counted.size) if counted.size > 1 else np.nan
@@ -170,7 +170,7 @@ def tune(
         scored = held_out_queries(valid)
         parts = [np.arange(scored.n_queries)]
 
-    def held_out_values(item: tuple[list[int], int]) -> list[NDArray[np.float64]]:
+    def held_out_values(item: tuple[list[int], int]) -> list[Floats]:
         together, fold = item
         train, test = dataset, scored
         if valid is None:
@@ -234,9 +234,7 @@ def _with_parameters(estimator: Ranker, parameters: Parameters) -> Ranker:
     return model
 
 
-def _parts(
-    dataset: RankingDataset, folds: int, random_state: int | None
-) -> list[NDArray[np.int64]]:
+def _parts(dataset: RankingDataset, folds: int, random_state: int | None) -> list[Integers]:
     """The held-out queries of each fold, by position, ascending."""
     n_queries = dataset.n_queries
     if not isinstance(folds, Integral) or not 2 <= folds <= n_queries:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset
 from localrank.evaluation import (
     Calibration,
@@ -22,16 +22,13 @@ from localrank.evaluation import (
     paired_test,
     paired_tests,
 )
+from localrank.evaluation.significance import LEVEL
 from localrank.experiments.base import (
-    Claim,
     Reproduction,
-    Table,
     Value,
     counts,
-    decided,
     difference,
 )
-from localrank.experiments.published import published_cells
 from localrank.experiments.setting import Setting
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, Measure, ReciprocalRank
@@ -46,8 +43,6 @@ MRR: Measure = ReciprocalRank(100)
 GROUPINGS: tuple[Literal["kmeans", "ward"], ...] = ("kmeans", "ward")
 CONTROL = "baseline, other seed"
 FAULTY = "mrr@100, as the paper counts"
-
-Scores = NDArray[np.float64]
 
 
 def methods(n_trees: int, random_state: int) -> dict[str, Ranker]:
@@ -71,8 +66,8 @@ def reproduce(setting: Setting) -> Reproduction:
     found = Reproduction(PAPER, setting.data)
     n_trees, n_controls = (20, 1) if setting.quick else (N_TREES, N_CONTROLS)
     # Other choices among the models of the clusters, and what an oracle has on random groups.
-    others: dict[str, list[Scores]] = {}
-    controls: dict[tuple[str, Measure], list[Scores]] = {}
+    others: dict[str, list[Floats]] = {}
+    controls: dict[tuple[str, Measure], list[Floats]] = {}
 
     def choose_otherwise(method: str, fold: Fold, model: Ranker) -> None:
         if not isinstance(model, LocalRanker):
@@ -106,18 +101,17 @@ def reproduce(setting: Setting) -> Reproduction:
     return found
 
 
-def faulty(test: RankingDataset, ranking: Scores) -> Scores:
+def faulty(test: RankingDataset, ranking: Floats) -> Floats:
     """The paper's reciprocal rank: 0 where the only relevant document is at rank 1."""
     values = MRR(test, ranking)
-    n_relevant = np.add.reduceat(test.labels > 0, test.offsets[:-1], dtype=np.int64)
-    return np.where((n_relevant == 1) & (values == 1), 0.0, values)
+    return np.where((test.count(test.labels > 0) == 1) & (values == 1), 0.0, values)
 
 
 def _table_2(
     found: Reproduction,
     test: RankingDataset,
-    scores: dict[str, Scores],
-    controls: dict[tuple[str, Measure], list[Scores]],
+    scores: dict[str, Floats],
+    controls: dict[tuple[str, Measure], list[Floats]],
 ) -> None:
     ours: dict[tuple[str, ...], float] = {}
     methods = ["best feature", "baseline", CONTROL]
@@ -134,7 +128,7 @@ def _table_2(
     # The faulty rule is what the paper's numbers are by.
     numbers = {
         (method, FAULTY if name == "mrr@100" else name): value
-        for (method, name), value in published_cells(PAPER, "table-2", found.data).items()
+        for (method, name), value in found.published("table-2").items()
     }
     rows: list[list[Value]] = []
     gains = {}
@@ -144,39 +138,35 @@ def _table_2(
         spread = float(drawn.std(ddof=1)) if len(drawn) > 1 else None
         rows.append([grouping, str(measure), oracle, float(drawn.mean()), spread])
         gains[grouping, str(measure)] = oracle - float(drawn.mean())
-    found.tables += [
-        Table.compared(
-            "Table 2: means over the test queries",
-            ["method", "measure"],
-            ours,
-            numbers,
-            f"{test.n_queries:,} test queries. The paper's reciprocal rank gives 0 to a query "
-            f"whose only relevant document is at rank 1; its numbers stand beside ours by that "
-            f"rule. An oracle chooses the best cluster of each query by its labels.",
-        ),
-        Table(
-            "The oracle beside its control",
-            ["clusters", "measure", "oracle", "on random groups", "deviation"],
-            rows,
-            "The best of several models gains by chance alone: the control is the same choice "
-            "among models of random groups of the same sizes, mean and standard deviation over "
-            "the draws.",
-        ),
-    ]
+    found.compare(
+        "Table 2: means over the test queries",
+        ["method", "measure"],
+        ours,
+        numbers,
+        f"{test.n_queries:,} test queries. The paper's reciprocal rank gives 0 to a query "
+        f"whose only relevant document is at rank 1; its numbers stand beside ours by that "
+        f"rule. An oracle chooses the best cluster of each query by its labels.",
+    )
+    found.table(
+        "The oracle beside its control",
+        ["clusters", "measure", "oracle", "on random groups", "deviation"],
+        rows,
+        "The best of several models gains by chance alone: the control is the same choice "
+        "among models of random groups of the same sizes, mean and standard deviation over "
+        "the draws.",
+    )
     base = ours["baseline", "ndcg@5"]
     oracle = ours["oracle, kmeans", "ndcg@5"]
     gain, chance = oracle - base, oracle - base - gains["kmeans", "ndcg@5"]
-    found.claims.append(
-        Claim(
-            "with a good choice of cluster adaptive training would beat the global model",
-            # A bound that models of random groups reach shows nothing of the clusters.
-            gain > 0 and gains["kmeans", "ndcg@5"] > chance,
-            f"the oracle gains {gain:+.4f} NDCG@5, of which {chance:+.4f} on random groups",
-        )
+    found.claim(
+        "with a good choice of cluster adaptive training would beat the global model",
+        # A bound that models of random groups reach shows nothing of the clusters.
+        gain > 0 and gains["kmeans", "ndcg@5"] > chance,
+        f"the oracle gains {gain:+.4f} NDCG@5, of which {chance:+.4f} on random groups",
     )
 
 
-def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Scores]) -> None:
+def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
     base = NDCG_5(test, scores["baseline"])
     methods = [f"{way}, {g}" for g in GROUPINGS for way in ("selective", "fusion")]
     tests = paired_tests({m: NDCG_5(test, scores[m]) for m in methods}, base)
@@ -190,48 +180,40 @@ def _differences(found: Reproduction, test: RankingDataset, scores: dict[str, Sc
         ]
         for method, one in tests.items()
     ]
-    found.tables.append(
-        Table(
-            "NDCG@5 against the baseline",
-            ["method", "difference", "95 % interval", "p (Holm)", "won/tied/lost"],
-            rows,
-            "Paired t-tests over the test queries.",
-        )
+    found.table(
+        "NDCG@5 against the baseline",
+        ["method", "difference", "95 % interval", "p (Holm)", "won/tied/lost"],
+        rows,
+        "Paired t-tests over the test queries.",
     )
     selective = tests["selective, kmeans"]
-    found.claims.append(
-        Claim(
-            "on average the selected cluster's model ranks worse than the global model",
-            None if decided(selective) is None else not decided(selective),
-            f"NDCG@5 {difference(selective)}",
-        )
+    found.claim(
+        "on average the selected cluster's model ranks worse than the global model",
+        selective.sign < 0 if selective.sign else None,
+        f"NDCG@5 {difference(selective)}",
     )
     both = [NDCG_5(test, scores[f"{way}, kmeans"]) for way in ("fusion", "selective")]
     fusion = paired_test(*both)
-    found.claims.append(Claim.tested("fusion ranks better than selection", "NDCG@5", fusion))
+    found.claim_better("fusion ranks better than selection", "NDCG@5", fusion)
     p_values = {}
     for measure in (NDCG_5, MRR):
         oracles = [measure(test, scores[f"oracle by {measure}, {g}"]) for g in GROUPINGS]
         p_values[str(measure),] = paired_test(*oracles).p_value
-    found.tables.append(
-        Table.compared(
-            "Section 5: p-values of paired t-tests between the oracles of k-means and Ward",
-            ["measure"],
-            p_values,
-            published_cells(PAPER, "oracles", found.data),
-        )
+    found.compare(
+        "Section 5: p-values of paired t-tests between the oracles of k-means and Ward",
+        ["measure"],
+        p_values,
+        found.published("oracles"),
     )
     p_value = p_values["ndcg@5",]
-    found.claims.append(
-        Claim(
-            "k-means and Ward do not differ",
-            p_value >= 0.05,
-            f"oracles by NDCG@5, p = {p_value:.2f}",
-        )
+    found.claim(
+        "k-means and Ward do not differ",
+        p_value >= LEVEL,
+        f"oracles by NDCG@5, p = {p_value:.2f}",
     )
 
 
-def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Scores]) -> None:
+def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
     """Figures 4 and 5, with what the paper lacks: a control and the unconditioned view."""
     for number, measure in (("4", NDCG_5), ("5", MRR)):
         for part, grouping in zip("ab", GROUPINGS, strict=True):
@@ -239,14 +221,14 @@ def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Scor
             found.figure(
                 f"figure-{number}{part}",
                 f"Figure {number}{part}: {measure} against the failure level, {grouping}.",
-                calibration.save_plot,
+                calibration.plot,
             )
             if number == "4":
                 _calibration_claims(found, calibration, grouping)
 
 
 def calibrate(
-    test: RankingDataset, scores: dict[str, Scores], measure: Measure, grouping: str
+    test: RankingDataset, scores: dict[str, Floats], measure: Measure, grouping: str
 ) -> Calibration:
     """Best-feature calibration of the methods with one kind of clusters."""
     return best_feature_calibration(
@@ -270,19 +252,15 @@ def _calibration_claims(found: Reproduction, calibration: Calibration, grouping:
         ("best_feature_score", "the best feature's own score"),
     ):
         names = list(calibration.per_query)
-        rows: list[list[Value]] = []
-        own = [row for row in calibration.rows if row["view"] == view]
-        for start in range(0, len(own), len(names)):
-            cells = own[start : start + len(names)]
-            level = f"{cells[0]['level']:.1f}"
-            rows.append([level, cells[0]["n_queries"], *(cell["mean"] for cell in cells)])
-        found.tables.append(
-            Table(
-                f"Figure 4, {grouping}: {calibration.measure} by {title}",
-                ["level", "queries", *names],
-                rows,
-                calibration.verdict.replace("\n", "\n\n") if view != "failure_level" else "",
-            )
+        rows = [
+            [f"{cells[0]['level']:.1f}", cells[0]["n_queries"], *(cell["mean"] for cell in cells)]
+            for cells in calibration.by_level(view)
+        ]
+        found.table(
+            f"Figure 4, {grouping}: {calibration.measure} by {title}",
+            ["level", "queries", *names],
+            rows,
+            calibration.verdict.replace("\n", "\n\n") if view != "failure_level" else "",
         )
     negative = calibration.levels["failure_level"] < 0
     if negative.sum() < 2:
@@ -291,13 +269,11 @@ def _calibration_claims(found: Reproduction, calibration: Calibration, grouping:
         calibration.per_query[name][negative] for name in ("selective", "baseline", "control")
     )
     over_baseline, over_control = (paired_test(selective, other) for other in (baseline, control))
-    found.claims.append(
-        Claim.tested(
-            f"where the best feature beats the global model, selection ({grouping}) beats the "
-            f"global model",
-            "NDCG@5",
-            over_baseline,
-            f"; over a global model with another seed, which regression to the mean favours alike, "
-            f"{difference(over_control)}",
-        )
+    found.claim_better(
+        f"where the best feature beats the global model, selection ({grouping}) beats the "
+        f"global model",
+        "NDCG@5",
+        over_baseline,
+        f"; over a global model with another seed, which regression to the mean favours alike, "
+        f"{difference(over_control)}",
     )

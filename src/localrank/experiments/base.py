@@ -15,12 +15,13 @@ import numpy as np
 from localrank.data.atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import p_text
-from localrank.experiments.published import source, whole
+from localrank.experiments.published import published_cells, source, whole
+from localrank.plots import save_figure
 
 Value = str | int | float | None
-
-# A difference is one from here on.
-LEVEL = 0.05
+Rows = Sequence[Sequence[Value]]
+# By their names, from the outside in.
+Numbers = Mapping[Any, float]
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,12 @@ class Table:
 
     title: str
     columns: Sequence[str]
-    rows: Sequence[Sequence[Value]]
+    rows: Rows
     note: str = ""
 
     @classmethod
     def compared(
-        cls,
-        title: str,
-        names: Sequence[str],
-        ours: Mapping[Any, float],
-        published: Mapping[Any, float],
-        note: str = "",
+        cls, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
     ) -> Table:
         """Our values beside published ones, by the same keys: tuples of text, one per name.
 
@@ -105,13 +101,13 @@ class Figure:
     name : str
         Of the file, without ending.
     caption : str
-    save : callable
-        Writes it to a path that ends in .svg.
+    draw : callable
+        Returns it as a figure of matplotlib.
     """
 
     name: str
     caption: str
-    save: Callable[[Path], None]
+    draw: Callable[[], Any]
 
 
 @dataclass(frozen=True)
@@ -131,11 +127,6 @@ class Claim:
     says: str
     holds: bool | None
     measured: str
-
-    @classmethod
-    def tested(cls, says: str, measure: str, test: PairedTest, more: str = "") -> Claim:
-        """That the first of two methods is better, by a paired test."""
-        return cls(says, decided(test), f"{measure} {difference(test)}{more}")
 
 
 @dataclass
@@ -157,19 +148,41 @@ class Reproduction:
     claims: list[Claim] = field(default_factory=list)
     claimant: str = "the paper"
 
-    def figure(self, name: str, caption: str, save: Callable[..., None], **options: Any) -> None:
+    def published(self, place: str) -> dict[tuple[str, ...], float]:
+        """The paper's numbers for the data, of a table or figure, by their names."""
+        return published_cells(self.experiment, place, self.data)
+
+    def table(self, title: str, columns: Sequence[str], rows: Rows, note: str = "") -> None:
+        """Add a `Table`."""
+        self.tables.append(Table(title, columns, rows, note))
+
+    def compare(
+        self, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
+    ) -> None:
+        """Add a table of our values beside published ones, as `Table.compared` makes it."""
+        self.tables.append(Table.compared(title, names, ours, published, note))
+
+    def claim(self, says: str, holds: bool | None, measured: str) -> None:
+        """Add a `Claim`."""
+        self.claims.append(Claim(says, holds, measured))
+
+    def claim_better(self, says: str, measure: str, test: PairedTest, more: str = "") -> None:
+        """Add the claim that the first of two methods is better, by a paired test."""
+        self.claim(says, decided(test), f"{measure} {difference(test)}{more}")
+
+    def figure(self, name: str, caption: str, draw: Callable[..., Any], **options: Any) -> None:
         """Add a figure, in a file whose name no other experiment has.
 
         Parameters
         ----------
         name, caption : str
-        save : callable
-            Draws the figure and writes it to a path.
+        draw : callable
+            Returns a figure of matplotlib.
         **options
-            Of `save`.
+            Of `draw`.
         """
         name = f"{self.experiment}-{self.data}-{name}".lower().replace(", ", "-")
-        self.figures.append(Figure(name, caption, partial(save, **options)))
+        self.figures.append(Figure(name, caption, partial(draw, **options)))
 
     @property
     def conclusion(self) -> str:
@@ -244,13 +257,9 @@ class Reproduction:
         drawn = find_spec("matplotlib") is not None
         folder.mkdir(parents=True, exist_ok=True)
         if drawn and self.figures:
-            from matplotlib import rc_context
-
             (folder / "figures").mkdir(exist_ok=True)
-            # Letters as text make small files; a fixed salt the same ones again.
-            with rc_context({"svg.fonttype": "none", "svg.hashsalt": "localrank"}):
-                for figure in self.figures:
-                    figure.save(folder / "figures" / f"{figure.name}.svg")
+            for figure in self.figures:
+                save_figure(figure.draw(), folder / "figures" / f"{figure.name}.svg")
         with atomic_write(folder / "index.md") as file:
             file.write(self.markdown(command, figures=drawn).encode())
         with atomic_write(folder / "results.json") as file:
@@ -286,14 +295,9 @@ def plain(value: Value) -> Value:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def p_value(test: PairedTest) -> float:
-    """Corrected for the number of tests, where it was."""
-    return test.p_value if test.corrected_p_value is None else test.corrected_p_value
-
-
 def decided(test: PairedTest) -> bool | None:
     """Whether the first method is better; None where the difference is within the noise."""
-    return test.mean_difference > 0 if p_value(test) < LEVEL else None
+    return test.sign > 0 if test.sign else None
 
 
 def difference(test: PairedTest) -> str:
@@ -305,7 +309,7 @@ def difference(test: PairedTest) -> str:
     >>> difference(paired_test([0.5, 0.7, 0.9], [0.4, 0.7, 0.6]))
     '+0.1333, p = 0.270'
     """
-    return f"{test.mean_difference:+.4f}, {p_text(p_value(test))}"
+    return f"{test.mean_difference:+.4f}, {p_text(test.p)}"
 
 
 def counts(test: PairedTest) -> str:

@@ -7,7 +7,6 @@ trees. Its figures stand as plots only, without numbers.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Literal
@@ -16,12 +15,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset, make_queries
-from localrank.evaluation import MethodResult, paired_test
-from localrank.experiments.base import Claim, Reproduction, Table, Value
-from localrank.experiments.charts import save_curves
-from localrank.experiments.published import published_cells
+from localrank.evaluation import MethodResult
+from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.setting import Setting
+from localrank.experiments.timing import milliseconds
 from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.plots import draw_curves
 from localrank.rankers import GBRT, LGMML, LambdaMART, Ranker
 
 PAPER = "lgmml"
@@ -70,7 +69,7 @@ def reproduce(setting: Setting) -> Reproduction:
     return found
 
 
-def classes(n_classes: int, n_features: int = 10) -> tuple[RankingDataset, RankingDataset]:
+def classes(n_classes: int) -> tuple[RankingDataset, RankingDataset]:
     """Training and test queries, with documents around normally distributed centres.
 
     The label of a document is the number of its class.
@@ -82,6 +81,7 @@ def classes(n_classes: int, n_features: int = 10) -> tuple[RankingDataset, Ranki
     (120, 60, np.float64(1.0))
     """
     rng = np.random.default_rng(n_classes)
+    n_features = 10
     centres = rng.normal(size=(n_classes, n_features))
 
     def queries(n_queries: int) -> RankingDataset:
@@ -120,66 +120,58 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], quick: bool) -> N
             if scale == "median":
                 # Several metrics, which a single query's metric is not.
                 gains.append((max(values[1:]) - one, numbers[int(np.argmax(values))], n_classes))
-    found.tables.append(
-        Table(
-            "Figure 2: MAP on documents in classes",
-            ["classes", "scale", "metrics", "L-GMML", "GMML"],
-            rows,
-            "Classes of the upper half of the labels are relevant. GMML is one metric of 1,000 "
-            "documents of all queries together.",
-        )
+    found.table(
+        "Figure 2: MAP on documents in classes",
+        ["classes", "scale", "metrics", "L-GMML", "GMML"],
+        rows,
+        "Classes of the upper half of the labels are relevant. GMML is one metric of 1,000 "
+        "documents of all queries together.",
     )
     found.figure(
         "figure-2",
         "Figure 2: MAP against the number of metrics, documents in classes.",
-        save_curves,
+        draw_curves,
         panels=panels,
         x_label="metrics",
         y_label="MAP",
     )
-    found.claims += [
-        Claim(
-            "local metrics beat one global metric on documents in classes",
-            all(gain > 0 for gain, _, _ in gains),
-            "MAP with the best number of metrics in hindsight "
-            + ", ".join(f"{gain:+.4f} with {n} classes" for gain, _, n in gains),
-        ),
-        Claim(
-            "local metrics gain most when they are as many as the classes",
-            all(0.5 * n <= best <= 1.5 * n for _, best, n in gains),
-            ", ".join(f"{best} metrics are best for {n} classes" for _, best, n in gains),
-        ),
-    ]
+    found.claim(
+        "local metrics beat one global metric on documents in classes",
+        all(gain > 0 for gain, _, _ in gains),
+        "MAP with the best number of metrics in hindsight "
+        + ", ".join(f"{gain:+.4f} with {n} classes" for gain, _, n in gains),
+    )
+    found.claim(
+        "local metrics gain most when they are as many as the classes",
+        all(0.5 * n <= best <= 1.5 * n for _, best, n in gains),
+        ", ".join(f"{best} metrics are best for {n} classes" for _, best, n in gains),
+    )
 
 
 def figure_3(found: Reproduction, results: dict[str, MethodResult], numbers: Sequence[int]) -> None:
     """NDCG@10 against the number of metrics."""
     means = {s: [results[f"{m}, {s}"].mean(NDCG_10) for m in numbers] for s in SCALES}
-    found.tables.append(
-        Table(
-            "Figure 3: NDCG@10 against the number of metrics",
-            ["metrics", *SCALES],
-            [[m, *(means[scale][i] for scale in SCALES)] for i, m in enumerate(numbers)],
-            "Distances scaled so that their median is 1, or the largest is.",
-        )
+    found.table(
+        "Figure 3: NDCG@10 against the number of metrics",
+        ["metrics", *SCALES],
+        [[m, *(means[scale][i] for scale in SCALES)] for i, m in enumerate(numbers)],
+        "Distances scaled so that their median is 1, or the largest is.",
     )
     found.figure(
         "figure-3",
         "Figure 3: NDCG@10 against the number of metrics.",
-        save_curves,
+        draw_curves,
         panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
         x_label="metrics",
         y_label="NDCG@10",
         log_x=True,
     )
-    many, one = (results[f"{m}, median"].values(NDCG_10) for m in (numbers[-1], 1))
-    found.claims.append(
-        Claim.tested(
-            "many metrics rank better than a single one",
-            "NDCG@10",
-            paired_test(many, one),
-            f" with {numbers[-1]} against 1",
-        )
+    many, one = (results[f"{m}, median"] for m in (numbers[-1], 1))
+    found.claim_better(
+        "many metrics rank better than a single one",
+        "NDCG@10",
+        many.against(one, NDCG_10),
+        f" with {numbers[-1]} against 1",
     )
 
 
@@ -188,21 +180,17 @@ def figure_4(found: Reproduction, local: Callable[..., LGMML], dimensions: Seque
     seconds = []
     for n_features in dimensions:
         dataset, _ = make_queries(50, n_documents=(100, 100), n_features=n_features)
-        start = time.perf_counter()
-        local(10).fit(dataset)
-        seconds.append(time.perf_counter() - start)
-    found.tables.append(
-        Table(
-            "Figure 4: seconds of training against the number of features",
-            ["features", "seconds"],
-            [list(row) for row in zip(dimensions, seconds, strict=True)],
-            "10 metrics, 50 made-up queries of 100 documents.",
-        )
+        seconds.append(milliseconds(partial(local(10).fit, dataset)) / 1000)
+    found.table(
+        "Figure 4: seconds of training against the number of features",
+        ["features", "seconds"],
+        [list(row) for row in zip(dimensions, seconds, strict=True)],
+        "10 metrics, 50 made-up queries of 100 documents.",
     )
     found.figure(
         "figure-4",
         "Figure 4: seconds of training against the number of features.",
-        save_curves,
+        draw_curves,
         panels={"made-up queries": {OURS: (list(dimensions), seconds)}},
         x_label="features",
         y_label="seconds",
@@ -220,44 +208,40 @@ def table_4(found: Reproduction, results: dict[str, MethodResult], sizes: str) -
     }
     per_document = 1e3 * trees.milliseconds_per_query * trees.test.n_queries
     per_document /= trees.test.n_documents
-    found.tables += [
-        Table.compared(
-            "Table 4: boosted trees and local metrics",
-            ["method", "measure"],
-            {(name, str(m)): r.mean(m) for name, r in results.items() for m in MEASURES},
-            published_cells(PAPER, "table-4", found.data),
-            f"{ours.test.n_queries:,} test queries, {sizes}, nothing tuned. Weights of unseen "
-            f"queries are the mean of the training queries' unless named.",
-        ),
-        Table.compared(
-            "Table 4: seconds of training a fold, over LambdaMART's",
-            ["method"],
-            training,
-            _relative(published_cells(PAPER, "minutes", found.data)),
-        ),
-        Table.compared(
-            "Table 5: time to score a document, over LambdaMART's",
-            ["method"],
-            scoring,
-            _relative(published_cells(PAPER, "table-5", found.data)),
-            f"Ten trees for each metric, as in the paper. LambdaMART takes {per_document:.1f} µs.",
-        ),
-    ]
+    found.compare(
+        "Table 4: boosted trees and local metrics",
+        ["method", "measure"],
+        {(name, str(m)): r.mean(m) for name, r in results.items() for m in MEASURES},
+        found.published("table-4"),
+        f"{ours.test.n_queries:,} test queries, {sizes}, nothing tuned. Weights of unseen "
+        f"queries are the mean of the training queries' unless named.",
+    )
+    found.compare(
+        "Table 4: seconds of training a fold, over LambdaMART's",
+        ["method"],
+        training,
+        _relative(found.published("minutes")),
+    )
+    found.compare(
+        "Table 5: time to score a document, over LambdaMART's",
+        ["method"],
+        scoring,
+        _relative(found.published("table-5")),
+        f"Ten trees for each metric, as in the paper. LambdaMART takes {per_document:.1f} µs.",
+    )
     for other in ("GBRT", TREES):
-        test = paired_test(ours.values(NDCG_10), results[other].values(NDCG_10))
-        found.claims.append(Claim.tested(f"L-GMML ranks better than {other}", "NDCG@10", test))
-    found.claims += [
-        Claim(
-            "L-GMML trains faster than LambdaMART",
-            training[OURS,] < 1,
-            f"{training[OURS,]:.2f} of its time",
-        ),
-        Claim(
-            "L-GMML takes longer to score a document than LambdaMART",
-            scoring[OURS,] > 1,
-            f"{scoring[OURS,]:.2f} of its time",
-        ),
-    ]
+        test = ours.against(results[other], NDCG_10)
+        found.claim_better(f"L-GMML ranks better than {other}", "NDCG@10", test)
+    found.claim(
+        "L-GMML trains faster than LambdaMART",
+        training[OURS,] < 1,
+        f"{training[OURS,]:.2f} of its time",
+    )
+    found.claim(
+        "L-GMML takes longer to score a document than LambdaMART",
+        scoring[OURS,] > 1,
+        f"{scoring[OURS,]:.2f} of its time",
+    )
 
 
 def _relative(times: dict[tuple[str, ...], float]) -> dict[tuple[str, ...], float]:

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import Fold, clean
 from localrank.evaluation import MethodResult, paired_test
-from localrank.experiments.base import Claim, Reproduction, Table, decided, difference
-from localrank.experiments.charts import save_bars
+from localrank.experiments.base import Reproduction, difference
 from localrank.experiments.local_rank_methods import GLOBAL, all_methods, figure_11, figure_15
 from localrank.experiments.point_clouds import figure_1
 from localrank.experiments.published import published_cells
@@ -25,12 +24,11 @@ from localrank.experiments.setting import Setting
 from localrank.experiments.training_shares import times
 from localrank.measures import Measure, evaluate
 from localrank.parallel import in_parallel
+from localrank.plots import draw_bars
 from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 
 PAPER = "local-rank"
-
-Values = NDArray[np.float64]
 
 
 def reproduce(setting: Setting) -> Reproduction:
@@ -58,17 +56,15 @@ def _cleaned(found: Reproduction, parts: Sequence[Fold]) -> list[Fold]:
         folds.append(replace(fold, train=train, valid=valid, test=test))
         n_documents += report.n_documents
         n_queries += report.n_queries
-    found.tables.append(
-        Table(
-            "Section 4.1.1: cleaning of the test parts",
-            ["", "removed", "left"],
-            [
-                ["documents", n_documents, sum(fold.test.n_documents for fold in folds)],
-                ["queries", n_queries, sum(fold.test.n_queries for fold in folds)],
-            ],
-            "Documents whose features occur in the same query with another label go, then queries "
-            "without a relevant document.",
-        )
+    found.table(
+        "Section 4.1.1: cleaning of the test parts",
+        ["", "removed", "left"],
+        [
+            ["documents", n_documents, sum(fold.test.n_documents for fold in folds)],
+            ["queries", n_queries, sum(fold.test.n_queries for fold in folds)],
+        ],
+        "Documents whose features occur in the same query with another label go, then queries "
+        "without a relevant document.",
     )
     return folds
 
@@ -81,7 +77,7 @@ def single_queries(
     n_jobs: int | None,
 ) -> None:
     """Figures 4 and 5: one model per training query, beside one for all together."""
-    values: dict[str, dict[Measure, list[Values]]] = {}
+    values: dict[str, dict[Measure, list[Floats]]] = {}
     ranks, chances = [], []
     for fold, C in zip(folds, cs, strict=True):
         train, test = fold.train, fold.test
@@ -113,58 +109,52 @@ def single_queries(
     whole = {"global": {measure: together.values(measure) for measure in MEASURES}}
     whole |= {name: {m: np.concatenate(v) for m, v in own.items()} for name, own in values.items()}
     means = {name: [float(own[m].mean()) for m in MEASURES] for name, own in whole.items()}
-    found.tables.append(
-        Table(
-            "Figure 4: one model per training query",
-            ["model", *map(str, MEASURES)],
-            [[name, *own] for name, own in means.items()],
-            "The model of all queries, of the most similar query, of any query on average, and of "
-            "the query whose model ranks the test query best by its labels. The best of many "
-            "models gains by chance alone.",
-        )
+    found.table(
+        "Figure 4: one model per training query",
+        ["model", *map(str, MEASURES)],
+        [[name, *own] for name, own in means.items()],
+        "The model of all queries, of the most similar query, of any query on average, and of "
+        "the query whose model ranks the test query best by its labels. The best of many "
+        "models gains by chance alone.",
     )
     first, chance = np.concatenate(ranks), np.concatenate(chances)
     share = float(np.mean(first == 1))
-    found.tables.append(
-        Table.compared(
-            "Figure 5: where the clairvoyant query stands in the order of similarity",
-            ["share of the test queries"],
-            {
-                ("at rank 1",): share,
-                ("at rank 1 in a random order",): float(chance.mean()),
-                ("among the first 5",): float(np.mean(first <= 5)),
-                ("among the first 10",): float(np.mean(first <= 10)),
-            },
-            published_cells(PAPER, "figure-5", "LETOR"),
-            "Of equally good queries the most similar one counts.",
-        )
+    found.compare(
+        "Figure 5: where the clairvoyant query stands in the order of similarity",
+        ["share of the test queries"],
+        {
+            ("at rank 1",): share,
+            ("at rank 1 in a random order",): float(chance.mean()),
+            ("among the first 5",): float(np.mean(first <= 5)),
+            ("among the first 10",): float(np.mean(first <= 10)),
+        },
+        published_cells(PAPER, "figure-5", "LETOR"),
+        "Of equally good queries the most similar one counts.",
     )
     similar, all_, any_ = (whole[name][MAP] for name in ("most similar", "global", "any"))
     clairvoyant = paired_test(whole["clairvoyant"][MAP], all_)
     against = paired_test(similar, all_)
     control = paired_test(similar, any_)
-    found.claims += [
-        Claim.tested(
-            "the clairvoyant query's model ranks far better than the global one", "MAP", clairvoyant
-        ),
-        Claim(
-            "the most similar query's model is no better than the global one",
-            decided(against) is not True,
-            f"MAP {difference(against)}; against any query's model {difference(control)}",
-        ),
-        Claim(
-            "the most similar query is rarely the clairvoyant one, in about 11 % of the cases",
-            share < 0.25,
-            f"{share:.1%}, by chance {chance.mean():.1%}",
-        ),
-    ]
+    found.claim_better(
+        "the clairvoyant query's model ranks far better than the global one", "MAP", clairvoyant
+    )
+    found.claim(
+        "the most similar query's model is no better than the global one",
+        against.sign <= 0,
+        f"MAP {difference(against)}; against any query's model {difference(control)}",
+    )
+    found.claim(
+        "the most similar query is rarely the clairvoyant one, in about 11 % of the cases",
+        share < 0.25,
+        f"{share:.1%}, by chance {chance.mean():.1%}",
+    )
     n_ranks = int(min(30, first.max()))
     heights = [float(np.mean(first == rank)) for rank in range(1, n_ranks + 1)]
     ticks = [str(rank) if rank % 5 == 0 or rank == 1 else "" for rank in range(1, n_ranks + 1)]
     found.figure(
         "figure-4",
         "Figure 4: one model per training query.",
-        save_bars,
+        draw_bars,
         panels={found.data: means},
         ticks=[str(m) for m in MEASURES],
         y_label="mean over the test queries",
@@ -172,7 +162,7 @@ def single_queries(
     found.figure(
         "figure-5",
         f"Figure 5: similarity rank of the clairvoyant query, the first {n_ranks}.",
-        save_bars,
+        draw_bars,
         panels={found.data: {"clairvoyant query": heights}},
         ticks=ticks,
         y_label="share of the test queries",

@@ -9,9 +9,10 @@ import numpy as np
 
 from localrank.data import Fold
 from localrank.evaluation import MethodResult, paired_test
-from localrank.experiments.base import Claim, Reproduction, Table, Value, counts, p_value
-from localrank.experiments.published import published, published_cells
-from localrank.experiments.results import chosen, corrected
+from localrank.evaluation.significance import corrected
+from localrank.experiments.base import Reproduction, Value, counts
+from localrank.experiments.published import published
+from localrank.experiments.results import chosen
 from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import DuhKirchhoff, Quadratic, RankBoost, Ranker, SVMMap
@@ -105,75 +106,62 @@ def figure_11(found: Reproduction, results: Results, lazy: MethodResult) -> None
     local, paper = results[LOCAL], found.experiment
     cells = {method: _means(results[method]) for method in (GLOBAL, BOOST)}
     cells |= {LAZY: _means(lazy), KNN: _means(results[KNN]), LOCAL: _means(local)}
-    found.tables.append(
-        Table.compared(
-            "Figure 11: all methods",
-            ["method", "measure"],
-            {(method, name): v for method, own in cells.items() for name, v in own.items()},
-            published_cells(paper, "figure-11", found.data),
-            f"{local.test.n_queries:,} test queries; D&K, which trains a model for each query, on "
-            f"{lazy.test.n_queries:,} of them.",
-        )
+    found.compare(
+        "Figure 11: all methods",
+        ["method", "measure"],
+        {(method, name): v for method, own in cells.items() for name, v in own.items()},
+        found.published("figure-11"),
+        f"{local.test.n_queries:,} test queries; D&K, which trains a model for each query, on "
+        f"{lazy.test.n_queries:,} of them.",
     )
     tests = corrected(
-        {
-            method: paired_test(local.values(MAP), results[method].values(MAP))
-            for method in (GLOBAL, BOOST, KNN)
-        }
+        {method: local.against(results[method], MAP) for method in (GLOBAL, BOOST, KNN)}
     )
     same = np.isin(local.test.query_ids, lazy.test.query_ids)
     tests[LAZY] = paired_test(local.values(MAP)[same], lazy.values(MAP))
     rows: list[list[Value]] = []
     for method, one in tests.items():
         parameters = ", ".join(chosen(results[method])) if method != LAZY else ""
-        rows.append([method, one.mean_difference, p_value(one), counts(one), parameters])
-    found.tables.append(
-        Table(
-            "MAP of LocalRank less that of other methods",
-            ["method", "difference", "p", "won/tied/lost", "parameters in each fold"],
-            rows,
-            "Paired t-tests over the same test queries, but for D&K corrected by Holm's rule. "
-            f"LocalRank has clusters/C {', '.join(chosen(local))}.",
-        )
+        rows.append([method, one.mean_difference, one.p, counts(one), parameters])
+    found.table(
+        "MAP of LocalRank less that of other methods",
+        ["method", "difference", "p", "won/tied/lost", "parameters in each fold"],
+        rows,
+        "Paired t-tests over the same test queries, but for D&K corrected by Holm's rule. "
+        f"LocalRank has clusters/C {', '.join(chosen(local))}.",
     )
     ours = shares_won({found.data: {m: own for m, own in cells.items() if m != LAZY}})
     there = {str(m): float(local.values(m)[same].mean()) for m in MEASURES}
     ours[LAZY] = shares_won({found.data: {LOCAL: there, LAZY: cells[LAZY]}})[LAZY]
     counted_there = shares_won({name: published(paper, "figure-11", name) for name in COLLECTIONS})
     stated = published(paper, "wins", "all")
-    found.tables.append(
-        Table(
-            "Section 4.2.4: share of the cells of Figure 11 in which LocalRank is better",
-            ["than", "here", "the paper says", "counted in its Figure 11"],
-            [[m, ours[m], stated[m], counted_there[m]] for m in stated],
-            f"Here the {len(MEASURES)} cells of this collection, in the paper those of eight. "
-            "Nearly equal (0.001) counts against SVMMap; 'best' is where no method is better, here "
-            "without D&K.",
-        )
+    found.table(
+        "Section 4.2.4: share of the cells of Figure 11 in which LocalRank is better",
+        ["than", "here", "the paper says", "counted in its Figure 11"],
+        [[m, ours[m], stated[m], counted_there[m]] for m in stated],
+        f"Here the {len(MEASURES)} cells of this collection, in the paper those of eight. "
+        "Nearly equal (0.001) counts against SVMMap; 'best' is where no method is better, here "
+        "without D&K.",
     )
     for method, one in tests.items():
         shares = f"{ours[method]:.0%} of the cells, in the paper in {stated[method]:.0%}"
         says = f"LocalRank ranks better than {method}"
-        found.claims.append(Claim.tested(says, "MAP", one, f"; better in {shares}"))
+        found.claim_better(says, "MAP", one, f"; better in {shares}")
 
 
 def figure_15(found: Reproduction, results: Results) -> None:
     """Quadratic features for the global model."""
-    numbers = published_cells(found.experiment, "figure-15", found.data)
-    found.tables.append(
-        Table.compared(
-            "Figure 15: MAP with quadratic features",
-            ["method"],
-            {(method,): results[method].mean(MAP) for method in (GLOBAL, QUADRATIC, LOCAL)},
-            {(method,): value for (method, name), value in numbers.items() if name == "map"},
-        )
+    numbers = found.published("figure-15")
+    found.compare(
+        "Figure 15: MAP with quadratic features",
+        ["method"],
+        {(method,): results[method].mean(MAP) for method in (GLOBAL, QUADRATIC, LOCAL)},
+        {(method,): value for (method, name), value in numbers.items() if name == "map"},
     )
-    found.claims.append(
-        Claim.tested(
-            "LocalRank ranks better than a global model with quadratic features",
-            "MAP",
-            paired_test(results[LOCAL].values(MAP), results[QUADRATIC].values(MAP)),
-        )
+    found.claim_better(
+        "LocalRank ranks better than a global model with quadratic features",
+        "MAP",
+        results[LOCAL].against(results[QUADRATIC], MAP),
     )
 
 

@@ -8,31 +8,33 @@ as long as one for all pairs, and Table 7's saving is not to be expected.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localrank.aggregation import Aggregator, Borda, MarkovChain, MedianRank, WeightedBorda
+from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset
-from localrank.evaluation import MethodResult, paired_test, paired_tests
+from localrank.evaluation import MethodResult
 from localrank.evaluation.hyperplanes import (
     HyperplaneCosines,
     OrderErrorRates,
     hyperplane_cosines,
     order_error_rates,
 )
-from localrank.experiments.base import Claim, Reproduction, Table, Value
-from localrank.experiments.charts import save_curves
-from localrank.experiments.published import published, published_cells
+from localrank.evaluation.significance import corrected
+from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.published import published
 from localrank.experiments.results import chosen
 from localrank.experiments.setting import Setting
+from localrank.experiments.timing import milliseconds
 from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.plots import draw_curves
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 
 PAPER = "multiple-hyperplanes"
@@ -88,6 +90,8 @@ def reproduce(setting: Setting) -> Reproduction:
     def keep(way: str, method: str, model: Ranker) -> None:
         models[way].setdefault(method, []).append(model)
 
+    # One hyperplane, and one after another.
+    timed: tuple[Ranker, ...] = RankSVM(), MultipleHyperplaneRanker()
     # One thread, for times that can be compared; hyperplanes train beside each other.
     with threadpool_limits(1, user_api="blas"):
         results = setting.run(
@@ -102,7 +106,10 @@ def reproduce(setting: Setting) -> Reproduction:
             name: Diagnostics.of(own[BASELINE], own[BORDA], folds, results[BASELINE].test)
             for name, own in models.items()
         }
-        times = [training_times(fold.train, 2 if quick else 5) for fold in folds]
+        times = [
+            [milliseconds(partial(ranker.fit, fold.train), 2 if quick else 5) for ranker in timed]
+            for fold in folds
+        ]
     _compare(found, results)
     _errors(found, diagnostics, np.unique(results[BASELINE].test.labels)[::-1])
     _cosines(found, diagnostics)
@@ -157,19 +164,6 @@ class Diagnostics:
         )
 
 
-def training_times(train: RankingDataset, n_runs: int) -> tuple[float, float]:
-    """Seconds of RankSVM, and of one hyperplane after another; the best of several runs each."""
-    runs = []
-    for _ in range(n_runs):
-        start = time.perf_counter()
-        RankSVM().fit(train)
-        middle = time.perf_counter()
-        MultipleHyperplaneRanker().fit(train)
-        runs.append((middle - start, time.perf_counter() - middle))
-    one, several = np.min(runs, axis=0)
-    return float(one), float(several)
-
-
 def _compare(found: Reproduction, results: Results) -> None:
     """Table 3 and Figure 2."""
     base = results[BASELINE]
@@ -186,7 +180,7 @@ def _compare(found: Reproduction, results: Results) -> None:
         for name, measure in measures.items()
     }
     tests = {
-        name: paired_tests({m: r.values(measure) for m, r in others.items()}, base.values(measure))
+        name: corrected({method: r.against(base, measure) for method, r in others.items()})
         for name, measure in measures.items()
     }
     rows: list[list[Value]] = []
@@ -196,34 +190,30 @@ def _compare(found: Reproduction, results: Results) -> None:
             test = tests[name].get(method)
             row += [result.mean(measure), None if test is None else test.corrected_p_value]
         rows.append([*row, ", ".join(chosen(result))])
-    top = np.maximum.reduceat(base.test.labels, base.test.offsets[:-1]) == level
-    found.tables += [
-        Table.compared(
-            "Table 3: improvement over RankSVM, per cent",
-            ["method", "measure"],
-            gains,
-            published_cells(PAPER, "table-3", found.data),
-        ),
-        Table(
-            "The values behind Table 3",
-            ["method", *(c for name in measures for c in (name, "p")), "C in each fold"],
-            rows,
-            f"{len(top):,} test queries, of which {np.sum(top):,} have a document of the highest "
-            f"level, the only one that MAP counts as relevant. P-values of paired t-tests against "
-            f"RankSVM, corrected by Holm's rule.",
-        ),
-    ]
+    top = base.test.label_bounds[1] == level
+    found.compare(
+        "Table 3: improvement over RankSVM, per cent",
+        ["method", "measure"],
+        gains,
+        found.published("table-3"),
+    )
+    found.table(
+        "The values behind Table 3",
+        ["method", *(c for name in measures for c in (name, "p")), "C in each fold"],
+        rows,
+        f"{len(top):,} test queries, of which {np.sum(top):,} have a document of the highest "
+        f"level, the only one that MAP counts as relevant. P-values of paired t-tests against "
+        f"RankSVM, corrected by Holm's rule.",
+    )
     for method, words in ((BORDA, "Borda"), (WEIGHTED, "weighted Borda")):
         says = f"MHR with {words} counts ranks better than RankSVM"
-        found.claims.append(Claim.tested(says, "NDCG@10", tests["ndcg@10"][method]))
+        found.claim_better(says, "NDCG@10", tests["ndcg@10"][method])
     n_better = sum(gains[WEIGHTED, name] > gains[BORDA, name] for name in measures)
-    found.claims.append(
-        Claim.tested(
-            "weighted Borda is better than Borda",
-            "NDCG@10",
-            paired_test(results[WEIGHTED].values(NDCG_10), results[BORDA].values(NDCG_10)),
-            f"; better by {n_better} of 3 measures",
-        )
+    found.claim_better(
+        "weighted Borda is better than Borda",
+        "NDCG@10",
+        results[WEIGHTED].against(results[BORDA], NDCG_10),
+        f"; better by {n_better} of 3 measures",
     )
     cuts = list(range(1, 11))
     curves = {
@@ -232,21 +222,19 @@ def _compare(found: Reproduction, results: Results) -> None:
     found.figure(
         "figure-2",
         "Figure 2: NDCG at each cut.",
-        save_curves,
+        draw_curves,
         panels={found.data: curves},
         x_label="cut",
         y_label="NDCG",
     )
 
 
-def _errors(
-    found: Reproduction, diagnostics: dict[str, Diagnostics], levels: NDArray[np.float64]
-) -> None:
+def _errors(found: Reproduction, diagnostics: dict[str, Diagnostics], levels: Floats) -> None:
     """Table 6."""
     numbers: dict[tuple[str, ...], float] = {
         (setting, "training", *names): rate
         for setting in diagnostics
-        for names, rate in published_cells(PAPER, "table-6", found.data).items()
+        for names, rate in found.published("table-6").items()
     }
     ours: dict[tuple[str, ...], float] = {}
     for setting, own in diagnostics.items():
@@ -258,16 +246,14 @@ def _errors(
                         rates.setdefault((setting, queries, method, pair), []).append(float(rate))
             ours |= {key: float(np.mean(values)) for key, values in rates.items()}
     errors = diagnostics[CHOSEN].test
-    found.figure("table-6", "Table 6, on the test queries, C as chosen.", errors.save_plot)
-    found.tables.append(
-        Table.compared(
-            "Table 6: order error rates",
-            ["setting", "queries", "hyperplane", "rank pair"],
-            ours,
-            numbers,
-            "Share of the document pairs with these two ranks, 1 the best, in the wrong order. On "
-            "training queries the mean over the folds. The paper's are of training queries.",
-        )
+    found.figure("table-6", "Table 6, on the test queries, C as chosen.", errors.plot)
+    found.compare(
+        "Table 6: order error rates",
+        ["setting", "queries", "hyperplane", "rank pair"],
+        ours,
+        numbers,
+        "Share of the document pairs with these two ranks, 1 the best, in the wrong order. On "
+        "training queries the mean over the folds. The paper's are of training queries.",
     )
     # The paper's own setting, and the one that could be of use.
     for setting, queries in ((LARGE, "training"), (CHOSEN, "test")):
@@ -276,17 +262,15 @@ def _errors(
             for pair in _pair_names(errors, levels)
             if not np.isnan(ours.get((setting, queries, OWN, pair), np.nan))
         ]
-        found.claims.append(
-            Claim(
-                f"a rank pair's own hyperplane orders it better than RankSVM's, on {queries} "
-                f"queries with {setting}",
-                all(lower),
-                f"for {sum(lower)} of {len(lower)} rank pairs",
-            )
+        found.claim(
+            f"a rank pair's own hyperplane orders it better than RankSVM's, on {queries} "
+            f"queries with {setting}",
+            all(lower),
+            f"for {sum(lower)} of {len(lower)} rank pairs",
         )
 
 
-def _pair_names(rates: OrderErrorRates, levels: NDArray[np.float64]) -> list[str]:
+def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
     """Label pairs as the paper writes them, where the best rank is 1."""
     rank = {float(level): place for place, level in enumerate(levels, start=1)}
     return [
@@ -324,38 +308,32 @@ def _cosines(found: Reproduction, diagnostics: dict[str, Diagnostics]) -> None:
                 row += [average, min(trials), max(trials), mean - average]
             rows.append(row)
     note = "Mean and range over the folds."
-    found.tables.append(Table("Table 5: cosines between hyperplanes", columns, rows, note))
+    found.table("Table 5: cosines between hyperplanes", columns, rows, note)
     found.figure(
         "table-5",
         "Table 5: cosines of the first fold, C as chosen.",
-        diagnostics[CHOSEN].cosines[0].save_plot,
+        diagnostics[CHOSEN].cosines[0].plot,
     )
-    found.claims.append(
-        Claim(
-            "the hyperplanes of rank pairs point away from each other",
-            min(means) < 0.5,
-            f"mean cosines from {min(means):.2f} to {max(means):.2f}",
-        )
+    found.claim(
+        "the hyperplanes of rank pairs point away from each other",
+        min(means) < 0.5,
+        f"mean cosines from {min(means):.2f} to {max(means):.2f}",
     )
 
 
-def _times(found: Reproduction, times: NDArray[np.float64]) -> None:
+def _times(found: Reproduction, times: Floats) -> None:
     """Table 7."""
     one, several = times.mean(axis=0)
     name = ("MHR over RankSVM",)
     minutes = {k: np.mean(v) for k, v in published(PAPER, "table-7", found.data).items()}
     numbers = {name: float(minutes["MHR"] / minutes[BASELINE])} if minutes else {}
-    found.tables.append(
-        Table.compared(
-            "Table 7: ratio of training times",
-            ["ratio"],
-            {name: float(several / one)},
-            numbers,
-            f"C = 1, one thread, mean of the folds: RankSVM {1000 * one:.0f} ms, MHR "
-            f"{1000 * several:.0f} ms. The paper's program lists the pairs of documents, ours does "
-            f"not: a part of the pairs saves nothing.",
-        )
+    found.compare(
+        "Table 7: ratio of training times",
+        ["ratio"],
+        {name: float(several / one)},
+        numbers,
+        f"C = 1, one thread, mean of the folds: RankSVM {one:.0f} ms, MHR "
+        f"{several:.0f} ms. The paper's program lists the pairs of documents, ours does "
+        f"not: a part of the pairs saves nothing.",
     )
-    found.claims.append(
-        Claim("MHR trains faster than RankSVM", bool(several < one), f"ratio {several / one:.2f}")
-    )
+    found.claim("MHR trains faster than RankSVM", bool(several < one), f"ratio {several / one:.2f}")

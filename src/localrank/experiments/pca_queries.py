@@ -10,13 +10,13 @@ from __future__ import annotations
 import numpy as np
 
 from localrank.data import RankingDataset
-from localrank.evaluation import MethodResult, paired_test
-from localrank.experiments.base import Claim, Reproduction, Table, Value, counts
-from localrank.experiments.charts import save_curves
+from localrank.evaluation import MethodResult
+from localrank.experiments.base import Reproduction, Value, counts
 from localrank.experiments.published import published_cells
-from localrank.experiments.results import bound_means, chosen
+from localrank.experiments.results import bound_means, chosen, mean_of_folds
 from localrank.experiments.setting import Setting
 from localrank.measures import Measure, parse_measure
+from localrank.plots import draw_curves
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 
@@ -79,18 +79,16 @@ def reproduce(setting: Setting) -> Reproduction:
 
 
 def _statistics(found: Reproduction, test: RankingDataset) -> None:
-    found.tables.append(
-        Table.compared(
-            "Table 1: the collection",
-            ["number of"],
-            {
-                ("queries",): test.n_queries,
-                ("relevance levels",): len(np.unique(test.labels)),
-                ("features",): test.n_features,
-            },
-            published_cells(PAPER, "table-1", found.data),
-            "Of all folds' test parts.",
-        )
+    found.compare(
+        "Table 1: the collection",
+        ["number of"],
+        {
+            ("queries",): test.n_queries,
+            ("relevance levels",): len(np.unique(test.labels)),
+            ("features",): test.n_features,
+        },
+        found.published("table-1"),
+        "Of all folds' test parts.",
     )
 
 
@@ -99,16 +97,12 @@ def _letor(found: Reproduction, result: MethodResult) -> None:
     numbers = published_cells("letor", "baselines", found.data)
     if (LETOR, "map") not in numbers:
         return
-    # LETOR averages the folds, not the queries.
-    ours = float(np.mean(list(result.fold_means(MAP).values())))
-    found.tables.append(
-        Table.compared(
-            "The baseline as LETOR trains it",
-            ["method", "measure"],
-            {(LETOR, "map"): ours},
-            numbers,
-            "Mean of the folds; features as they are, C from 0.0001 to 100,000.",
-        )
+    found.compare(
+        "The baseline as LETOR trains it",
+        ["method", "measure"],
+        {(LETOR, "map"): mean_of_folds(result, MAP)},
+        numbers,
+        "Mean of the folds; features as they are, C from 0.0001 to 100,000.",
     )
 
 
@@ -116,51 +110,45 @@ def _methods(found: Reproduction, results: Results) -> None:
     together, local = results[GLOBAL], results[LOCAL]
     rows: list[list[Value]] = []
     for name, measure in zip(NAMES, MEASURES, strict=True):
-        test = paired_test(local.values(measure), together.values(measure))
+        test = local.against(together, measure)
         means = together.mean(measure), local.mean(measure)
         rows.append([name, *means, test.mean_difference, test.p_value, counts(test)])
-    found.tables.append(
-        Table(
-            "Section 4.2: one model for each cluster against one for all",
-            ["measure", GLOBAL, LOCAL, "difference", "p", "won/tied/lost"],
-            rows,
-            f"{local.test.n_queries:,} test queries, paired t-tests. Clusters/C in "
-            f"each fold {', '.join(chosen(local))}; C of RankSVM "
-            f"{', '.join(chosen(together))}. The paper expects the clusters' models to be "
-            f"better, and gives no results.",
-        )
+    found.table(
+        "Section 4.2: one model for each cluster against one for all",
+        ["measure", GLOBAL, LOCAL, "difference", "p", "won/tied/lost"],
+        rows,
+        f"{local.test.n_queries:,} test queries, paired t-tests. Clusters/C in "
+        f"each fold {', '.join(chosen(local))}; C of RankSVM "
+        f"{', '.join(chosen(together))}. The paper expects the clusters' models to be "
+        f"better, and gives no results.",
     )
-    found.claims.append(
-        Claim.tested(
-            "a model for each cluster of queries ranks better than one for all",
-            "MAP",
-            paired_test(local.values(MAP), together.values(MAP)),
-        )
+    found.claim_better(
+        "a model for each cluster of queries ranks better than one for all",
+        "MAP",
+        local.against(together, MAP),
     )
 
 
 def _clusters(found: Reproduction, by_clusters: Results, by_height: Results) -> None:
     numbers = [int(n) for n in by_clusters]
     means = [bound_means(result, MAP) for result in by_clusters.values()]
-    found.tables += [
-        Table(
-            "MAP against the number of clusters",
-            ["clusters", LOCAL, "clairvoyant", "on random groups"],
-            [[n, *own] for n, own in zip(numbers, means, strict=True)],
-            "C as chosen for RankSVM. The clairvoyant choice among the clusters' models is by the "
-            "labels; beside it the same choice among models of random groups of the same sizes.",
-        ),
-        Table(
-            "MAP against the number of highest values, 4 clusters",
-            ["values", "MAP"],
-            [[h, result.mean(MAP)] for h, result in by_height.items()],
-        ),
-    ]
+    found.table(
+        "MAP against the number of clusters",
+        ["clusters", LOCAL, "clairvoyant", "on random groups"],
+        [[n, *own] for n, own in zip(numbers, means, strict=True)],
+        "C as chosen for RankSVM. The clairvoyant choice among the clusters' models is by the "
+        "labels; beside it the same choice among models of random groups of the same sizes.",
+    )
+    found.table(
+        "MAP against the number of highest values, 4 clusters",
+        ["values", "MAP"],
+        [[h, result.mean(MAP)] for h, result in by_height.items()],
+    )
     lines = zip((LOCAL, "clairvoyant", "random groups"), zip(*means, strict=True), strict=True)
     found.figure(
         "clusters",
         "MAP against the number of clusters.",
-        save_curves,
+        draw_curves,
         panels={found.data: {name: (numbers, line) for name, line in lines}},
         x_label="clusters",
         y_label="MAP",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank.data import RankingDataset
-from localrank.experiments.base import Claim, Reproduction, Table
+from localrank.experiments.base import Reproduction
 from localrank.experiments.published import published_cells
 from localrank.measures import AveragePrecision
 from localrank.rankers import SVMMap
@@ -57,23 +57,19 @@ def figure_1(found: Reproduction, random_state: int | None) -> None:
     for name, representation in distances.items():
         described = representation.fit(queries).transform(queries)
         columns[name] = representation.distances(described[:1], described[1:])[0]
-    found.tables.append(
-        Table.compared(
-            "Figure 1: a model of q1 on other queries, and their distances from q1",
-            ["query", "value"],
-            {(q, k): float(v[i]) for k, v in columns.items() for i, q in enumerate(("q2", "q3"))},
-            published_cells(found.experiment, "figure-1", "synthetic"),
-            "Made-up queries: q2 has the shape of q1 around another mean, q3 its mean and another "
-            "shape. The paper does not give its clouds; only the order of q2 and q3 can agree.",
-        )
+    found.compare(
+        "Figure 1: a model of q1 on other queries, and their distances from q1",
+        ["query", "value"],
+        {(q, k): float(v[i]) for k, v in columns.items() for i, q in enumerate(("q2", "q3"))},
+        published_cells(found.experiment, "figure-1", "synthetic"),
+        "Made-up queries: q2 has the shape of q1 around another mean, q3 its mean and another "
+        "shape. The paper does not give its clouds; only the order of q2 and q3 can agree.",
     )
     q2, q3 = columns["principal components"]
     nearer = [name for name in distances if columns[name][0] < columns[name][1]]
-    found.claims.append(
-        Claim(
-            "a model of a query ranks the query of the same shape better, which only principal "
-            "components find nearer",
-            bool(precision[1] > precision[2]) and nearer == ["principal components"],
-            f"MAP {precision[1]:.3f} and {precision[2]:.3f}, distances {q2:.3f} and {q3:.3f}",
-        )
+    found.claim(
+        "a model of a query ranks the query of the same shape better, which only principal "
+        "components find nearer",
+        bool(precision[1] > precision[2]) and nearer == ["principal components"],
+        f"MAP {precision[1]:.3f} and {precision[2]:.3f}, distances {q2:.3f} and {q3:.3f}",
     )

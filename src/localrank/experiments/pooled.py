@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Flags, Floats
 from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.measures import Measure
 
@@ -49,7 +49,7 @@ class Pooled:
         n_late = sum(self._late(name, method).sum() for name in self.names)
         return [*places, HELD_OUT] if n_late > 1 else places
 
-    def values(self, place: str, method: str, measure: Measure) -> NDArray[np.float64]:
+    def values(self, place: str, method: str, measure: Measure) -> Floats:
         """One value per query of a place."""
         parts = []
         for name in self.names if place in (ALL, HELD_OUT) else [place]:
@@ -73,6 +73,6 @@ class Pooled:
             for seeds in (self.results[name] for name in self.names)
         )
 
-    def _late(self, name: str, method: str) -> NDArray[np.bool_]:
+    def _late(self, name: str, method: str) -> Flags:
         fold_names = self.results[name][0][method].fold_names
         return np.isin(fold_names, LATE_FOLDS.get(name, ()))

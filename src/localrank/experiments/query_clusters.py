@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import Fold
 from localrank.evaluation import MethodResult, clairvoyant_bounds, paired_test, paired_tests
-from localrank.experiments.base import Claim, Reproduction, Table, Value, counts, decided
-from localrank.experiments.charts import save_curves
-from localrank.experiments.published import published_cells
+from localrank.experiments.base import Reproduction, Value, counts, decided
 from localrank.experiments.setting import Setting
 from localrank.grouping import Agglomerative
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, AveragePrecision, Measure
+from localrank.plots import draw_curves
 from localrank.rankers import Ranker, SVMMap
 from localrank.representations import (
     Gaussian,
@@ -43,9 +42,8 @@ SIMILARITIES: dict[str, Representation] = {
     OURS: PrincipalComponents(),
 }
 
-Values = NDArray[np.float64]
 # By number of clusters and measure: the best in hindsight and the control, in each fold.
-Bounds = Mapping[tuple[int, Measure], list[tuple[Values, Values]]]
+Bounds = Mapping[tuple[int, Measure], list[tuple[Floats, Floats]]]
 
 
 def clusters(
@@ -58,7 +56,7 @@ def clusters(
     numbers = {name: curve if name == OURS else compared for name in SIMILARITIES}
     # Mean on validation queries in each fold.
     valid: dict[str, list[float]] = {}
-    bounds: dict[tuple[int, Measure], list[tuple[Values, Values]]] = {}
+    bounds: dict[tuple[int, Measure], list[tuple[Floats, Floats]]] = {}
 
     def look(method: str, fold: Fold, model: Ranker) -> None:
         assert fold.valid is not None
@@ -108,20 +106,18 @@ def _curves(
             rows.append([str(measure), n, *means])
         panels[str(measure)] = {name: (list(curve), line) for name, line in lines.items()}
         panels[str(measure)]["global"] = (list(curve), [lines["LocalRank"][0]] * len(curve))
-    found.tables.append(
-        Table(
-            "Figures 6 to 8: measures against the number of clusters",
-            ["measure", "clusters", "LocalRank", "clairvoyant", "on random groups"],
-            rows,
-            "With one cluster LocalRank is the global model. The clairvoyant choice among the "
-            "clusters' models is by the labels; beside it the same choice among models of random "
-            "groups of the same sizes.",
-        )
+    found.table(
+        "Figures 6 to 8: measures against the number of clusters",
+        ["measure", "clusters", "LocalRank", "clairvoyant", "on random groups"],
+        rows,
+        "With one cluster LocalRank is the global model. The clairvoyant choice among the "
+        "clusters' models is by the labels; beside it the same choice among models of random "
+        "groups of the same sizes.",
     )
     found.figure(
         "figures-6-7-8",
         "Figures 6 to 8: measures against the number of clusters.",
-        save_curves,
+        draw_curves,
         panels=panels,
         x_label="clusters",
         y_label="mean",
@@ -130,13 +126,11 @@ def _curves(
     last = curve[-1]
     above = [float(np.concatenate([a - b for a, b in bounds[n, MAP]]).mean()) for n in curve[1:]]
     gains = [float(np.concatenate([a for a, _ in bounds[n, MAP]]).mean()) for n in curve]
-    found.claims.append(
-        Claim(
-            "the clairvoyant choice of a cluster gets better and better with their number",
-            bool(gains[-1] > gains[len(gains) // 2] > gains[0]),
-            f"MAP {gains[0]:.4f} with 1 and {gains[-1]:.4f} with {last} clusters; above the "
-            f"control of random groups by {np.mean(above):+.4f} on average",
-        )
+    found.claim(
+        "the clairvoyant choice of a cluster gets better and better with their number",
+        bool(gains[-1] > gains[len(gains) // 2] > gains[0]),
+        f"MAP {gains[0]:.4f} with 1 and {gains[-1]:.4f} with {last} clusters; above the "
+        f"control of random groups by {np.mean(above):+.4f} on average",
     )
 
 
@@ -148,8 +142,8 @@ def _similarities(
 ) -> None:
     """Figures 9 and 10: with the best number of clusters in hindsight, and one chosen honestly."""
     hindsight: dict[tuple[str, ...], float] = {}
-    best_by_map: dict[str, Values] = {}
-    tuned_by_map: dict[str, Values] = {}
+    best_by_map: dict[str, Floats] = {}
+    tuned_by_map: dict[str, Floats] = {}
     rows: list[list[Value]] = []
     for name in SIMILARITIES:
         own = [results[f"{n} by {name}"] for n in compared]
@@ -165,22 +159,18 @@ def _similarities(
             )
             if measure is MAP:
                 best_by_map[name], tuned_by_map[name] = own[best].values(MAP), tuned
-    found.tables += [
-        Table(
-            "Figures 9 and 10: similarities of queries",
-            ["similarity", "measure", "C in hindsight", "C", "C tuned", "C in each fold"],
-            rows,
-            "The paper chooses the number of clusters C in hindsight, by the test queries; tuned, "
-            "it is chosen on validation queries. One cluster, the global model, is among the "
-            "choices.",
-        )
-    ]
-    there = published_cells(found.experiment, "figures-9-10", found.data)
+    found.table(
+        "Figures 9 and 10: similarities of queries",
+        ["similarity", "measure", "C in hindsight", "C", "C tuned", "C in each fold"],
+        rows,
+        "The paper chooses the number of clusters C in hindsight, by the test queries; tuned, "
+        "it is chosen on validation queries. One cluster, the global model, is among the "
+        "choices.",
+    )
+    there = found.published("figures-9-10")
     if there:
-        found.tables.append(
-            Table.compared(
-                "Figures 9 and 10: C in hindsight", ["similarity", "measure"], hindsight, there
-            )
+        found.compare(
+            "Figures 9 and 10: C in hindsight", ["similarity", "measure"], hindsight, there
         )
     rows = []
     for words, values in (("in hindsight", best_by_map), ("tuned", tuned_by_map)):
@@ -191,36 +181,30 @@ def _similarities(
         ]
         verdicts = [decided(one) for one in against.values()]
         order = sorted(values, key=lambda name: -values[name].mean())
-        found.claims.append(
-            Claim(
-                f"principal components are the best similarity, with C {words}",
-                False if True in verdicts else None if None in verdicts else True,
-                f"place {order.index(OURS) + 1} of {len(order)} by MAP, "
-                f"{values[OURS].mean():.4f}, first {order[0]}, {values[order[0]].mean():.4f}; "
-                f"better than {verdicts.count(False)} of {len(verdicts)} by more than noise, worse "
-                f"than {verdicts.count(True)}",
-            )
+        found.claim(
+            f"principal components are the best similarity, with C {words}",
+            False if True in verdicts else None if None in verdicts else True,
+            f"place {order.index(OURS) + 1} of {len(order)} by MAP, "
+            f"{values[OURS].mean():.4f}, first {order[0]}, {values[order[0]].mean():.4f}; "
+            f"better than {verdicts.count(False)} of {len(verdicts)} by more than noise, worse "
+            f"than {verdicts.count(True)}",
         )
-    found.tables.append(
-        Table(
-            "Figures 9 and 10: MAP of other similarities less that of principal components",
-            ["similarity", "C", "difference", "p (Holm)", "won/tied/lost"],
-            rows,
-        )
+    found.table(
+        "Figures 9 and 10: MAP of other similarities less that of principal components",
+        ["similarity", "C", "difference", "p (Holm)", "won/tied/lost"],
+        rows,
     )
     single = results[f"1 by {OURS}"].values(MAP)
     means = [results[f"{n} by {OURS}"].mean(MAP) for n in compared]
-    found.claims.append(
-        Claim.tested(
-            "clustering is clearly useful, with a peak above one cluster",
-            f"MAP is best in hindsight with {compared[int(np.argmax(means))]} clusters, "
-            f"{max(means):.4f} against {means[0]:.4f}; with C tuned",
-            paired_test(tuned_by_map[OURS], single),
-        )
+    found.claim_better(
+        "clustering is clearly useful, with a peak above one cluster",
+        f"MAP is best in hindsight with {compared[int(np.argmax(means))]} clusters, "
+        f"{max(means):.4f} against {means[0]:.4f}; with C tuned",
+        paired_test(tuned_by_map[OURS], single),
     )
 
 
-def _of_each_fold(results: Sequence[MethodResult], measure: Measure) -> Values:
+def _of_each_fold(results: Sequence[MethodResult], measure: Measure) -> Floats:
     """The values of the first fold by the first result, of the second by the second, and so on."""
     names = np.array(results[0].fold_names)
     folds = [run.fold for run in results[0].runs]

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import replace
-from typing import TypeVar
-
 import numpy as np
 
-from localrank.evaluation import MethodResult, PairedTest, correct
+from localrank.evaluation import MethodResult
 from localrank.measures import Measure
-
-Key = TypeVar("Key", bound=Hashable)
 
 
 def chosen(result: MethodResult) -> list[str]:
@@ -19,6 +13,11 @@ def chosen(result: MethodResult) -> list[str]:
     return [
         "/".join(f"{value:g}" for value in run.chosen.values()) for run in result.runs if run.chosen
     ]
+
+
+def mean_of_folds(result: MethodResult, measure: Measure) -> float:
+    """The mean of the folds' means, as LETOR has it; other means are over the queries."""
+    return float(np.mean(list(result.fold_means(measure).values())))
 
 
 def bound_means(result: MethodResult, measure: Measure) -> tuple[float, float, float]:
@@ -39,12 +38,3 @@ def bound_means(result: MethodResult, measure: Measure) -> tuple[float, float, f
             best[names == run.fold] = run.bound.values
             control[names == run.fold] = run.bound.control.mean(axis=0)
     return float(selected.mean()), float(best.mean()), float(control.mean())
-
-
-def corrected(tests: Mapping[Key, PairedTest]) -> dict[Key, PairedTest]:
-    """The tests of one table, corrected for their number by Holm's rule."""
-    p_values = correct([test.p_value for test in tests.values()])
-    return {
-        key: replace(test, corrected_p_value=float(p_value))
-        for (key, test), p_value in zip(tests.items(), p_values, strict=True)
-    }

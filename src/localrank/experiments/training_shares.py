@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Integers
 from localrank.data import Fold
-from localrank.experiments.base import Claim, Reproduction, Table, Value
-from localrank.experiments.charts import save_curves
+from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.timing import milliseconds
+from localrank.plots import draw_curves
 from localrank.rankers import DuhKirchhoff, RankBoost, SVMMap
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import PrincipalComponents
@@ -44,7 +44,7 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
         neighbours = query_neighbours(N_NEIGHBOURS, n_jobs=n_jobs)
         lazy = DuhKirchhoff(RankBoost(), n_jobs=n_jobs).fit(train)
         training = [
-            milliseconds(partial(ranker.fit, train), 1) for ranker in (local, neighbours, SVMMap(C))
+            milliseconds(partial(ranker.fit, train)) for ranker in (local, neighbours, SVMMap(C))
         ]
         ranking = [
             _each(ranker.predict, queries, n_runs)
@@ -64,16 +64,14 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
         rows.append([f"{share:.0%}", n_queries, *training, *ranking, *selecting, float(recall)])
     names = ("share", "training queries", *COLUMNS, "recall")
     columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-    found.tables.append(
-        Table(
-            "Figures 12 to 14: milliseconds against the share of the training data",
-            list(columns),
-            rows,
-            f"{fold.name}; {N_CLUSTERS} clusters of SVMMap, {N_NEIGHBOURS} neighbours of RankSVM. "
-            "Training is of all models, ranking and selecting of one query at a time. Recall is "
-            "how often LSH finds the query that the exact search finds. The paper's times are of "
-            "7,900 queries of Yandex; only their order can agree.",
-        )
+    found.table(
+        "Figures 12 to 14: milliseconds against the share of the training data",
+        list(columns),
+        rows,
+        f"{fold.name}; {N_CLUSTERS} clusters of SVMMap, {N_NEIGHBOURS} neighbours of RankSVM. "
+        "Training is of all models, ranking and selecting of one query at a time. Recall is "
+        "how often LSH finds the query that the exact search finds. The paper's times are of "
+        "7,900 queries of Yandex; only their order can agree.",
     )
     x: Any = columns["training queries"]
     panels: dict[str, Any] = {}
@@ -84,53 +82,37 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
         found.figure(
             f"figure-{number}",
             f"Figure {number}: milliseconds of {what} against the number of training queries.",
-            save_curves,
+            draw_curves,
             panels={found.data: panels[what]},
             x_label="training queries",
             y_label="milliseconds",
             log_y=True,
         )
     last: dict[str, Any] = {name: values[-1] for name, values in columns.items()}
-    found.claims += [
-        Claim(
-            "KNN takes far longer to train than LocalRank",
-            last["KNN, training"] > 2 * last["LocalRank, training"],
-            f"{last['KNN, training']:.0f} and {last['LocalRank, training']:.0f} ms",
-        ),
-        Claim(
-            "D&K takes far longer to rank a query than LocalRank",
-            last["D&K, ranking"] > 2 * last["LocalRank, ranking"],
-            f"{last['D&K, ranking']:.2f} and {last['LocalRank, ranking']:.2f} ms",
-        ),
-    ]
+    found.claim(
+        "KNN takes far longer to train than LocalRank",
+        last["KNN, training"] > 2 * last["LocalRank, training"],
+        f"{last['KNN, training']:.0f} and {last['LocalRank, training']:.0f} ms",
+    )
+    found.claim(
+        "D&K takes far longer to rank a query than LocalRank",
+        last["D&K, ranking"] > 2 * last["LocalRank, ranking"],
+        f"{last['D&K, ranking']:.2f} and {last['LocalRank, ranking']:.2f} ms",
+    )
     lsh: Any = columns["LSH, selecting"]
-    found.claims.append(
-        Claim(
-            "with LSH the time to select a model hardly depends on the number of training queries",
-            bool(lsh[-1] < 1.5 * lsh[0]),
-            f"{lsh[0]:.3f} ms with {x[0]:,} queries, {lsh[-1]:.3f} ms with {x[-1]:,}, the exact "
-            f"search {last['exact, selecting']:.3f} ms; recall {last['recall']:.0%}",
-        )
+    found.claim(
+        "with LSH the time to select a model hardly depends on the number of training queries",
+        bool(lsh[-1] < 1.5 * lsh[0]),
+        f"{lsh[0]:.3f} ms with {x[0]:,} queries, {lsh[-1]:.3f} ms with {x[-1]:,}, the exact "
+        f"search {last['exact, selecting']:.3f} ms; recall {last['recall']:.0%}",
     )
 
 
-def _nearest(
-    components: PrincipalComponents, known: NDArray[Any], asked: NDArray[Any]
-) -> NDArray[np.int64]:
-    nearest: NDArray[np.int64] = np.argmin(components.distances(asked, known), axis=1)
+def _nearest(components: PrincipalComponents, known: Array, asked: Array) -> Integers:
+    nearest: Integers = np.argmin(components.distances(asked, known), axis=1)
     return nearest
 
 
 def _each(run: Callable[[Any], Any], items: Sequence[Any], n_runs: int) -> float:
     """Milliseconds for one of several items, taken one by one."""
     return milliseconds(lambda: [run(item) for item in items], n_runs) / len(items)
-
-
-def milliseconds(run: Callable[[], Any], n_runs: int) -> float:
-    """The best of several runs."""
-    found = []
-    for _ in range(n_runs):
-        start = time.perf_counter()
-        run()
-        found.append(time.perf_counter() - start)
-    return 1000 * min(found)

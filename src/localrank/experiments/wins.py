@@ -22,10 +22,9 @@ import numpy as np
 
 from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.experiments.base import Claim, Reproduction, Table, Value, decided, p_value
-from localrank.experiments.charts import Interval, save_intervals
+from localrank.evaluation.significance import LEVEL, corrected
+from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
-from localrank.experiments.results import corrected
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.experiments.wins_methods import (
     BASELINE,
@@ -35,7 +34,8 @@ from localrank.experiments.wins_methods import (
     SIX,
     wins_methods,
 )
-from localrank.measures import parse_measure
+from localrank.measures import Measure, parse_measure
+from localrank.plots import Interval, draw_intervals
 
 EXPERIMENT = "wins"
 POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
@@ -65,20 +65,24 @@ def reproduce(setting: Setting) -> Reproduction:
         if has_validation(folders[name])
     }
     pooled = Pooled(plain, names)
-    seeds = " and ".join(map(str, setting.seeds))
-    _duels(found, pooled, pooled, "The recipes against global models of equal cost")
+    tests = _duels(found, pooled, pooled, "The recipes against global models of equal cost")
+    place = ALL if ALL in pooled.places else names[0]
+    for (ours, other), measure in product(DUELS, JUDGED):
+        says = f"{ours} ranks better than {other} by {measure}"
+        test = tests[(ours, other), place, measure]
+        found.claim_better(says, f"on {place}", test)
     if len(setting.seeds) > 1:
-        for place, seed in enumerate(setting.seeds):
-            one = Pooled({name: own[place : place + 1] for name, own in plain.items()}, names)
+        for i, seed in enumerate(setting.seeds):
+            one = Pooled({name: own[i : i + 1] for name, own in plain.items()}, names)
             _duels(found, one, one, f"Seeds from {seed}")
     if validated:
         stopped = Pooled(validated, list(validated))
         _duels(found, stopped, stopped, "Both with validation queries")
-        _means(found, stopped, "Everything with validation queries", seeds)
+        _means(found, stopped, "Everything with validation queries")
         same = replace(pooled, names=stopped.names)
         _duels(found, same, stopped, "The opponents alone with validation queries")
     _papers(found, pooled)
-    _means(found, pooled, "Everything", seeds)
+    _means(found, pooled, "Everything")
     _gains(found, pooled)
     return found
 
@@ -91,8 +95,8 @@ def collections(folder: Path) -> dict[str, Path]:
 
 
 def has_validation(folder: Path) -> bool:
-    """Whether a collection's folds have validation queries; the five parts of ClueWeb09 do not."""
-    return folder.name != "ClueWeb09" and next(iter(folds(folder))).valid is not None
+    """Whether a collection's folds have validation queries."""
+    return next(_folds(folder)).valid is not None
 
 
 def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:
@@ -107,10 +111,15 @@ def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iter
         queries = part.query_ids[part.query_index[order]]
         return RankingDataset.from_arrays(part.features[order], part.labels[order], queries)
 
-    for fold in folds(folder, validation=folder.name != "ClueWeb09"):
+    for fold in _folds(folder):
         train, test = shuffled(fold.train), shuffled(fold.test)
         valid = shuffled(fold.valid) if validation and fold.valid is not None else None
         yield Fold(fold.name, train, valid, test)
+
+
+def _folds(folder: Path) -> Iterator[Fold]:
+    # With its few queries, ClueWeb09 trains on all parts but one.
+    return folds(folder, validation=folder.resolve().name != "ClueWeb09")
 
 
 def _run(
@@ -134,7 +143,9 @@ def _run(
     return results
 
 
-def _duels(found: Reproduction, ours: Pooled, theirs: Pooled, title: str) -> None:
+def _duels(
+    found: Reproduction, ours: Pooled, theirs: Pooled, title: str
+) -> dict[tuple[tuple[str, str], str, Measure], PairedTest]:
     """The recipes against their opponents, which may come from other runs."""
     tests = corrected(
         {
@@ -144,28 +155,21 @@ def _duels(found: Reproduction, ours: Pooled, theirs: Pooled, title: str) -> Non
             for duel, place, measure in product(DUELS, theirs.places, JUDGED)
         }
     )
-    found.tables.append(
-        Table(
-            title,
-            ["", "measure", *map(_label, theirs.places)],
+    found.table(
+        title,
+        ["", "measure", *map(_label, theirs.places)],
+        [
             [
-                [
-                    f"{duel[0]} − {duel[1]}",
-                    str(measure),
-                    *(_both_p(tests[duel, place, measure]) for place in theirs.places),
-                ]
-                for duel, measure in product(DUELS, JUDGED)
-            ],
-            "Differences, and in brackets p before and after Holm's correction for all tests of "
-            "the table.",
-        )
+                f"{duel[0]} − {duel[1]}",
+                str(measure),
+                *(_both_p(tests[duel, place, measure]) for place in theirs.places),
+            ]
+            for duel, measure in product(DUELS, JUDGED)
+        ],
+        "Differences, and in brackets p before and after Holm's correction for all tests of "
+        "the table.",
     )
-    if not found.claims:
-        place = ALL if ALL in theirs.places else theirs.places[0]
-        for (method, other), measure in product(DUELS, JUDGED):
-            says = f"{method} ranks better than {other} by {measure}"
-            test = tests[(method, other), place, measure]
-            found.claims.append(Claim.tested(says, f"on {place}", test))
+    return tests
 
 
 def _papers(found: Reproduction, pooled: Pooled) -> None:
@@ -177,25 +181,21 @@ def _papers(found: Reproduction, pooled: Pooled) -> None:
     pairs.append(("local_rank of models in coordinates", "SVMMap, in coordinates"))
     pairs = [pair for pair in pairs if set(pair) <= set(pooled.methods)]
     tests = corrected({(pair, m): pooled.test(ALL, *pair, m) for pair, m in product(pairs, JUDGED)})
-    found.tables.append(
-        Table(
-            "Do the papers' local methods gain from coordinates?",
-            ["", "against", *map(str, JUDGED)],
-            [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
-            "On all queries, p after Holm's correction.",
-        )
+    found.table(
+        "Do the papers' local methods gain from coordinates?",
+        ["", "against", *map(str, JUDGED)],
+        [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
+        "On all queries, p after Holm's correction.",
     )
-    better = [pair[0] for pair in MADE_OF.items() if any(decided(tests[pair, m]) for m in JUDGED)]
-    found.claims.append(
-        Claim(
-            "no local method of the papers ranks better than the model it is made of",
-            not better,
-            f"{len(better)} of {len(MADE_OF)} do{': ' * bool(better)}{', '.join(better)}",
-        )
+    better = [pair[0] for pair in MADE_OF.items() if any(tests[pair, m].sign > 0 for m in JUDGED)]
+    found.claim(
+        "no local method of the papers ranks better than the model it is made of",
+        not better,
+        f"{len(better)} of {len(MADE_OF)} do{': ' * bool(better)}{', '.join(better)}",
     )
 
 
-def _means(found: Reproduction, pooled: Pooled, title: str, seeds: str) -> None:
+def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
     """Every method on every collection, and how it differs from six LambdaMARTs on all."""
     others = [method for method in pooled.methods if method != SIX]
     tests = corrected(
@@ -212,15 +212,13 @@ def _means(found: Reproduction, pooled: Pooled, title: str, seeds: str) -> None:
         against = ", ".join(_one_p(tests[method, m]) for m in JUDGED) if method != SIX else ""
         seconds = f"{pooled.cpu_seconds(method):.1f} s"
         rows.append([method, *means, against, pooled.n_models(method), seconds])
-    found.tables.append(
-        Table(
-            title,
-            ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
-            rows,
-            f"{' / '.join(map(str, MEASURES))}, seeds from {seeds}. Differences to {SIX} by "
-            f"{' and '.join(map(str, JUDGED))}, p after Holm's correction. Training is CPU seconds "
-            f"for the mean fold of each collection, added up.",
-        )
+    found.table(
+        title,
+        ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
+        rows,
+        f"{' / '.join(map(str, MEASURES))}. Differences to {SIX} by "
+        f"{' and '.join(map(str, JUDGED))}, p after Holm's correction. Training is CPU seconds "
+        f"for the mean fold of each collection, added up.",
     )
 
 
@@ -239,14 +237,14 @@ def _gains(found: Reproduction, pooled: Pooled) -> None:
         "gains",
         "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
         "before correction.",
-        save_intervals,
+        draw_intervals,
         panels=panels,
         ticks=[_label(place) for place in places],
     )
 
 
 def _interval(test: PairedTest) -> Interval:
-    return test.mean_difference, test.interval, test.p_value < 0.05
+    return test.mean_difference, test.interval, test.p_value < LEVEL
 
 
 def _label(place: str) -> str:
@@ -254,11 +252,11 @@ def _label(place: str) -> str:
 
 
 def _both_p(test: PairedTest) -> str:
-    return f"{test.mean_difference:+.4f} ({_p_text(test.p_value)}; {_p_text(p_value(test))})"
+    return f"{test.mean_difference:+.4f} ({_p_text(test.p_value)}; {_p_text(test.p)})"
 
 
 def _one_p(test: PairedTest) -> str:
-    return f"{test.mean_difference:+.4f} ({_p_text(p_value(test))})"
+    return f"{test.mean_difference:+.4f} ({_p_text(test.p)})"
 
 
 def _p_text(value: float) -> str:

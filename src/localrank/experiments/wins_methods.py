@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 from localrank.rankers import (
-    GBRT,
     LGMML,
     BestFeature,
     Ensemble,
@@ -26,7 +25,7 @@ from localrank.recipes import (
     pca_queries,
     query_neighbours,
 )
-from localrank.recipes.two_views import COORDINATES_FRACTION, both_losses
+from localrank.recipes.two_views import COORDINATES_FRACTION, tree_kinds
 
 N_TREES = 300
 BASELINE, SIX = "LambdaMART", "6 LambdaMARTs"
@@ -61,11 +60,6 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
     [1000, 1001]
     """
 
-    def trees(turn: int = 0, **parameters: Any) -> tuple[Ranker, Ranker, Ranker]:
-        """LambdaMART, CrossEntropyMART and GBRT."""
-        parameters["random_state"] = seed + turn
-        return *both_losses(n_trees, **parameters), GBRT(n_trees, **parameters)
-
     def local(lambda_mart: Ranker) -> dict[str, Ranker]:
         return {
             "local_rank": local_rank(),
@@ -83,9 +77,9 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
             "LambdaMART, cross-entropy": cross_entropy,
         }
 
-    few_columns: dict[str, Any] = {"feature_fraction": COORDINATES_FRACTION}
-    plain, again = trees(), trees(1)
-    few, few_again = trees(**few_columns), trees(1, **few_columns)
+    trees = [partial(tree_kinds, n_trees, random_state=seed + turn) for turn in range(2)]
+    plain, again = (kinds() for kinds in trees)
+    few, few_again = (kinds(feature_fraction=COORDINATES_FRACTION) for kinds in trees)
     mixed = [*few, ListwiseLinear(random_state=seed), *few_again[:2]]
     in_coordinates = {
         **single(*few),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.spatial.distance import squareform
 
+from localrank.arrays import Array
 from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups, too_many_groups
 from localrank.parameters import Rules, one_of, whole
@@ -56,7 +56,7 @@ class Agglomerative(Grouping):
         self.n_clusters = n_clusters
         self.linkage = linkage
 
-    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+    def _group(self, representation: Representation, descriptions: Array) -> Groups:
         n = len(descriptions)
         if self.n_clusters > n:
             raise too_many_groups(self, "n_clusters", n)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from localrank.arrays import Array, Integers
+from localrank.data.offsets import offsets_of
+from localrank.fitted import Kinds, check_together, count, facts, integers
 from localrank.parameters import Rule, check_parameters
 from localrank.representations.base import Representation
 
@@ -42,43 +44,54 @@ class Groups:
     (array([1]), array([0, 2]), array([1, 0, 1]))
     """
 
-    members: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    home: NDArray[np.int64]
+    _fitted: ClassVar[Kinds] = {
+        "home": integers("n_queries", below=2**62),
+        "members": integers(None, below="n_queries"),
+        "offsets": integers(None, below=2**62),
+        "n_merged": count(0),
+        "n_changed": facts,
+    }
+
+    members: Integers
+    offsets: Integers
+    home: Integers
     n_merged: int = 0
     n_changed: tuple[int, ...] = ()
 
-    @classmethod
-    def from_labels(cls, labels: NDArray[Any]) -> Self:
-        """One group for each value, in ascending order."""
-        _, home, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-        return cls(np.argsort(home, kind="stable"), np.append(0, np.cumsum(sizes)), home)
+    def _check_fitted(self) -> None:
+        ascend = len(self.offsets) > 1 and bool((np.diff(self.offsets) > 0).all())
+        ends = ascend and self.offsets[0] == 0 and self.offsets[-1] == len(self.members)
+        check_together(self, holds=bool(ends) and self.home.max(initial=0) < len(self))
 
     @classmethod
-    def from_lists(
-        cls, lists: Sequence[NDArray[np.int64]], home: NDArray[np.int64], n_merged: int = 0
-    ) -> Self:
+    def from_labels(cls, labels: Array) -> Self:
+        """One group for each value, in ascending order."""
+        _, home, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+        return cls(np.argsort(home, kind="stable"), offsets_of(sizes), home)
+
+    @classmethod
+    def from_lists(cls, lists: Sequence[Integers], home: Integers, n_merged: int = 0) -> Self:
         """Groups of the queries in each list."""
-        offsets = np.append(0, np.cumsum([len(queries) for queries in lists]))
+        offsets = offsets_of(np.array([len(queries) for queries in lists]))
         return cls(np.concatenate([np.sort(own) for own in lists]), offsets, home, n_merged)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, group: int) -> NDArray[np.int64]:
+    def __getitem__(self, group: int) -> Integers:
         if not 0 <= group < len(self):
             raise IndexError(f"There are groups 0 to {len(self) - 1}. Got {group} instead.")
         return self.members[self.offsets[group] : self.offsets[group + 1]]
 
-    def __iter__(self) -> Iterator[NDArray[np.int64]]:
+    def __iter__(self) -> Iterator[Integers]:
         return (self[group] for group in range(len(self)))
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
+    def sizes(self) -> Integers:
         """Number of queries in each group."""
         return np.diff(self.offsets)
 
-    def renumbered(self, queries: NDArray[np.int64]) -> Groups:
+    def renumbered(self, queries: Integers) -> Groups:
         """The same groups of other queries: position i becomes `queries[i]`."""
         home = np.empty_like(self.home)
         home[queries] = self.home
@@ -95,20 +108,17 @@ class Groups:
 class Grouping(BaseEstimator):
     """Puts training queries into groups; scikit-learn's clusterers serve as well."""
 
-    def group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+    def group(self, representation: Representation, descriptions: Array) -> Groups:
         """Groups of the queries with these descriptions."""
         check_parameters(self)
         return self._group(representation, descriptions)
 
     @abstractmethod
-    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+    def _group(self, representation: Representation, descriptions: Array) -> Groups:
         """Group the queries."""
 
     def group_training(
-        self,
-        training: TrainingQueries,
-        representation: Representation,
-        descriptions: NDArray[Any],
+        self, training: TrainingQueries, representation: Representation, descriptions: Array
     ) -> Groups:
         """Groups to train models on.
 
@@ -123,9 +133,7 @@ a_grouping = Rule(
 )
 
 
-def group_queries(
-    grouping: Any, representation: Representation, descriptions: NDArray[Any]
-) -> Groups:
+def group_queries(grouping: Any, representation: Representation, descriptions: Array) -> Groups:
     """Groups by a `Grouping`, or by a clusterer of scikit-learn.
 
     A clusterer with `metric="precomputed"` is given the representation's distances, any other

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array
 from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups
 from localrank.parameters import Rules, whole
@@ -46,7 +46,7 @@ class Neighbourhoods(Grouping):
     def __init__(self, n_neighbours: int = 50) -> None:
         self.n_neighbours = n_neighbours
 
-    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+    def _group(self, representation: Representation, descriptions: Array) -> Groups:
         n = len(descriptions)
         size = min(self.n_neighbours + 1, n)
         members = np.empty((n, size), dtype=np.int64)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups, a_grouping, group_queries
@@ -98,15 +98,12 @@ class Refined(Grouping):
         self.n_folds = n_folds
         self.random_state = random_state
 
-    def _group(self, representation: Representation, descriptions: NDArray[Any]) -> Groups:
+    def _group(self, representation: Representation, descriptions: Array) -> Groups:
         # The first round, for which no model is needed.
         return group_queries(self.grouping, representation, descriptions)
 
     def group_training(
-        self,
-        training: TrainingQueries,
-        representation: Representation,
-        descriptions: NDArray[Any],
+        self, training: TrainingQueries, representation: Representation, descriptions: Array
     ) -> Groups:
         n_queries = training.dataset.n_queries
         if self.n_folds is not None and self.n_folds > n_queries:
@@ -121,7 +118,7 @@ class Refined(Grouping):
 
     def _profiles(
         self, training: TrainingQueries, groups: Groups
-    ) -> tuple[PerformanceProfile, NDArray[np.float64]]:
+    ) -> tuple[PerformanceProfile, Floats]:
         dataset, n_jobs = training.dataset, training.n_jobs
         if self.n_folds is None:
             profile = PerformanceProfile(training.models(groups), n_jobs)
@@ -164,8 +161,8 @@ class PerformanceProfile(Points):
     def needs_labels(self) -> bool:
         return True
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        def values(model: Ranker) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
+        def values(model: Ranker) -> Floats:
             reached = evaluate_rows(dataset, model.predict_rows(dataset), MEASURES)
             return np.column_stack(list(reached.values()))
 
@@ -174,7 +171,7 @@ class PerformanceProfile(Points):
         )
 
 
-def count_changed(before: NDArray[np.int64], after: NDArray[np.int64]) -> int:
+def count_changed(before: Integers, after: Integers) -> int:
     """How many queries are in another group, groups matched so that as few as possible are.
 
     Examples

@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
 from localrank.grouping.base import Grouping, Groups, group_queries
@@ -37,34 +37,32 @@ class TrainingQueries:
 
     dataset: RankingDataset
     ranker: Ranker
-    query_weights: NDArray[np.float64] | None = None
+    query_weights: Floats | None = None
     min_queries: int = 1
     n_jobs: int | None = None
 
     @cached_property
-    def teaches(self) -> NDArray[np.bool_]:
+    def teaches(self) -> Flags:
         """Whether each query is one that the ranker can learn from."""
         teaches = self.ranker.learns_from(self.dataset)
         return teaches if self.query_weights is None else teaches & (self.query_weights > 0)
 
     @cached_property
-    def content_order(self) -> NDArray[np.int64]:
+    def content_order(self) -> Integers:
         """Positions of the queries, in an order that only their content decides.
 
         What is drawn by position in it is the same for any order of the lines in a file.
         """
         return content_order(self.dataset)[1]
 
-    def grouped(
-        self, grouping: Any, representation: Representation, descriptions: NDArray[Any]
-    ) -> Groups:
+    def grouped(self, grouping: Any, representation: Representation, descriptions: Array) -> Groups:
         """Groups to train models on, by a grouping or by a clusterer of scikit-learn."""
         if isinstance(grouping, Grouping):
             return grouping.group_training(self, representation, descriptions)
         return self.form_groups(grouping, representation, descriptions)
 
     def form_groups(
-        self, grouping: Any, representation: Representation, descriptions: NDArray[Any]
+        self, grouping: Any, representation: Representation, descriptions: Array
     ) -> Groups:
         """Groups by descriptions alone, all different, each with something to learn."""
         groups = group_queries(grouping, representation, descriptions[self.content_order])
@@ -75,7 +73,7 @@ class TrainingQueries:
         self,
         groups: Groups,
         *,
-        kept: NDArray[np.bool_] | None = None,
+        kept: Flags | None = None,
         held_out: Sequence[RankingDataset] | None = None,
     ) -> list[Ranker]:
         """A clone of the ranker fitted to each group, with one thread each.
@@ -108,10 +106,10 @@ class TrainingQueries:
 
 def merge_small(
     groups: Groups,
-    teaches: NDArray[np.bool_],
+    teaches: Flags,
     min_queries: int,
     representation: Representation,
-    descriptions: NDArray[Any],
+    descriptions: Array,
 ) -> Groups:
     """Merge each group with fewer than `min_queries` queries that teach into its nearest group.
 

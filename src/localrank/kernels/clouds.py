@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.eigenvectors import leading_eigenvectors
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
 def spread_of_clouds(
-    features: NDArray[Any], offsets: Integers, n_axes: int, resolution: float
+    features: Array, offsets: Integers, n_axes: int, resolution: float
 ) -> tuple[Floats, Floats]:
     """The share of each principal axis in a query's variance, and the first axes themselves.
 
@@ -25,9 +20,7 @@ def spread_of_clouds(
     n_queries, n_features = len(offsets) - 1, features.shape[1]
     shares = np.zeros((n_queries, n_features))
     axes = np.zeros((n_queries, n_axes, n_features))
-    longest = 0
-    for query in range(n_queries):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = np.diff(offsets).max()
     room = np.empty(longest * n_features)
     columns = np.empty(n_features, np.int64)
     for query in range(n_queries):
@@ -55,9 +48,7 @@ def spread_of_clouds(
 
 
 @njit(cache=True, nogil=True)
-def _centred(
-    features: NDArray[Any], begin: int, end: int, columns: Integers, room: Floats
-) -> Floats:
+def _centred(features: Array, begin: int, end: int, columns: Integers, room: Floats) -> Floats:
     """The rows of a query less their mean, in the columns that vary, in units of their spread.
 
     Names the columns in `columns`. Differences from the first row are taken before the mean, so

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from localrank.arrays import Floats, Integers
 
 _EPSILON = 2.0**-53
 _NOTHING = 1e-40  # far below rounding, yet its square is far from underflow

@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from localrank.arrays import Array, Floats, Integers
 
 # Lists up to this length are ranked by counting, longer ones merged from such blocks.
 _BLOCK = 128
 
 
-def argsort_descending(
-    values: NDArray[np.float64], offsets: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def argsort_descending(values: Floats, offsets: Integers) -> Integers:
     """Row numbers with each query's rows by descending value; equal values keep their order.
 
     Parameters
@@ -30,13 +29,13 @@ def argsort_descending(
     >>> argsort_descending(np.array([1.0, 3.0, 2.0, 5.0, 5.0]), np.array([0, 3, 5]))
     array([1, 2, 0, 3, 4])
     """
-    order: NDArray[np.int64] = _argsort_descending(
+    order: Integers = _argsort_descending(
         read_only(values, np.float64), read_only(offsets, np.int64), int(np.diff(offsets).max())
     )
     return order
 
 
-def read_only(values: Any, dtype: Any) -> NDArray[Any]:
+def read_only(values: Any, dtype: Any) -> Array:
     """A contiguous read-only view, so that a kernel is compiled for one type of argument."""
     view = np.ascontiguousarray(values, dtype=dtype).view()
     view.flags.writeable = False
@@ -44,9 +43,7 @@ def read_only(values: Any, dtype: Any) -> NDArray[Any]:
 
 
 @njit(cache=True, nogil=True)
-def _argsort_descending(
-    values: NDArray[np.float64], offsets: NDArray[np.int64], longest: int
-) -> NDArray[np.int64]:
+def _argsort_descending(values: Floats, offsets: Integers, longest: int) -> Integers:
     order = np.empty(len(values), np.int64)
     spare = np.empty(longest, np.int64)
     for query in range(len(offsets) - 1):
@@ -56,13 +53,7 @@ def _argsort_descending(
 
 
 @njit(cache=True, nogil=True)
-def sort_rows(
-    values: NDArray[np.float64],
-    begin: int,
-    end: int,
-    order: NDArray[np.int64],
-    spare: NDArray[np.int64],
-) -> None:
+def sort_rows(values: Floats, begin: int, end: int, order: Integers, spare: Integers) -> None:
     """Fill `order` with the rows from `begin` to `end` by descending value, stably.
 
     For kernels that need the order of one query at a time; both arrays have room for it.
@@ -74,7 +65,7 @@ def sort_rows(
 
 
 @njit(cache=True, nogil=True)
-def _place(block: NDArray[np.float64], first: int, order: NDArray[np.int64]) -> None:
+def _place(block: Floats, first: int, order: Integers) -> None:
     """Put each row of a block at its rank, the number of larger values.
 
     Counting takes n² comparisons without a branch, several in one instruction: for short lists
@@ -94,7 +85,7 @@ def _place(block: NDArray[np.float64], first: int, order: NDArray[np.int64]) -> 
 
 
 @njit(cache=True, nogil=True)
-def _merge(values: NDArray[np.float64], order: NDArray[np.int64], spare: NDArray[np.int64]) -> None:
+def _merge(values: Floats, order: Integers, spare: Integers) -> None:
     """Merge neighbouring sorted blocks until one is left, the earlier row first among equals."""
     n, width = len(order), _BLOCK
     while width < n:

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import TIE_RULES, RankedLists, tie_end
+from localrank.parameters import Rules, one_of, refuse
 
 
 @dataclass(frozen=True, repr=False)
@@ -62,21 +63,18 @@ class AveragePrecision(RelevanceMeasure):
         "threshold": "Documents with equal scores all have the precision at the end of their tie."
     }
 
+    _parameters: ClassVar[Rules] = {"denominator": one_of("relevant", "reachable")}
+
     denominator: Literal["relevant", "reachable"] = field(default="relevant", kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._check_choice("denominator", ("relevant", "reachable"))
         if self.ties == "threshold" and self.cutoff is not None:
-            raise self._wrong("cutoff", "None with ties='threshold'")
+            refuse(self, "cutoff", "None with ties='threshold'")
 
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = _average_precision(
-            lists.labels,
-            lists.tied,
-            lists.ends,
-            lists.offsets,
-            lists.ideal,
+    def of_ranked(self, lists: RankedLists) -> Floats:
+        values: Floats = _average_precision(
+            lists,
             self.threshold,
             self.depth,
             self.denominator == "reachable",
@@ -96,16 +94,9 @@ class AveragePrecision(RelevanceMeasure):
 
 @njit(cache=True, nogil=True)
 def _average_precision(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    threshold: float,
-    depth: int,
-    reachable: bool,
-    at_end: bool,
-) -> NDArray[np.float64]:
+    lists: RankedLists, threshold: float, depth: int, reachable: bool, at_end: bool
+) -> Floats:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin, end = offsets[query], offsets[query + 1]

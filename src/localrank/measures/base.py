@@ -8,10 +8,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, TypeGuard
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.measures.ties import TIE_RULES, RankedLists, checked_scores, rank
+from localrank.parameters import Rule, Rules, check_rules, one_of, rules
 
 Empty = float | Literal["skip"]
 
@@ -44,21 +46,26 @@ class Measure(ABC):
     higher_is_better: ClassVar[bool] = True
     short_names: ClassVar[dict[str, str]] = {"relevance_level": "rel"}
     tie_rules: ClassVar[dict[str, str]] = TIE_RULES
+    _parameters: ClassVar[Rules] = {
+        "empty": Rule(
+            lambda value: not isinstance(value, bool) and value in (0.0, 1.0, "skip"),
+            "0.0, 1.0 or 'skip'",
+        )
+    }
 
     ties: str = field(default="averaged", kw_only=True)
     empty: Empty = field(default=0.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        self._check_choice("ties", tuple(self.tie_rules))
-        self._check_choice("empty", (0.0, 1.0, "skip"))
+        check_rules(self, {"ties": one_of(*self.tie_rules), **rules(type(self))})
         if isinstance(self.empty, int):
             object.__setattr__(self, "empty", float(self.empty))
 
-    def __call__(self, dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, dataset: RankingDataset, scores: ArrayLike) -> Floats:
         """One value per query, for scores in the order of the input."""
         return evaluate(dataset, scores, [self])[self]
 
-    def of_rows(self, dataset: RankingDataset, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_rows(self, dataset: RankingDataset, scores: Floats) -> Floats:
         """One value per query, for scores in the order of the rows that need no check."""
         return evaluate_rows(dataset, scores, [self])[self]
 
@@ -67,7 +74,7 @@ class Measure(ABC):
         return mean_of_queries(self(dataset, scores))
 
     @abstractmethod
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+    def of_ranked(self, lists: RankedLists) -> Floats:
         """One value per query, NaN where it has no relevant document."""
 
     @abstractmethod
@@ -115,22 +122,10 @@ class Measure(ABC):
     def _needed(self) -> str:
         return "a relevant document"
 
-    def _check_choice(self, parameter: str, choices: tuple[Any, ...]) -> None:
-        value = getattr(self, parameter)
-        if isinstance(value, bool) or value not in choices:
-            listed = [repr(choice) for choice in choices]
-            raise self._wrong(parameter, f"{', '.join(listed[:-1])} or {listed[-1]}")
-
-    def _wrong(self, parameter: str, rule: str) -> ValueError:
-        return ValueError(
-            f"The '{parameter}' parameter of {type(self).__name__} must be {rule}. "
-            f"Got {getattr(self, parameter)!r} instead."
-        )
-
 
 def evaluate(
     dataset: RankingDataset, scores: ArrayLike, measures: Iterable[Measure]
-) -> dict[Measure, NDArray[np.float64]]:
+) -> dict[Measure, Floats]:
     """Values of several measures per query, sorting the documents once per tie rule.
 
     Parameters
@@ -159,8 +154,8 @@ def evaluate(
 
 
 def evaluate_rows(
-    dataset: RankingDataset, scores: NDArray[np.float64], measures: Iterable[Measure]
-) -> dict[Measure, NDArray[np.float64]]:
+    dataset: RankingDataset, scores: Floats, measures: Iterable[Measure]
+) -> dict[Measure, Floats]:
     """The same for scores in the order of the rows that need no check."""
     ranked: dict[str, RankedLists] = {}
     result = {}
@@ -173,7 +168,7 @@ def evaluate_rows(
     return result
 
 
-def mean_of_queries(values: NDArray[np.float64]) -> float:
+def mean_of_queries(values: Floats) -> float:
     """Mean of the values that are not NaN."""
     counted = values[~np.isnan(values)]
     return float(counted.mean()) if counted.size else float("nan")

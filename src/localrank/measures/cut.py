@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from localrank.measures.base import Measure, is_number
+from localrank.parameters import refuse
 
 
 @dataclass(frozen=True, repr=False)
@@ -20,7 +21,7 @@ class CutMeasure(Measure):
         if self.cutoff is None:
             return
         if not is_number(self.cutoff) or self.cutoff < 1 or self.cutoff != int(self.cutoff):
-            raise self._wrong("cutoff", "a positive integer or None")
+            refuse(self, "cutoff", "a positive integer or None")
         object.__setattr__(self, "cutoff", int(self.cutoff))
 
     @property
@@ -44,7 +45,7 @@ class RelevanceMeasure(CutMeasure):
         if level is None:
             return
         if not is_number(level) or level <= 0:
-            raise self._wrong("relevance_level", "a number above 0 or None")
+            refuse(self, "relevance_level", "a number above 0 or None")
         object.__setattr__(self, "relevance_level", float(level))
 
     @property

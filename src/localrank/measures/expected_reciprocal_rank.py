@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.measures.base import is_number
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import refuse
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,19 +57,17 @@ class ExpectedReciprocalRank(CutMeasure):
         super().__post_init__()
         largest = self.max_relevance
         if not is_number(largest) or not 0 < largest <= 1000:
-            raise self._wrong("max_relevance", "a number above 0, at most 1000")
+            refuse(self, "max_relevance", "a number above 0, at most 1000")
         object.__setattr__(self, "max_relevance", float(largest))
 
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+    def of_ranked(self, lists: RankedLists) -> Floats:
         if (largest := lists.ideal[lists.offsets[:-1]].max()) > self.max_relevance:
             raise ValueError(
                 f"Labels must be at most the 'max_relevance' of {self}, {self.max_relevance:g}. "
                 f"The largest is {largest:g}: use max_relevance={largest:g}."
             )
         satisfied = (np.exp2(lists.labels) - 1) / np.exp2(self.max_relevance)
-        values: NDArray[np.float64] = _expected_reciprocal_rank(
-            satisfied, lists.tied, lists.ends, lists.offsets, self.depth
-        )
+        values: Floats = _expected_reciprocal_rank(lists, satisfied, self.depth)
         values[lists.ideal[lists.offsets[:-1]] <= 0] = np.nan
         return values
 
@@ -80,13 +79,8 @@ class ExpectedReciprocalRank(CutMeasure):
 
 
 @njit(cache=True, nogil=True)
-def _expected_reciprocal_rank(
-    satisfied: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    depth: int,
-) -> NDArray[np.float64]:
+def _expected_reciprocal_rank(lists: RankedLists, satisfied: Floats, depth: int) -> Floats:
+    tied, ends, offsets = lists.tied, lists.ends, lists.offsets
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]
@@ -108,7 +102,7 @@ def _expected_reciprocal_rank(
 
 
 @njit(cache=True, nogil=True)
-def _mean_products(satisfied: NDArray[np.float64], n_places: int) -> NDArray[np.float64]:
+def _mean_products(satisfied: Floats, n_places: int) -> Floats:
     """Mean product of (1 - satisfied) over all choices of 0, 1, ..., n_places documents.
 
     Documents are taken in one at a time: of the choices of i among j documents the share i / j

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import Rules, one_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,17 +62,17 @@ class NDCG(CutMeasure):
         "sklearn": {"gain": "linear"},
     }
 
+    _parameters: ClassVar[Rules] = {
+        "gain": one_of("exponential", "linear"),
+        "discount": one_of("log2", "letor"),
+        "short": one_of("evaluate", "zero"),
+    }
+
     gain: Literal["exponential", "linear"] = field(default="exponential", kw_only=True)
     discount: Literal["log2", "letor"] = field(default="log2", kw_only=True)
     short: Literal["evaluate", "zero"] = field(default="evaluate", kw_only=True)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_choice("gain", ("exponential", "linear"))
-        self._check_choice("discount", ("log2", "letor"))
-        self._check_choice("short", ("evaluate", "zero"))
-
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+    def of_ranked(self, lists: RankedLists) -> Floats:
         exponential = self.gain == "exponential"
         if exponential and (largest := lists.ideal[lists.offsets[:-1]].max()) > 1000:
             raise ValueError(
@@ -80,17 +81,15 @@ class NDCG(CutMeasure):
             )
         sizes = np.diff(lists.offsets)
         weights = self._weights(min(int(sizes.max()), self.depth))
-        values: NDArray[np.float64] = _ndcg(
-            lists.labels, lists.tied, lists.ends, lists.offsets, lists.ideal, weights, exponential
-        )
+        values: Floats = _ndcg(lists, weights, exponential)
         if self.short == "zero" and self.cutoff is not None:
             values[(sizes < self.cutoff) & ~np.isnan(values)] = 0.0
         return values
 
-    def _weights(self, n_ranks: int) -> NDArray[np.float64]:
+    def _weights(self, n_ranks: int) -> Floats:
         ranks = np.arange(1.0, n_ranks + 1)
         shifted = 1 + ranks if self.discount == "log2" else np.maximum(ranks, 2)
-        weights: NDArray[np.float64] = 1 / np.log2(shifted)
+        weights: Floats = 1 / np.log2(shifted)
         return weights
 
     def formula(self) -> str:
@@ -106,15 +105,8 @@ class NDCG(CutMeasure):
 
 
 @njit(cache=True, nogil=True)
-def _ndcg(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    exponential: bool,
-) -> NDArray[np.float64]:
+def _ndcg(lists: RankedLists, weights: Floats, exponential: bool) -> Floats:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]

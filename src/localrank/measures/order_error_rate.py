@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.measures.base import Empty, Measure, is_number
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import refuse
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,18 +59,16 @@ class OrderErrorRate(Measure):
             return
         for parameter, value in (("high", self.high), ("low", self.low)):
             if not is_number(value) or value < 0:
-                raise self._wrong(parameter, "a label, and so must the other of 'high' and 'low'")
+                refuse(self, parameter, "a label, and so must the other of 'high' and 'low'")
             object.__setattr__(self, parameter, float(value))
         if not (is_number(self.high) and is_number(self.low) and self.high > self.low):
-            raise self._wrong("high", f"larger than 'low', {self.low}")
+            refuse(self, "high", f"larger than 'low', {self.low}")
 
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+    def of_ranked(self, lists: RankedLists) -> Floats:
         high = np.nan if self.high is None else self.high
         low = np.nan if self.low is None else self.low
         longest = int(np.diff(lists.offsets).max())
-        values: NDArray[np.float64] = _order_error_rate(
-            lists.labels, lists.tied, lists.ends, lists.offsets, lists.ideal, high, low, longest
-        )
+        values: Floats = _order_error_rate(lists, high, low, longest)
         return values
 
     def formula(self) -> str:
@@ -83,16 +82,8 @@ class OrderErrorRate(Measure):
 
 
 @njit(cache=True, nogil=True)
-def _order_error_rate(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    high: float,
-    low: float,
-    longest: int,
-) -> NDArray[np.float64]:
+def _order_error_rate(lists: RankedLists, high: float, low: float, longest: int) -> Floats:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     level = np.empty(longest, np.int64)
     distinct = np.empty(longest, np.float64)
@@ -136,7 +127,7 @@ def _order_error_rate(
 
 
 @njit(cache=True, nogil=True)
-def _find(ascending: NDArray[np.float64], n: int, value: float) -> int:
+def _find(ascending: Floats, n: int, value: float) -> int:
     """Where a value stands among the first n, -1 where it does not."""
     first, last = 0, n - 1
     while first < last:
@@ -149,7 +140,7 @@ def _find(ascending: NDArray[np.float64], n: int, value: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _lower_above(level: NDArray[np.int64], start: int, stop: int, tree: NDArray[np.int64]) -> int:
+def _lower_above(level: Integers, start: int, stop: int, tree: Integers) -> int:
     """How many documents in the tree have a lower level, summed over the given ones."""
     total = 0
     for i in range(start, stop):
@@ -161,9 +152,7 @@ def _lower_above(level: NDArray[np.int64], start: int, stop: int, tree: NDArray[
 
 
 @njit(cache=True, nogil=True)
-def _add(
-    level: NDArray[np.int64], start: int, stop: int, tree: NDArray[np.int64], n_levels: int
-) -> None:
+def _add(level: Integers, start: int, stop: int, tree: Integers, n_levels: int) -> None:
     for i in range(start, stop):
         node = level[i] + 1
         while 0 < node <= n_levels:

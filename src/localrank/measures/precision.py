@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import RankedLists, tie_end
+from localrank.parameters import Rules, one_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,23 +51,13 @@ class Precision(RelevanceMeasure):
         "xgboost": {"short": "shrink", "ties": "input"},
     }
 
+    _parameters: ClassVar[Rules] = {"short": one_of("pad", "shrink")}
+
     short: Literal["pad", "shrink"] = field(default="pad", kw_only=True)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_choice("short", ("pad", "shrink"))
-
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
+    def of_ranked(self, lists: RankedLists) -> Floats:
         sizes = np.diff(lists.offsets)
-        hits: NDArray[np.float64] = _hits(
-            lists.labels,
-            lists.tied,
-            lists.ends,
-            lists.offsets,
-            lists.ideal,
-            self.threshold,
-            self.depth,
-        )
+        hits: Floats = _hits(lists, self.threshold, self.depth)
         if self.cutoff is None or self.short == "shrink":
             return hits / np.minimum(sizes, self.depth)
         return hits / self.cutoff
@@ -84,15 +75,8 @@ class Precision(RelevanceMeasure):
 
 
 @njit(cache=True, nogil=True)
-def _hits(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    threshold: float,
-    depth: int,
-) -> NDArray[np.float64]:
+def _hits(lists: RankedLists, threshold: float, depth: int) -> Floats:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]

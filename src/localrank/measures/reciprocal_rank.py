@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import RankedLists, tie_end
 
@@ -46,16 +46,8 @@ class ReciprocalRank(RelevanceMeasure):
         "ranklib": {"ties": "input"},
     }
 
-    def of_ranked(self, lists: RankedLists) -> NDArray[np.float64]:
-        values: NDArray[np.float64] = _reciprocal_rank(
-            lists.labels,
-            lists.tied,
-            lists.ends,
-            lists.offsets,
-            lists.ideal,
-            self.threshold,
-            self.depth,
-        )
+    def of_ranked(self, lists: RankedLists) -> Floats:
+        values: Floats = _reciprocal_rank(lists, self.threshold, self.depth)
         return values
 
     def formula(self) -> str:
@@ -64,15 +56,8 @@ class ReciprocalRank(RelevanceMeasure):
 
 
 @njit(cache=True, nogil=True)
-def _reciprocal_rank(
-    labels: NDArray[np.float64],
-    tied: NDArray[np.bool_],
-    ends: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    ideal: NDArray[np.float64],
-    threshold: float,
-    depth: int,
-) -> NDArray[np.float64]:
+def _reciprocal_rank(lists: RankedLists, threshold: float, depth: int) -> Floats:
+    labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
     for query in range(len(ends)):
         begin = offsets[query]

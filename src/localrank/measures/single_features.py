@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.measures.base import Measure
 from localrank.progress import progress
@@ -15,10 +15,10 @@ from localrank.progress import progress
 def measure_features(
     dataset: RankingDataset,
     measure: Measure,
-    query_weights: NDArray[np.float64] | None = None,
+    query_weights: Floats | None = None,
     *,
     directions: Sequence[int] = (1,),
-) -> NDArray[np.float64]:
+) -> Floats:
     """Mean measure of each feature as a score, of shape (n_directions, n_features).
 
     Parameters
@@ -51,6 +51,6 @@ def measure_features(
     return values
 
 
-def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64] | None) -> float:
+def _weighted_mean(values: Floats, weights: Floats | None) -> float:
     counted = ~np.isnan(values)
     return float(np.average(values[counted], weights=None if weights is None else weights[counted]))

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.kernels.sorting import argsort_descending, read_only, sort_rows
 
@@ -22,9 +22,8 @@ TIE_RULES = {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class RankedLists:
-    """The labels of each query in the order of the scores.
+class RankedLists(NamedTuple):
+    """The labels of each query in the order of the scores, as kernels take them.
 
     Attributes
     ----------
@@ -40,14 +39,14 @@ class RankedLists:
         The labels of each query in descending order.
     """
 
-    labels: NDArray[np.float64]
-    tied: NDArray[np.bool_]
-    ends: NDArray[np.int64]
-    offsets: NDArray[np.int64]
-    ideal: NDArray[np.float64]
+    labels: Floats
+    tied: Flags
+    ends: Integers
+    offsets: Integers
+    ideal: Floats
 
 
-def checked_scores(dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.float64]:
+def checked_scores(dataset: RankingDataset, scores: ArrayLike) -> Floats:
     """The scores as float64 in the order of the dataset's rows."""
     values = np.asarray(scores)
     if values.shape != (dataset.n_documents,):
@@ -66,7 +65,7 @@ def checked_scores(dataset: RankingDataset, scores: ArrayLike) -> NDArray[np.flo
     return dataset.in_query_order(values)
 
 
-def rank(dataset: RankingDataset, scores: NDArray[np.float64], ties: str) -> RankedLists:
+def rank(dataset: RankingDataset, scores: Floats, ties: str) -> RankedLists:
     """Rank checked scores, given in the order of the rows, by a rule of `TIE_RULES`."""
     if ties == "document_id":
         if dataset.document_ids is None:
@@ -85,11 +84,8 @@ def rank(dataset: RankingDataset, scores: NDArray[np.float64], ties: str) -> Ran
 
 @njit(cache=True, nogil=True)
 def _arrange(
-    scores: NDArray[np.float64],
-    labels: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    longest: int,
-) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.int64]]:
+    scores: Floats, labels: Floats, offsets: Integers, longest: int
+) -> tuple[Floats, Flags, Integers]:
     """Labels by descending score, whether the score is that of the position above, and ends."""
     ranked = np.empty(len(scores), np.float64)
     tied = np.empty(len(scores), np.bool_)
@@ -111,7 +107,7 @@ def _arrange(
 
 
 @njit(cache=True, nogil=True)
-def tie_end(tied: NDArray[np.bool_], position: int, end: int) -> int:
+def tie_end(tied: Flags, position: int, end: int) -> int:
     """One past the last document tied with the one at a position."""
     position += 1
     while position < end and tied[position]:
@@ -119,14 +115,14 @@ def tie_end(tied: NDArray[np.bool_], position: int, end: int) -> int:
     return position
 
 
-def _as_float32(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def _as_float32(scores: Floats) -> Floats:
     """Scores rounded to float32, the finite ones to finite numbers."""
     largest = np.finfo(np.float32).max
     rounded = np.clip(scores, -largest, largest).astype(np.float32)
     return np.where(scores == -np.inf, scores, rounded)
 
 
-def _precedence(dataset: RankingDataset, ties: str) -> NDArray[Any]:
+def _precedence(dataset: RankingDataset, ties: str) -> Array:
     """What the documents of a tie are sorted by, ascending."""
     if ties == "pessimistic":
         return dataset.labels
@@ -136,9 +132,7 @@ def _precedence(dataset: RankingDataset, ties: str) -> NDArray[Any]:
     return np.arange(dataset.n_documents) if dataset.input_order is None else dataset.input_order
 
 
-def _order_ties(
-    order: NDArray[np.int64], tied: NDArray[np.bool_], precedence: NDArray[Any]
-) -> None:
+def _order_ties(order: Integers, tied: Flags, precedence: Array) -> None:
     """Sort each run of tied positions by the precedence of its rows, in place."""
     member = tied.copy()
     member[:-1] |= tied[1:]

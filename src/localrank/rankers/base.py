@@ -8,16 +8,18 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
+from localrank.fitted import Kinds, count, facts, maybe, texts
 from localrank.measures import NDCG
 from localrank.parameters import check_parameters
-from localrank.persistence import save
+from localrank.persistence import save_model
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
@@ -25,6 +27,11 @@ from localrank.rankers.inputs import (
     has_two_labels,
     held_out_queries,
 )
+
+# A weight for each query; None weighs all alike.
+Weights = Floats | None
+# Validation queries, where there are any.
+HeldOut = RankingDataset | None
 
 
 class Ranker(BaseEstimator):
@@ -44,6 +51,12 @@ class Ranker(BaseEstimator):
         Numbers of queries, documents and labels the ranker was fitted on; queries in which all
         documents have one label teach nothing about order.
     """
+
+    _fitted: ClassVar[Kinds] = {
+        "n_features_in_": count(1, name="n_features"),
+        "feature_names_in_": maybe(texts("n_features")),
+        "training_data_": facts,
+    }
 
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
@@ -67,21 +80,31 @@ class Ranker(BaseEstimator):
         """
         return 0
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         """Whether each query has something that this ranker can learn from."""
         return has_two_labels(dataset)
 
+    def _lesson(self) -> str:
+        """What a query must have to be learned from, for an error."""
+        return "two different labels"
+
+    def _teaching(self, dataset: RankingDataset, query_weights: Weights) -> Flags:
+        """The queries to learn from, that weigh something; an error where there are none."""
+        teaches = self.learns_from(dataset)
+        if query_weights is not None:
+            teaches = teaches & (query_weights > 0)
+        if not teaches.any():
+            raise ValueError(
+                f"There is nothing to learn: no query of positive weight has {self._lesson()}."
+            )
+        return teaches
+
     @abstractmethod
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         """Learn from rows in the order that `_order_seed` asks for."""
 
     @abstractmethod
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         """Score every row."""
 
     def fit(
@@ -113,10 +136,7 @@ class Ranker(BaseEstimator):
         return self.fit_rows(*self._admitted(X, y, qid, sample_weight, query_weight, valid))
 
     def fit_rows(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None = None,
-        valid: RankingDataset | None = None,
+        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         """Learn from labelled queries that a door has checked.
 
@@ -128,7 +148,7 @@ class Ranker(BaseEstimator):
         """
         return self._learn(*self._ordered(dataset, query_weights), valid)
 
-    def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
+    def predict(self, X: Any, *, qid: Any = None) -> Floats:
         """Score documents: one number each, in input order.
 
         Parameters
@@ -140,9 +160,18 @@ class Ranker(BaseEstimator):
         check_is_fitted(self, "n_features_in_")
         dataset = as_dataset(X, None, qid)
         self._check_same(dataset)
-        return dataset.in_input_order(self.predict_rows(dataset))
+        scores = self.predict_rows(dataset)
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
+            query = dataset.query_ids[dataset.query_index[row]]
+            raise ValueError(
+                f"{type(self).__name__} gives a document of query {query} the score {scores[row]}: "
+                f"its features lie too far from those of the training queries, or are too small "
+                f"or too large to compute with."
+            )
+        return dataset.in_input_order(scores)
 
-    def predict_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row of a dataset that a door has checked."""
         return np.asarray(self._predict(dataset), dtype=np.float64)
 
@@ -151,10 +180,17 @@ class Ranker(BaseEstimator):
         dataset = as_dataset(X, y, qid)
         return NDCG(10).mean(dataset, self.predict(dataset))
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted ranker to one file, which `localrank.load` reads."""
+    def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
+        """Write the fitted ranker to one file, which `localrank.load` reads.
+
+        Parameters
+        ----------
+        path : path
+        private_key : bytes, optional
+            An Ed25519 key of 32 bytes to sign the file with, for `localrank.load(public_key=…)`.
+        """
         check_is_fitted(self, "n_features_in_")
-        save(self, path)
+        save_model(self, path, private_key)
 
     def _admitted(
         self,
@@ -164,7 +200,7 @@ class Ranker(BaseEstimator):
         sample_weight: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
         valid: RankingDataset | tuple[Any, Any, Any] | None = None,
-    ) -> tuple[RankingDataset, NDArray[np.float64] | None, RankingDataset | None]:
+    ) -> tuple[RankingDataset, Weights, HeldOut]:
         """Training queries, their weights and validation queries, as `fit` takes them, checked."""
         check_parameters(self)
         dataset = as_dataset(X, y, qid)
@@ -185,8 +221,8 @@ class Ranker(BaseEstimator):
         return dataset, weights, held_out
 
     def _ordered(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None = None
-    ) -> tuple[RankingDataset, NDArray[np.float64] | None]:
+        self, dataset: RankingDataset, query_weights: Weights = None
+    ) -> tuple[RankingDataset, Weights]:
         seed = self._order_seed()
         if seed is None:
             return dataset, query_weights
@@ -195,10 +231,7 @@ class Ranker(BaseEstimator):
         return dataset.reordered(rows, queries), weights
 
     def _learn(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None = None,
-        valid: RankingDataset | None = None,
+        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         """Learn from rows that are in order already, as along a path of models."""
         self._fit(dataset, query_weights, valid)
@@ -243,6 +276,6 @@ class Ranker(BaseEstimator):
         )
 
 
-def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> NDArray[np.float64]:
+def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:
     """The scores that each ranker gives the rows, of shape (n_rankers, n_documents)."""
     return np.array([ranker.predict_rows(dataset) for ranker in rankers])

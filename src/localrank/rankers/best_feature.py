@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, choice, count, floats
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import measure_features
 from localrank.parameters import Rules, flag
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 
 
 @declare("best-feature", "the single best feature as a score")
@@ -54,16 +55,17 @@ class BestFeature(Ranker):
 
     _parameters: ClassVar[Rules] = {"measure": a_measure, "both_directions": flag}
 
+    _fitted: ClassVar[Kinds] = {
+        "feature_": count(0, "n_features"),
+        "direction_": choice(1, -1),
+        "values_": floats(),
+    }
+
     def __init__(self, measure: str | Measure = "ndcg@5", *, both_directions: bool = False) -> None:
         self.measure = measure
         self.both_directions = both_directions
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         directions = (1, -1) if self.both_directions else (1,)
         values = measure_features(dataset, measure, query_weights, directions=directions)
@@ -72,6 +74,6 @@ class BestFeature(Ranker):
         self.direction_ = directions[row]
         self.values_ = values if self.both_directions else values[0]
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        scores: NDArray[Any] = self.direction_ * dataset.features[:, self.feature_]
+    def _predict(self, dataset: RankingDataset) -> Array:
+        scores: Array = self.direction_ * dataset.features[:, self.feature_]
         return scores

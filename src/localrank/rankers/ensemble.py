@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from localrank.aggregation import Aggregator, ZScore
+from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import Rule, Rules, instance, optional
-from localrank.rankers.base import Ranker, lists_of
+from localrank.parameters import Rule, Rules
+from localrank.rankers.aggregated import Aggregated
+from localrank.rankers.base import HeldOut, Ranker, Weights
 
 
 @declare("ensemble", "several rankers, averaged", sample={"rankers": ["lambdamart", "rank-svm"]})
-class Ensemble(Ranker):
+class Ensemble(Aggregated):
     """Several rankers, their lists of a query's documents made into one.
 
     Parameters
@@ -62,9 +63,6 @@ class Ensemble(Ranker):
             ),
             "a list of rankers, not empty",
         ),
-        "aggregator": optional(
-            instance(Aggregator, "one of localrank.aggregation, such as Borda(), or None")
-        ),
     }
 
     def __init__(
@@ -79,26 +77,14 @@ class Ensemble(Ranker):
         self.n_jobs = n_jobs
 
     @property
-    def n_models_(self) -> int:
-        return sum(ranker.n_models_ for ranker in self.rankers_)
-
-    def _order_seed(self) -> None:
-        return None
-
-    @property
     def accepts_missing(self) -> bool:
         return all(getattr(ranker, "accepts_missing", False) for ranker in self.rankers)
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         masks = np.array([ranker.learns_from(dataset) for ranker in self.rankers])
         return np.asarray(masks.all(axis=0))
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         alone = joblib.effective_n_jobs(self.n_jobs) == 1
 
         def train(ranker: Ranker) -> Ranker:
@@ -106,10 +92,4 @@ class Ensemble(Ranker):
             return model.fit_rows(dataset, query_weights, valid)
 
         rankers = in_parallel(train, self.rankers, n_jobs=self.n_jobs, description="Ensemble")
-        aggregator = ZScore() if self.aggregator is None else clone(self.aggregator)
-        if aggregator.learns:
-            aggregator.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
-        self.rankers_, self.aggregator_ = rankers, aggregator
-
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
+        self._keep(rankers, self.aggregator or ZScore(), dataset, query_weights)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Array, Flags
 from localrank.data import RankingDataset
+from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 
 
 class Expanded(Ranker):
@@ -27,6 +28,8 @@ class Expanded(Ranker):
     """
 
     _parameters: ClassVar[Rules] = {"ranker": instance(Ranker, "a ranker")}
+    _fitted: ClassVar[Kinds] = {"ranker_": part(Ranker)}
+
     # What the expansion of a block should take, unless one query takes more.
     block_bytes: ClassVar[int]
 
@@ -41,23 +44,25 @@ class Expanded(Ranker):
     def n_models_(self) -> int:
         return self.ranker_.n_models_
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         return self.ranker.learns_from(dataset)
 
     def _order_seed(self) -> None:
         return None
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         held_out = None if valid is None else self.expanded(valid)
         ranker: Ranker = clone(self.ranker)
         self.ranker_ = ranker.fit_rows(self.expanded(dataset), query_weights, held_out)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _check_fitted(self) -> None:
+        one = RankingDataset(
+            np.zeros((1, self.n_features_in_)), None, np.array([0, 1]), np.array([0])
+        )
+        width = self.expanded(one).n_features
+        check_together(self, holds=have_features(width, self.ranker_))
+
+    def _predict(self, dataset: RankingDataset) -> Array:
         row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize
         # A block is the queries that begin within one stretch of so many rows.
         block = dataset.offsets[:-1] // max(self.block_bytes // row_bytes, 1)

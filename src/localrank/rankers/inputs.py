@@ -6,8 +6,9 @@ from os import PathLike
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from localrank.arrays import Flags, Floats
 from localrank.data import RankingDataset
 
 
@@ -51,10 +52,9 @@ def check_same_features(
         )
 
 
-def has_two_labels(dataset: RankingDataset) -> NDArray[np.bool_]:
+def has_two_labels(dataset: RankingDataset) -> Flags:
     """Whether each query's documents have different labels, so that there is something to order."""
-    low = np.minimum.reduceat(dataset.labels, dataset.offsets[:-1])
-    high = np.maximum.reduceat(dataset.labels, dataset.offsets[:-1])
+    low, high = dataset.label_bounds
     return np.asarray(low < high)
 
 
@@ -71,7 +71,7 @@ def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDat
 
 def checked_query_weights(
     dataset: RankingDataset, sample_weight: ArrayLike | None, query_weight: ArrayLike | None
-) -> NDArray[np.float64] | None:
+) -> Floats | None:
     """One weight per query, from weights of documents or of queries."""
     if sample_weight is None and query_weight is None:
         return None

@@ -2,51 +2,76 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
+from sklearn.base import clone
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
+from localrank.fitted import Kinds, check_together, floats, maybe
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
-from localrank.parameters import Rules, one_of
+from localrank.parameters import Rules, check_parameters, number, one_of
 from localrank.rankers.base import Ranker
 
 Scaling = Literal["standard", "query"] | None
 
 
-class LinearRanker(Ranker):
-    """Scores documents by the inner product of a weight vector with the scaled features.
+class ScalingRanker(Ranker):
+    """Brings features to a common scale, which is part of the model.
 
-    A subclass has the parameter `scaling`, trains on `_scaled_training_features` and sets
-    `coef_`. What the scaling learned is part of the model.
+    A subclass has the parameter `scaling` and trains on `_scaled_training_features`.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,)
-        Weights of the scaled features.
     scale_ : ndarray of shape (n_features,)
         Under `scaling="standard"`: what each feature is divided by.
     """
 
     scaling: Scaling
-    coef_: NDArray[np.float64]
 
     _parameters: ClassVar[Rules] = {"scaling": one_of("standard", "query", None)}
 
-    def _scaled_training_features(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    _fitted: ClassVar[Kinds] = {"scale_": maybe(floats("n_features", above=0))}
+
+    def _scaled_training_features(self, dataset: RankingDataset) -> Floats:
         """Learn the scaling, and apply it."""
         self.__dict__.pop("scale_", None)
         if self.scaling == "standard":
             self.scale_ = spread_within_queries(dataset)
         return self._scaled(dataset)
 
-    def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return scaled_features(dataset, self.scaling, getattr(self, "scale_", None))
+    def _scaled(self, dataset: RankingDataset) -> Floats:
+        features = dataset.features.astype(np.float64, copy=False)
+        if self.scaling == "standard":
+            scaled: Floats = features / self.scale_
+            return scaled
+        return scaled_by_query(features, dataset.offsets) if self.scaling == "query" else features
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+
+class LinearRanker(ScalingRanker):
+    """Scores documents by the inner product of a weight vector with the scaled features.
+
+    A subclass sets `coef_`.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Weights of the scaled features.
+    """
+
+    _fitted: ClassVar[Kinds] = {"coef_": floats("n_features")}
+
+    coef_: Floats
+
+    def _check_fitted(self) -> None:
+        scaled = self.scaling == "standard"
+        check_together(self, holds=scaled == (getattr(self, "scale_", None) is not None))
+
+    def _predict(self, dataset: RankingDataset) -> Array:
         if self.scaling == "query":
             features, weights = self._scaled(dataset), self.coef_
         else:
@@ -56,22 +81,61 @@ class LinearRanker(Ranker):
         return projections(read_only(features, np.float64), np.ascontiguousarray(weights))
 
 
-def scaled_features(
-    dataset: RankingDataset, scaling: Scaling, scale: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """Features in double precision, scaled; `scale` is what "standard" divides by."""
-    features = dataset.features.astype(np.float64, copy=False)
-    if scaling == "standard":
-        scaled: NDArray[np.float64] = features / np.asarray(scale)
-        return scaled
-    if scaling == "query":
-        return scaled_by_query(features, dataset.offsets)
-    return features
+class PathRanker(LinearRanker):
+    """Linear ranker with a weight C of the loss, for which one fit is a start for the next.
+
+    A subclass reads and leaves in `_carried` what the fits along a path share.
+    """
+
+    C: float
+
+    _parameters: ClassVar[Rules] = {"C": number(above=0)}
+
+    def fit_path(self, X: Any, y: Any = None, *, qid: Any = None, Cs: ArrayLike) -> list[Self]:
+        """Fit a clone for each C, for less than separate fits: each starts from the last.
+
+        Parameters
+        ----------
+        X, y, qid
+            As for `fit`.
+        Cs : array-like of float
+            In any order; fitted from the smallest up.
+
+        Returns
+        -------
+        list of rankers
+            In the order of `Cs`.
+
+        Examples
+        --------
+        >>> from localrank.data import make_queries
+        >>> from localrank.rankers import RankSVM
+        >>> dataset, _ = make_queries(50, random_state=0)
+        >>> path = RankSVM().fit_path(dataset, Cs=[1, 0.01])
+        >>> [ranker.C for ranker in path]
+        [1.0, 0.01]
+        """
+        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
+        values = np.asarray(Cs, dtype=np.float64).ravel().tolist()
+        models: list[Self] = [clone(self).set_params(C=C) for C in values]
+        for model in models:
+            check_parameters(model)
+        carried: dict[str, Any] = {}
+        for model in sorted(models, key=lambda model: model.C):
+            model._shared = carried
+            try:
+                model._learn(dataset)
+            finally:
+                del model._shared
+        return models
+
+    @property
+    def _carried(self) -> dict[str, Any]:
+        shared: dict[str, Any] = getattr(self, "_shared", {})
+        return shared
 
 
-def scaled_by_query(
-    features: NDArray[np.float64], offsets: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def scaled_by_query(features: Floats, offsets: Integers) -> Floats:
     """Each feature from 0 to 1 within each query, as in LETOR; 0 where it is constant there.
 
     Examples
@@ -86,6 +150,6 @@ def scaled_by_query(
     extent = np.maximum.reduceat(features, offsets[:-1]) - low
     # Where a query's values are all equal the difference below is 0, whatever it is divided by.
     extent[extent == 0] = 1.0
-    scaled: NDArray[np.float64] = features - np.repeat(low, sizes, axis=0)
+    scaled: Floats = features - np.repeat(low, sizes, axis=0)
     scaled /= np.repeat(extent, sizes, axis=0)
     return scaled

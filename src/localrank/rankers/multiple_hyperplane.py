@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from copy import copy
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation import Aggregator, Borda
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.offsets import offsets_of
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, floats
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
-from localrank.rankers.base import Ranker, lists_of
+from localrank.rankers.aggregated import Aggregated
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
@@ -28,7 +31,7 @@ MAX_LEVELS = 20
     "multiple-hyperplanes",
     "one hyperplane per pair of relevance levels, rankings aggregated",
 )
-class MultipleHyperplaneRanker(Ranker):
+class MultipleHyperplaneRanker(Aggregated):
     """Trains a ranker for each pair of label levels, and aggregates their rankings of a query.
 
     What tells the best documents from the good ones need not tell the good ones from the bad. So
@@ -93,9 +96,13 @@ class MultipleHyperplaneRanker(Ranker):
         "ranker": optional(instance(Ranker, "a ranker")),
         "pairs": one_of("all", "adjacent", "sampled"),
         "n_pairs": optional(whole(1)),
-        "aggregator": optional(
-            instance(Aggregator, "one of localrank.aggregation, such as Borda()")
-        ),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "n_rankers_": count(1, name="n_rankers"),
+        "level_pairs_": floats("n_rankers", 2),
+        "skipped_pairs_": floats("n_skipped", 2),
+        "n_skipped_pairs_": count(0, name="n_skipped"),
     }
 
     def __init__(
@@ -116,23 +123,16 @@ class MultipleHyperplaneRanker(Ranker):
         self.random_state = random_state
 
     @property
-    def n_models_(self) -> int:
-        return sum(ranker.n_models_ for ranker in self.rankers_)
-
-    def _order_seed(self) -> None:
-        return None
-
-    @property
     def accepts_missing(self) -> bool:
         return bool(getattr(self.ranker, "accepts_missing", False))
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.pairs != "adjacent":
             return has_two_labels(dataset)
         _, present = _presence(dataset)
         return np.asarray((present[:, 1:] & present[:, :-1]).any(axis=1))
 
-    def pair_scores(self, dataset: RankingDataset) -> dict[tuple[float, float], NDArray[Any]]:
+    def pair_scores(self, dataset: RankingDataset) -> dict[tuple[float, float], Array]:
         """What each ranker scores the documents, in input order, by its labels (high, low).
 
         Examples
@@ -175,17 +175,11 @@ class MultipleHyperplaneRanker(Ranker):
             raise ValueError(f"An aggregator is one of localrank.aggregation. Got {aggregator!r}.")
         self._check_same(dataset)
         twin = copy(self)
-        twin.aggregator, twin.aggregator_ = aggregator, clone(aggregator)
-        if twin.aggregator_.learns:
-            twin.aggregator_.fit_rows(dataset, lists_of(self.rankers_, dataset))
+        twin.aggregator = aggregator
+        twin._keep(self.rankers_, aggregator, dataset)
         return twin
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         if getattr(self.ranker, "label_pairs", None) is not None:
             refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
         if self.n_pairs is not None and self.pairs != "sampled":
@@ -203,19 +197,13 @@ class MultipleHyperplaneRanker(Ranker):
             return model.fit_rows(part, weights, _held_out(valid, pair))
 
         rankers = in_parallel(train, used, n_jobs=self.n_jobs, description="Pairs of labels")
-        aggregator = Borda() if self.aggregator is None else clone(self.aggregator)
-        if aggregator.learns:
-            aggregator.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
-        self.rankers_, self.aggregator_ = rankers, aggregator
+        self._keep(rankers, self.aggregator or Borda(), dataset, query_weights)
         self.level_pairs_ = np.array(used)
         self.skipped_pairs_ = np.array(skipped).reshape(-1, 2)
         self.n_rankers_, self.n_skipped_pairs_ = len(used), len(skipped)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
-        return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
-
     def _level_pairs(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
+        self, dataset: RankingDataset, query_weights: Weights
     ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
         """The pairs (high, low) to learn from, and those that no query has together."""
         levels, present = _presence(dataset)
@@ -244,7 +232,7 @@ class MultipleHyperplaneRanker(Ranker):
         return labels(used), labels([place for place in places if place not in usable])
 
 
-def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _presence(dataset: RankingDataset) -> tuple[Floats, Flags]:
     """The label levels, ascending, and which of them each query has."""
     levels, place = np.unique(dataset.labels, return_inverse=True)
     if len(levels) > MAX_LEVELS:
@@ -260,18 +248,12 @@ def _presence(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.
 
 def _with_labels(
     dataset: RankingDataset, pair: tuple[float, float]
-) -> tuple[RankingDataset, NDArray[np.int64]]:
+) -> tuple[RankingDataset, Integers]:
     """The documents with one of two labels, relabelled 1 and 0, and the queries that have any."""
     rows = np.flatnonzero(np.isin(dataset.labels, pair))
     queries, sizes = np.unique(dataset.query_index[rows], return_counts=True)
-    part = RankingDataset(
-        dataset.features[rows],
-        dataset.labels[rows] == pair[0],
-        np.append(0, np.cumsum(sizes)),
-        dataset.query_ids[queries],
-        feature_names=dataset.feature_names,
-    )
-    return part, queries
+    part = dataset.with_rows(rows, offsets_of(sizes), queries)
+    return part.replaced(relevance=(part.labels == pair[0]).astype(np.float64)), queries
 
 
 def _held_out(valid: RankingDataset | None, pair: tuple[float, float]) -> RankingDataset | None:

@@ -6,12 +6,12 @@ from itertools import combinations
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, choice
 from localrank.parameters import Rules, one_of
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.expanded import Expanded
 
 # Expansions for training that would take more bytes in double precision are made in single.
@@ -66,6 +66,8 @@ class Quadratic(Expanded):
     _parameters: ClassVar[Rules] = {"dtype": one_of("float64", "float32", None)}
     block_bytes = 2**24
 
+    _fitted: ClassVar[Kinds] = {"dtype_": choice("float64", "float32")}
+
     def __init__(
         self, ranker: Ranker, *, dtype: Literal["float64", "float32"] | None = None
     ) -> None:
@@ -76,12 +78,7 @@ class Quadratic(Expanded):
     def accepts_missing(self) -> bool:
         return bool(getattr(self.ranker, "accepts_missing", False))
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
         super()._fit(dataset, query_weights, valid)
 

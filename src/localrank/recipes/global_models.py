@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, Literal
+from typing import Literal
 
 from localrank.declaration import declare
-from localrank.rankers import GBRT, Ensemble, LambdaMART, ListwiseLinear, Quadratic, Ranker, SVMMap
-from localrank.recipes.two_views import both_losses
+from localrank.rankers import Ensemble, LambdaMART, ListwiseLinear, Quadratic, Ranker, SVMMap
+from localrank.recipes.two_views import tree_kinds
 
 
 @declare(
@@ -41,13 +41,10 @@ def global_ensemble(
     _check_n_models(n_models)
     single = LambdaMART() if ranker is None else ranker
     seeds = [None if random_state is None else random_state + i for i in range(n_models)]
-    seeded = "random_state" in single.get_params(deep=False)
-    models = [
-        type(single)(**{**single.get_params(deep=False), "random_state": seed})
-        if seeded
-        else single
-        for seed in seeds
-    ]
+    parameters = single.get_params(deep=False)
+    if "random_state" not in parameters:
+        return Ensemble([single] * n_models, n_jobs=n_jobs)
+    models = [type(single)(**parameters | {"random_state": seed}) for seed in seeds]
     return Ensemble(models, n_jobs=n_jobs)
 
 
@@ -87,16 +84,8 @@ def global_mixed(
 
     def kinds(turn: int) -> list[Ranker]:
         seed = None if random_state is None else random_state + turn
-        shared: dict[str, Any] = {
-            "n_leaves": n_leaves,
-            "min_leaf_documents": min_leaf_documents,
-            "random_state": seed,
-        }
-        return [
-            *both_losses(n_trees, **shared),
-            GBRT(n_trees, **shared),
-            ListwiseLinear(random_state=seed),
-        ]
+        trees = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed)
+        return [*trees, ListwiseLinear(random_state=seed)]
 
     _check_n_models(n_models)
     models = [kinds(i // 4)[i % 4] for i in range(n_models)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -66,14 +67,9 @@ def best(
     >>> len(plain.rankers_), len(coordinates.ranker_.rankers_)
     (3, 3)
     """
-    shared: dict[str, Any] = {
-        "n_leaves": n_leaves,
-        "min_leaf_documents": min_leaf_documents,
-        "random_state": random_state,
-    }
-    plain = [*both_losses(n_trees, **shared), GBRT(n_trees, **shared)]
-    local = [*both_losses(n_trees, **shared, feature_fraction=COORDINATES_FRACTION), RankSVM()]
-    views = [Ensemble(plain, n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
+    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
+    local = [*kinds(feature_fraction=COORDINATES_FRACTION)[:2], RankSVM()]
+    views = [Ensemble(kinds(), n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
     # Their scores are means of three standardised ones already.
     return Ensemble(views, aggregator=MeanScore())
 
@@ -112,13 +108,8 @@ def fast(
     >>> fast(n_trees=100).rankers[1].ranker.n_trees
     50
     """
-    shared: dict[str, Any] = {
-        "n_leaves": n_leaves,
-        "min_leaf_documents": min_leaf_documents,
-        "random_state": random_state,
-    }
-    plain, _ = both_losses(n_trees, **shared)
-    _, local = both_losses(n_trees, **shared, feature_fraction=COORDINATES_FRACTION)
+    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
+    plain, local = kinds()[0], kinds(feature_fraction=COORDINATES_FRACTION)[1]
     return Ensemble([plain, QueryCoordinates(local)], n_jobs=n_jobs)
 
 
@@ -161,11 +152,19 @@ def in_coordinates(
     return QueryCoordinates(ranker, parts=parts)
 
 
-def both_losses(n_trees: int, **shared: Any) -> tuple[LambdaMART, CrossEntropyMART]:
-    """LambdaMART, and CrossEntropyMART with half as many trees."""
+def tree_kinds(
+    n_trees: int,
+    n_leaves: int = 7,
+    min_leaf_documents: int = 50,
+    random_state: int | None = 0,
+    **more: Any,
+) -> list[Ranker]:
+    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT."""
     if not isinstance(n_trees, Integral):
         raise ValueError(
             f"The 'n_trees' argument of a recipe must be a whole number. Got {n_trees!r} instead."
         )
+    more |= {"n_leaves": n_leaves, "min_leaf_documents": min_leaf_documents}
+    more |= {"random_state": random_state}
     half = max(n_trees // 2, 1)
-    return LambdaMART(n_trees, **shared), CrossEntropyMART(half, **shared)
+    return [LambdaMART(n_trees, **more), CrossEntropyMART(half, **more), GBRT(n_trees, **more)]

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.fitted import Kinds, count
 from localrank.parameters import check_parameters
+
+# Distances that are held at a time.
+_BLOCK = 1 << 22
+# By how much, relative to 1 and to the distance, rounding may part equal distances.
+_TIE = 1e-12
 
 
 class Representation(BaseEstimator):
@@ -28,6 +34,8 @@ class Representation(BaseEstimator):
     ----------
     n_features_in_ : int
     """
+
+    _fitted: ClassVar[Kinds] = {"n_features_in_": count(1, name="n_features")}
 
     @property
     def needs_labels(self) -> bool:
@@ -51,7 +59,7 @@ class Representation(BaseEstimator):
         self.n_features_in_ = dataset.n_features
         return self
 
-    def transform(self, dataset: RankingDataset) -> NDArray[Any]:
+    def transform(self, dataset: RankingDataset) -> Array:
         """One description per query, along the first axis."""
         check_is_fitted(self, "n_features_in_")
         if dataset.n_features != self.n_features_in_:
@@ -63,16 +71,29 @@ class Representation(BaseEstimator):
         return self.transform_rows(dataset)
 
     @abstractmethod
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[Any]:
+    def transform_rows(self, dataset: RankingDataset) -> Array:
         """Describe the queries of a dataset that a door has checked."""
 
     @abstractmethod
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+    def distances(self, A: Array, B: Array) -> Floats:
         """Distances between descriptions, of shape (len(A), len(B))."""
 
-    def similarities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What people rather read than a distance: 1 for equal queries, towards 0 for others."""
-        similarities: NDArray[np.float64] = 1.0 / (1.0 + distances)
+    def nearest(self, asked: Array, known: Array) -> Integers:
+        """The position of the nearest known description for each asked one; the first of equals."""
+        n_rows = max(_BLOCK // len(known), 1)
+        nearest = np.empty(len(asked), np.int64)
+        for row in range(0, len(asked), n_rows):
+            block = slice(row, row + n_rows)
+            distances = self.distances(asked[block], known)
+            # A product of matrices rounds by its size: without a margin, equal distances would
+            # part differently for different queries asked together.
+            least = distances.min(axis=1, keepdims=True)
+            nearest[block] = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
+        return nearest
+
+    def similarities(self, distances: Floats) -> Floats:
+        """Similarity in (0, 1], for display."""
+        similarities: Floats = 1.0 / (1.0 + distances)
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
@@ -97,7 +118,7 @@ class Points(Representation):
     def points(self) -> bool:
         return True
 
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+    def distances(self, A: Array, B: Array) -> Floats:
         # Pair by pair, so that a distance does not depend on the other queries it is asked with.
-        distances: NDArray[np.float64] = cdist(A, B)
+        distances: Floats = cdist(A, B)
         return distances

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.representations.base import Points
@@ -33,7 +31,7 @@ class Mean(Points):
            [0., 2.]])
     """
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         means, _ = centred(dataset)
         return means
 
@@ -51,7 +49,7 @@ class Variance(Points):
            [0., 0.]])
     """
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         _, rest = centred(dataset)
         return query_means(rest**2, dataset.offsets)
 
@@ -71,7 +69,7 @@ class Skew(Points):
            [0.   , 0.   ]])
     """
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         _, rest = centred(dataset)
         # Relative to the largest: cubes of tiny or huge numbers would vanish or overflow.
         largest = np.maximum.reduceat(np.abs(rest), dataset.offsets[:-1])
@@ -82,7 +80,7 @@ class Skew(Points):
         return np.divide(third, second**1.5, out=np.zeros_like(third), where=largest > 0)
 
 
-def centred(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def centred(dataset: RankingDataset) -> tuple[Floats, Floats]:
     """The mean of each query, and each document less the mean of its query.
 
     Rounding is relative to the extent of a query's values, not to their size: where they are all
@@ -96,9 +94,7 @@ def centred(dataset: RankingDataset) -> tuple[NDArray[np.float64], NDArray[np.fl
     return first + shift, rest
 
 
-def query_means(
-    values: NDArray[Any], offsets: NDArray[np.int64], weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def query_means(values: Array, offsets: Integers, weights: Floats | None = None) -> Floats:
     """The weighted mean of each query's rows, 0 where they weigh nothing.
 
     Parameters
@@ -121,5 +117,5 @@ def query_means(
         (given, np.arange(len(values)), offsets), shape=(len(offsets) - 1, len(values))
     )
     totals = np.add.reduceat(given, offsets[:-1])
-    means: NDArray[np.float64] = (rows @ values) / np.where(totals > 0, totals, 1.0)[:, None]
+    means: Floats = (rows @ values) / np.where(totals > 0, totals, 1.0)[:, None]
     return means

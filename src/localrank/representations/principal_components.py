@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, floats
 from localrank.linalg import principal_axes
 from localrank.parameters import refuse
 from localrank.representations.base import Representation
@@ -69,6 +70,8 @@ class PrincipalComponents(Representation):
     array([[0. , 0. , 0.2]])
     """
 
+    _fitted: ClassVar[Kinds] = {"explained_": floats("n_features"), "n_components_": count(1)}
+
     def __init__(self, n_components: float = 0.8) -> None:
         self.n_components = n_components
 
@@ -92,11 +95,11 @@ class PrincipalComponents(Representation):
                 f"at most 1",
             )
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)
         return components
 
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+    def distances(self, A: Array, B: Array) -> Floats:
         distances = np.zeros((len(A), len(B)))
         n_rows = min(max(len(A), 1), _BLOCK_ROWS)
         n_columns = _BLOCK // n_rows
@@ -111,7 +114,7 @@ class PrincipalComponents(Representation):
         distances += 1.0
         return np.clip(distances, 0.0, 1.0, out=distances)
 
-    def similarities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    def similarities(self, distances: Floats) -> Floats:
         """The similarity of the paper: 1 less the distance."""
-        similarities: NDArray[np.float64] = 1.0 - distances
+        similarities: Floats = 1.0 - distances
         return similarities

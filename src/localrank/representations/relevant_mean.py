@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parameters import Rules, number, optional
@@ -49,7 +49,7 @@ class RelevantMean(Points):
     def needs_labels(self) -> bool:
         return True
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         level = self.relevance_level
         relevant = dataset.labels > 0 if level is None else dataset.labels >= level
         return query_means(dataset.features, dataset.offsets, relevant.astype(np.float64))

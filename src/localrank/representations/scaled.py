@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats, part
 from localrank.parameters import Rules, instance
 from localrank.representations.base import Representation
 
@@ -54,6 +54,11 @@ class Scaled(Representation):
         "representation": instance(Representation, "one of localrank.representations"),
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "spread_": floats("n_features", above=0),
+        "representation_": part(Representation),
+    }
+
     def __init__(self, representation: Representation) -> None:
         self.representation = representation
 
@@ -69,13 +74,13 @@ class Scaled(Representation):
         self.spread_ = spread_within_queries(dataset)
         self.representation_ = clone(self.representation).fit_rows(self._scaled(dataset))
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[Any]:
+    def transform_rows(self, dataset: RankingDataset) -> Array:
         return self.representation_.transform_rows(self._scaled(dataset))
 
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> NDArray[np.float64]:
+    def distances(self, A: Array, B: Array) -> Floats:
         return self.representation_.distances(A, B)
 
-    def similarities(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+    def similarities(self, distances: Floats) -> Floats:
         return self.representation_.similarities(distances)
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, integers
 from localrank.kernels.sorting import argsort_descending
 from localrank.measures import NDCG
 from localrank.measures.single_features import measure_features
@@ -61,6 +62,11 @@ class TopDocuments(Points):
 
     _parameters: ClassVar[Rules] = {"n": whole(1)}
 
+    _fitted: ClassVar[Kinds] = {
+        "columns_": integers(None, below="n_features"),
+        "feature_": count(0, "n_features"),
+    }
+
     def __init__(
         self,
         n: int = 10,
@@ -76,7 +82,7 @@ class TopDocuments(Points):
         self.columns_ = self._checked_columns(dataset)
         self.feature_ = self._checked_feature(dataset)
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         weights = _shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
         return query_means(dataset.features, dataset.offsets, weights)[:, self.columns_]
 
@@ -93,7 +99,7 @@ class TopDocuments(Points):
             refuse(self, "feature", f"'best' or {_known(dataset)}")
         return column
 
-    def _checked_columns(self, dataset: RankingDataset) -> NDArray[np.int64]:
+    def _checked_columns(self, dataset: RankingDataset) -> Integers:
         if self.columns is None:
             return np.arange(dataset.n_features)
         # A single name is a sequence too, of letters.
@@ -106,17 +112,15 @@ class TopDocuments(Points):
         return np.array(columns)
 
 
-def _shares_of_places(values: NDArray[Any], dataset: RankingDataset, n: int) -> NDArray[np.float64]:
+def _shares_of_places(values: Array, dataset: RankingDataset, n: int) -> Floats:
     """The expected share that each document has in the first n places, from 0 to 1."""
     begins, query = dataset.offsets[:-1], dataset.query_index
     n_places = np.minimum(n, dataset.query_sizes)
     order = argsort_descending(values, dataset.offsets)
     last = values[order[begins + n_places - 1]][query]
     above, tied = values > last, values == last
-    n_left = n_places - np.add.reduceat(above, begins, dtype=np.int64)
-    shares: NDArray[np.float64] = (
-        above + tied * (n_left / np.add.reduceat(tied, begins, dtype=np.int64))[query]
-    )
+    n_left = n_places - dataset.count(above)
+    shares: Floats = above + tied * (n_left / dataset.count(tied))[query]
     return shares
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.fitted import Kinds, count, floats, part
 from localrank.grouping.base import Groups
 from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers import Ranker
@@ -32,6 +33,12 @@ class Selector(BaseEstimator):
     n_groups_ : int
     """
 
+    _fitted: ClassVar[Kinds] = {
+        "representation_": part(Representation),
+        "descriptions_": floats(),
+        "n_groups_": count(1, name="n_groups"),
+    }
+
     # Whether weights are made of labels, so that nothing can be served.
     needs_labels: ClassVar[bool] = False
 
@@ -46,7 +53,7 @@ class Selector(BaseEstimator):
         dataset: RankingDataset,
         groups: Groups,
         representation: Representation,
-        descriptions: NDArray[Any],
+        descriptions: Array,
     ) -> Self:
         """Learn from the training queries and their groups.
 
@@ -75,7 +82,7 @@ class Selector(BaseEstimator):
         return self
 
     @abstractmethod
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         """The weight of each group's model for each query, of shape (n_queries, n_groups)."""
 
     @abstractmethod
@@ -91,7 +98,7 @@ class Selector(BaseEstimator):
                 f"NearestQuery, or a representation such as TopDocuments or TopScores."
             )
 
-    def _all_on(self, groups: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _all_on(self, groups: Integers) -> Floats:
         """Weight 1 for one group per query."""
         weights = np.zeros((len(groups), self.n_groups_))
         weights[np.arange(len(groups)), groups] = 1.0

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.grouping.base import Groups
@@ -67,7 +67,7 @@ class Clairvoyant(Selector):
         self.measure = measure
         self.representation = representation
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         if dataset.relevance is None:
             raise ValueError("Clairvoyant chooses by labels. The dataset has none.")
         return self._all_on(best_models(dataset, models, parse_measure(self.measure))[0])
@@ -78,7 +78,7 @@ class Clairvoyant(Selector):
 
 def best_models(
     dataset: RankingDataset, models: Sequence[Ranker], measure: Measure
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+) -> tuple[Integers, Floats]:
     """The model that ranks each query best, and the value it reaches, by the labels.
 
     Queries that the measure skips are NaN, and have the first model.

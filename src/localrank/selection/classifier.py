@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kind, Kinds, check_together, real
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules, flag
 from localrank.rankers import Ranker
@@ -23,6 +24,13 @@ from localrank.selection.base import Selector
 
 # Parts for measuring the classifier on queries it has not seen, and bins of its confidence.
 N_FOLDS, N_BINS = 5, 10
+
+
+# The group itself, where there is no other.
+a_classifier = Kind(
+    lambda value, _: type(value) is int or hasattr(value, "predict_proba"),
+    "a classifier of scikit-learn, or a group",
+)
 
 
 @declare("classifier", "the group that logistic regression predicts")
@@ -77,6 +85,13 @@ class Classifier(Selector):
         "hard": flag,
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "classifier_": a_classifier,
+        "accuracy_": real,
+        "majority_": real,
+        "calibration_error_": real,
+    }
+
     def __init__(
         self,
         classifier: Any = None,
@@ -95,12 +110,18 @@ class Classifier(Selector):
         self.classifier_ = self._trained(np.arange(len(groups.home)), groups.home)
         self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home)
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def _check_fitted(self) -> None:
+        known = self.classifier_
+        groups = np.array([known]) if isinstance(known, int) else known.classes_
+        within = groups.dtype.kind == "i" and groups.min() >= 0 and groups.max() < self.n_groups_
+        check_together(self, holds=bool(within))
+
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)
         probabilities = self._probabilities(self.classifier_, descriptions)
         return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
 
-    def _trained(self, queries: NDArray[np.int64], home: NDArray[np.int64]) -> Any:
+    def _trained(self, queries: Integers, home: Integers) -> Any:
         """A classifier that has seen these queries; the group itself where they are all of one."""
         if len(np.unique(home[queries])) == 1:
             return int(home[queries[0]])
@@ -108,7 +129,7 @@ class Classifier(Selector):
         classifier = made if self.classifier is None else clone(self.classifier)
         return classifier.fit(self.descriptions_[queries], home[queries])
 
-    def _probabilities(self, classifier: Any, descriptions: NDArray[Any]) -> NDArray[np.float64]:
+    def _probabilities(self, classifier: Any, descriptions: Array) -> Floats:
         weights = np.zeros((len(descriptions), self.n_groups_))
         if isinstance(classifier, int):
             weights[:, classifier] = 1.0
@@ -116,7 +137,7 @@ class Classifier(Selector):
             weights[:, classifier.classes_] = classifier.predict_proba(descriptions)
         return weights
 
-    def _out_of_fold(self, home: NDArray[np.int64]) -> tuple[float, float]:
+    def _out_of_fold(self, home: Integers) -> tuple[float, float]:
         """Accuracy and calibration error on queries that a classifier has not seen."""
         n = len(home)
         if n < 2:

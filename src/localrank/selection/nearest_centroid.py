@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, floats
 from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
@@ -44,6 +46,8 @@ class NearestCentroid(Selector):
     True
     """
 
+    _fitted: ClassVar[Kinds] = {"centroids_": floats()}
+
     def __init__(self, *, representation: Representation | None = None) -> None:
         self.representation = representation
 
@@ -51,7 +55,11 @@ class NearestCentroid(Selector):
         self._check_points()
         self.centroids_ = np.array([self.descriptions_[own].mean(axis=0) for own in groups])
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def _check_fitted(self) -> None:
+        one = self.descriptions_.shape[1:] == self.centroids_.shape[1:]
+        check_together(self, holds=one and len(self.centroids_) == self.n_groups_)
+
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)
         distances = self.representation_.distances(descriptions, self.centroids_)
         return self._all_on(np.argmin(distances, axis=1))

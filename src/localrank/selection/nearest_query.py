@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, integers, maybe, part
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 from localrank.selection.lsh.lsh import LSH
-
-# Distances that are held at a time.
-_BLOCK = 1 << 22
-# By how much, relative to 1 and to the distance, rounding may part equal distances.
-_TIE = 1e-12
 
 
 @declare("nearest-query", "the group of the most similar training query")
@@ -76,6 +71,11 @@ class NearestQuery(Selector):
         ),
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "home_": integers("n_queries", below="n_groups"),
+        "index_": maybe(part(LSH)),
+    }
+
     def __init__(
         self,
         index: Literal["exact", "lsh"] | LSH = "exact",
@@ -85,20 +85,15 @@ class NearestQuery(Selector):
         self.index = index
         self.representation = representation
 
-    def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
+    def _check_fitted(self) -> None:
+        known = self.index_ is None or self.index_.descriptions_.shape == self.descriptions_.shape
+        check_together(self, holds=known and len(self.home_) == len(self.descriptions_))
+
+    def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries, for queries with these descriptions."""
         if self.index_ is not None:
             return self.index_.nearest(descriptions)
-        n_rows = max(_BLOCK // len(self.descriptions_), 1)
-        nearest = np.empty(len(descriptions), np.int64)
-        for row in range(0, len(descriptions), n_rows):
-            block = slice(row, row + n_rows)
-            distances = self.representation_.distances(descriptions[block], self.descriptions_)
-            # A product of matrices rounds by its size: without a margin, equal distances would
-            # part differently for different queries asked together.
-            least = distances.min(axis=1, keepdims=True)
-            nearest[block] = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
-        return nearest
+        return self.representation_.nearest(descriptions, self.descriptions_)
 
     def _fit(self, groups: Groups) -> None:
         self.home_, self.index_ = groups.home, None
@@ -109,5 +104,5 @@ class NearestQuery(Selector):
         if self.index_ is not None:
             self.index_.fit(self.descriptions_)
 
-    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> NDArray[np.float64]:
+    def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         return self._all_on(self.home_[self.nearest(self.representation_.transform_rows(dataset))])

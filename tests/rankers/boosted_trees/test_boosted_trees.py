@@ -6,6 +6,7 @@ import lightgbm
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.data.content_order import content_order
@@ -173,9 +174,7 @@ def test_impossible_parameters_are_refused_by_name(parameter, value, queries):
 def test_cross_entropy_does_not_see_the_order_of_rows(split, rng):
     train, test = split
     order = rng.permutation(train.n_documents)
-    mixed = RankingDataset.from_arrays(
-        train.features[order], train.labels[order], train.query_index[order]
-    )
+    mixed = rearranged(train, order)
     one, two = (CrossEntropyMART(30).fit(dataset) for dataset in (train, mixed))
     assert_array_equal(one.predict(test), two.predict(test))
 
@@ -252,9 +251,7 @@ def test_a_measure_that_is_better_when_smaller_is_minimised(split):
 def test_validation_queries_may_come_in_any_order(split, rng):
     train, valid = split
     order = rng.permutation(valid.n_documents)
-    mixed = RankingDataset.from_arrays(
-        valid.features[order], valid.relevance[order], valid.query_index[order]
-    )
+    mixed = rearranged(valid, order)
     model = LambdaMART(60, learning_rate=0.3)
     assert model.fit(train, valid=mixed).n_trees_ == model.fit(train, valid=valid).n_trees_
 

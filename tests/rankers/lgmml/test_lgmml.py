@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 from scipy.spatial.distance import cdist
 
 from localrank.data import RankingDataset, make_queries
@@ -196,9 +197,7 @@ def test_a_nearest_query_lends_its_weights(fitted, queries):
 @pytest.mark.parametrize("unseen", ["mean", "uniform", "nearest"])
 def test_the_order_of_lines_does_not_matter_whatever_the_weights(queries, unseen):
     order = np.random.default_rng(3).permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order], queries.labels[order], queries.query_index[order]
-    )
+    mixed = rearranged(queries, order)
     ranker = LGMML(unseen=unseen, **QUICK)
     expected = ranker.fit(queries).predict(queries)
     assert_allclose(ranker.fit(mixed).predict(queries), expected, rtol=1e-9)

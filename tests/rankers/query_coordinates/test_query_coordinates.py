@@ -19,12 +19,6 @@ def trees():
     return LambdaMART(n_trees=15, min_leaf_documents=5)
 
 
-@pytest.fixture
-def seen(monkeypatch):
-    monkeypatch.setattr(Recorder, "seen", [])
-    return Recorder.seen
-
-
 def test_features_come_first_then_deviations_and_percentiles_of_each_query(queries):
     table = query_coordinates(queries, "zp").features
     assert table.shape == (queries.n_documents, 24)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
 
 from localrank.data import RankingDataset, concatenate, make_queries
 from localrank.measures import parse_measure
@@ -198,9 +199,7 @@ def test_scores_are_the_plain_sum_of_the_weak_rankers(queries):
 
 def test_the_order_of_rows_changes_no_bit(queries, rng):
     order = rng.permutation(queries.n_documents)
-    mixed = RankingDataset.from_arrays(
-        queries.features[order], queries.relevance[order], queries.query_index[order]
-    )
+    mixed = rearranged(queries, order)
     assert_same_model(RankBoost(300).fit(mixed), RankBoost(300).fit(queries))
 
 

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.kernels.rows import centred_rows, projections
 from localrank.kernels.sorting import read_only
-from localrank.rankers.rank_svm.pair_graphs import laplacian_factors, laplacian_product
+from localrank.rankers.rank_svm.pair_graphs import PairGraph, laplacian_factors, laplacian_product
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
 # Scores on a grid that no margin of 1 and no knee falls on, so that every pair has its side.
@@ -116,10 +116,10 @@ def test_the_laplacian_and_its_factors_equal_a_loop_over_pairs(problem, seed):
     X = centred_rows(read_only(rng.normal(size=(n, 3)), np.float64), np.arange(n), problem[2])
     expected = laplacian(*problem)
     _, _, given = evaluated(*problem)
-    laplacian_product(vector, *given, product)
+    laplacian_product(vector, PairGraph(*given), product)
     assert_allclose(product, expected @ vector, atol=1e-11)
     P, Q, R = np.empty((3, 2 * n, 3))
-    n_scaled, n_higher = laplacian_factors(X, *given, 0, n_groups, P, Q, R)
+    n_scaled, n_higher = laplacian_factors(X, PairGraph(*given), 0, n_groups, P, Q, R)
     crossed = Q[:n_higher].T @ R[:n_higher]
     assert_allclose(
         P[:n_scaled].T @ P[:n_scaled] - crossed - crossed.T, X.T @ expected @ X, atol=1e-10

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.fitted import Kinds, check_together, count, part
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
-from localrank.rankers.base import Ranker
-from localrank.trees import read_lightgbm_text, write_lightgbm_text
+from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
 
 if TYPE_CHECKING:
     import lightgbm
@@ -50,6 +51,8 @@ class BoostedTrees(Ranker):
         "patience": whole(1),
         "measure": a_measure,
     }
+
+    _fitted: ClassVar[Kinds] = {"n_trees_": count(0), "trees_": part(Trees)}
 
     def __init__(
         self,
@@ -87,15 +90,10 @@ class BoostedTrees(Ranker):
     _objective_name: ClassVar[str]
 
     @abstractmethod
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         import lightgbm
 
         measure = parse_measure(self.measure)
@@ -142,7 +140,10 @@ class BoostedTrees(Ranker):
                 stacklevel=3,
             )
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _check_fitted(self) -> None:
+        check_together(self, holds=self.trees_.n_features == self.n_features_in_)
+
+    def _predict(self, dataset: RankingDataset) -> Array:
         return self.trees_.score(dataset.features)
 
     @cached_property
@@ -165,7 +166,7 @@ def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset
     """
     import lightgbm
 
-    def evaluate(scores: NDArray[Any], _: lightgbm.Dataset) -> tuple[str, float, bool]:
+    def evaluate(scores: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:
         value = mean_of_queries(measure.of_rows(valid, scores))
         if np.isnan(value):
             raise ValueError(f"No validation query has a value of {measure}.")

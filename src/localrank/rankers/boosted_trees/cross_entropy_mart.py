@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
@@ -77,7 +77,7 @@ class CrossEntropyMART(BoostedTrees):
 
     _objective_name = "rank_xendcg"
 
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         labels = dataset.labels
         unfit = labels[(labels != np.round(labels)) | (labels > MAX_LABEL)]
         if unfit.size:

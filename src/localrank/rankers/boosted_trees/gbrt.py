@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
@@ -69,5 +67,5 @@ class GBRT(BoostedTrees):
 
     _objective_name = "regression"
 
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         return {}, dataset.labels

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.measures import Measure
@@ -111,7 +111,7 @@ class LambdaMART(BoostedTrees):
         )
         self.truncation_level = truncation_level
 
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         longest = int(np.argmax(dataset.query_sizes))
         name, size = dataset.query_ids[longest].item(), dataset.query_sizes[longest]
         if size > MAX_DOCUMENTS:

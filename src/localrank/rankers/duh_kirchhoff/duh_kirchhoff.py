@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.base import clone
 
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
-from localrank.data.spread import spread_within_queries
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, facts, floats, maybe
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, number, one_of, optional, whole
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.duh_kirchhoff.products import kernel_values, row_products
-from localrank.rankers.linear import Scaling, scaled_features
+from localrank.rankers.linear import Scaling, ScalingRanker
 from localrank.rankers.rank_boost.rank_boost import RankBoost
 
-Function = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+Function = Callable[[Floats], Floats]
 
 # A direction with a smaller share of the variance of the first one is taken for none.
 RESOLUTION = 1e-10
@@ -38,7 +38,7 @@ BLOCK = 2**20
     kind="local",
     sample={"ranker": "rank-boost", "ranker__n_rounds": 8},
 )
-class DuhKirchhoff(Ranker):
+class DuhKirchhoff(ScalingRanker):
     """Trains a ranker for each query, on all training data seen in the query's own directions.
 
     For a query to rank, it finds the principal components of the query's documents [1]_,
@@ -106,7 +106,12 @@ class DuhKirchhoff(Ranker):
         "n_components": whole(1),
         "degree": whole(1),
         "gamma": optional(number(above=0)),
-        "scaling": one_of("standard", "query", None),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "training_": facts,
+        "validation_": maybe(facts),
+        "query_weights_": maybe(floats(None)),
     }
 
     def __init__(
@@ -131,33 +136,34 @@ class DuhKirchhoff(Ranker):
     def _order_seed(self) -> None:
         return None
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         return self._ranker().learns_from(dataset)
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
-        teaches = self.learns_from(dataset)
-        if not (teaches if query_weights is None else query_weights[teaches]).any():
-            raise ValueError(
-                f"There is nothing to learn: {self._ranker()} has no use for any of the queries."
-            )
-        self.__dict__.pop("scale_", None)
-        if self.scaling == "standard":
-            self.scale_ = spread_within_queries(dataset)
-        self.training_ = self._kept(dataset)
-        self.validation_ = None if valid is None else self._kept(valid)
+    def _lesson(self) -> str:
+        return self._ranker()._lesson()
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        self._teaching(dataset, query_weights)
+        self.training_ = _kept(dataset, self._scaled_training_features(dataset))
+        self.validation_ = None if valid is None else _kept(valid, self._scaled(valid))
         self.query_weights_ = query_weights
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _check_fitted(self) -> None:
+        kept = [_dataset(part) for part in (self.training_, self.validation_) if part is not None]
+        weights = self.query_weights_
+        check_together(
+            self,
+            holds=all(part.n_features == self.n_features_in_ for part in kept)
+            and all(part.relevance is not None for part in kept)
+            and (weights is None or (len(weights) == kept[0].n_queries and weights.min() >= 0)),
+        )
+
+    def _predict(self, dataset: RankingDataset) -> Array:
         training = _dataset(self.training_)
         valid = None if self.validation_ is None else _dataset(self.validation_)
         ranker = one_thread(self._ranker())
 
-        def scores_of(documents: NDArray[np.float64]) -> NDArray[np.float64]:
+        def scores_of(documents: Floats) -> Floats:
             # In an order of their own, documents have the same components, to the last bit, in
             # whatever order they come.
             order = np.lexsort(documents.T[::-1])
@@ -183,7 +189,7 @@ class DuhKirchhoff(Ranker):
             in_parallel(scores_of, queries, n_jobs=self.n_jobs, description="Ranking queries")
         )
 
-    def _projection(self, documents: NDArray[np.float64]) -> Function | None:
+    def _projection(self, documents: Floats) -> Function | None:
         """The function that takes rows to a query's components; None where it has none."""
         # Differences from a document come before the mean, so that a constant feature adds none.
         centre = documents[0] + (documents - documents[0]).mean(axis=0)
@@ -204,7 +210,7 @@ class DuhKirchhoff(Ranker):
         return self._kernel_projection(kernel, centre, centred)
 
     def _kernel_projection(
-        self, kernel: Function, centre: NDArray[np.float64], points: NDArray[np.float64]
+        self, kernel: Function, centre: Floats, points: Floats
     ) -> Function | None:
         values = kernel(points)
         means = values.mean(axis=0)
@@ -223,7 +229,7 @@ class DuhKirchhoff(Ranker):
         weights -= weights.mean(axis=0)
         origin = means @ weights
 
-        def project(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        def project(rows: Floats) -> Floats:
             step = max(BLOCK // size, 1)
             projected = np.empty((len(rows), len(kept)))
             for first in range(0, len(rows), step):
@@ -236,25 +242,19 @@ class DuhKirchhoff(Ranker):
     def _ranker(self) -> Ranker:
         return RankBoost(100) if self.ranker is None else self.ranker
 
-    def _kept(self, dataset: RankingDataset) -> dict[str, NDArray[Any]]:
-        return {
-            "features": self._scaled(dataset),
-            "labels": dataset.labels,
-            "offsets": dataset.offsets,
-        }
 
-    def _scaled(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return scaled_features(dataset, self.scaling, getattr(self, "scale_", None))
+def _kept(dataset: RankingDataset, features: Floats) -> dict[str, Array]:
+    return {"features": features, "labels": dataset.labels, "offsets": dataset.offsets}
 
 
-def _dataset(kept: dict[str, NDArray[Any]]) -> RankingDataset:
+def _dataset(kept: dict[str, Array]) -> RankingDataset:
     n_queries = len(kept["offsets"]) - 1
     return RankingDataset(kept["features"], kept["labels"], kept["offsets"], np.arange(n_queries))
 
 
-def _signs(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _signs(vectors: Floats) -> Floats:
     """What makes the largest entry of each column positive, the first of about equal ones."""
     sizes = np.abs(vectors)
     first = np.argmax(sizes > 0.999999 * sizes.max(axis=0), axis=0)
-    signs: NDArray[np.float64] = np.sign(vectors[first, np.arange(vectors.shape[1])])
+    signs: Floats = np.sign(vectors[first, np.arange(vectors.shape[1])])
     return signs

@@ -10,11 +10,9 @@ from typing import Literal
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.kernels.sorting import read_only
-
-Floats = NDArray[np.float64]
 
 
 def row_products(rows: Floats, matrix: Floats) -> Floats:

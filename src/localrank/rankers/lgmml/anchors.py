@@ -6,11 +6,10 @@ from math import exp
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import read_only
 
-Floats = NDArray[np.float64]
 _FAR = 1000.0
 
 
@@ -35,7 +34,7 @@ def add_squares(products: Floats, origins: Floats, squares: Floats) -> None:
     _add_squares(products, read_only(origins, np.float64), squares)
 
 
-def local_scores(distances: Floats, weights: Floats, own: NDArray[np.int64]) -> Floats:
+def local_scores(distances: Floats, weights: Floats, own: Integers) -> Floats:
     """Scores -sum_r w_r x_r exp(-x_r) of documents at distances x, with the weights w of `own`.
 
     Parameters
@@ -67,7 +66,7 @@ def _add_squares(products: Floats, origins: Floats, squares: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _local_scores(distances: Floats, weights: Floats, own: NDArray[np.int64]) -> Floats:
+def _local_scores(distances: Floats, weights: Floats, own: Integers) -> Floats:
     scores = np.zeros(len(distances))
     for row in range(len(distances)):
         for r in range(distances.shape[1]):

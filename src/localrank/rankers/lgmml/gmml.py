@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Floats
 from localrank.linalg import geometric_mean
 from localrank.parameters import Rules, check_parameters, number
 
-Matrix = NDArray[np.float64]
+Matrix = Floats
 # With more documents than this share of the features, working in their span saves no time.
 _WORTHWHILE = 0.75
 

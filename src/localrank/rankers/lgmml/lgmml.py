@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, floats, maybe, part
 from localrank.parameters import Rules, flag, number, one_of, optional, whole
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.lgmml.anchors import local_scores
+from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.training import Training
+from localrank.rankers.relevance import RelevanceRanker
 from localrank.representations import PrincipalComponents
 
-# Documents whose distances to all anchors are held at a time; distances between queries.
-_BLOCK, _QUERY_BLOCK = 1 << 14, 1 << 22
-# By how much rounding may part equal distances between queries.
-_TIE = 1e-12
+# Documents whose distances to all anchors are held at a time.
+_BLOCK = 1 << 14
 
 
 @declare(
@@ -28,7 +29,7 @@ _TIE = 1e-12
     kind="local",
     grid={"n_metrics": [10, 50]},
 )
-class LGMML(Ranker):
+class LGMML(RelevanceRanker):
     """Ranks by distances to anchor documents, each in a metric of its own (L-GMML) [1]_.
 
     Training repeats `n_metrics` times: take a query, learn the metric M_r from its relevant and
@@ -125,7 +126,7 @@ class LGMML(Ranker):
     """
 
     representation_: PrincipalComponents
-    descriptions_: NDArray[np.float64]
+    descriptions_: Floats
 
     _parameters: ClassVar[Rules] = {
         "n_metrics": whole(1),
@@ -138,6 +139,14 @@ class LGMML(Ranker):
         "query_dependent": flag,
         "scale": one_of("median", "monotone"),
         "ridge": number(above=0),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "metrics_": part(LocalMetrics),
+        "weights_": floats("n_queries", "n_metrics"),
+        "mean_weights_": floats("n_metrics"),
+        "representation_": maybe(part(PrincipalComponents)),
+        "descriptions_": maybe(floats("n_queries", None, "n_features")),
     }
 
     def __init__(
@@ -169,26 +178,8 @@ class LGMML(Ranker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        n_relevant = np.add.reduceat(self._relevant(dataset), dataset.offsets[:-1], dtype=np.int64)
-        return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
-
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
-        used = self.learns_from(dataset)
-        if query_weights is not None:
-            used &= query_weights > 0
-        if not used.any():
-            level = self.relevance_level
-            least = "above 0" if level is None else f"of {level:g} or more"
-            raise ValueError(
-                f"There is nothing to learn: no query that weighs anything has both relevant "
-                f"documents (a label {least}) and irrelevant ones."
-            )
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        used = self._teaching(dataset, query_weights)
         shares = np.ones(int(used.sum())) if query_weights is None else query_weights[used]
         training = Training.prepare(dataset.select(used), shares / shares.sum())
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
@@ -218,13 +209,24 @@ class LGMML(Ranker):
             self.representation_ = PrincipalComponents().fit_rows(scaled)
             self.descriptions_ = self.representation_.transform_rows(scaled)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _check_fitted(self) -> None:
+        metrics, near = self.metrics_.anchors.shape, self.unseen == "nearest"
+        own = vars(self)
+        check_together(
+            self,
+            holds=metrics == (len(self.mean_weights_), self.n_features_in_)
+            and (not near or {"representation_", "descriptions_"} <= own.keys()),
+        )
+
+    def _predict(self, dataset: RankingDataset) -> Array:
         own = np.zeros(dataset.n_documents, np.int64)
         weights = np.ones((1, len(self.mean_weights_)))
         if self.unseen == "mean":
             weights[0] = self.mean_weights_
         elif self.unseen == "nearest":
-            weights, own = self.weights_, self._nearest(dataset)[dataset.query_index]
+            asked = self.representation_.transform_rows(self._scaled(dataset))
+            nearest = self.representation_.nearest(asked, self.descriptions_)
+            weights, own = self.weights_, nearest[dataset.query_index]
         scores = np.empty(dataset.n_documents)
         for first in range(0, dataset.n_documents, _BLOCK):
             block = slice(first, first + _BLOCK)
@@ -232,20 +234,5 @@ class LGMML(Ranker):
             scores[block] = local_scores(distances, weights, own[block])
         return scores
 
-    def _nearest(self, dataset: RankingDataset) -> NDArray[np.int64]:
-        """The position of the most similar training query, for each query; the first of equals."""
-        descriptions = self.representation_.transform_rows(self._scaled(dataset))
-        nearest = np.empty(len(descriptions), np.int64)
-        n_rows = max(_QUERY_BLOCK // len(self.descriptions_), 1)
-        for first in range(0, len(descriptions), n_rows):
-            block = slice(first, first + n_rows)
-            apart = self.representation_.distances(descriptions[block], self.descriptions_)
-            nearest[block] = np.argmax(apart <= apart.min(axis=1, keepdims=True) + _TIE, axis=1)
-        return nearest
-
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
         return dataset.replaced(features=dataset.features / self.metrics_.scale)
-
-    def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        level = self.relevance_level
-        return dataset.labels > 0 if level is None else dataset.labels >= level

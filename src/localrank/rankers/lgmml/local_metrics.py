@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
+from localrank.fitted import Kinds, check_together, facts, floats
 from localrank.rankers.lgmml.anchors import add_squares
 
-Matrix = NDArray[np.float64]
+Matrix = Floats
 
 # Panels are at least this wide, and at most so many.
 _WIDTH, _PANELS = 16, 8
@@ -51,15 +52,34 @@ class LocalMetrics:
     array([[ 25., 113.]])
     """
 
-    scale: NDArray[np.float64]
+    _fitted: ClassVar[Kinds] = {
+        "scale": floats("n_features", above=0),
+        "anchors": floats("n_metrics", "n_features"),
+        "panels": facts,
+        "origins": facts,
+    }
+
+    scale: Floats
     anchors: Matrix
     panels: list[Matrix]
     origins: list[Matrix]
 
+    def _check_fitted(self) -> None:
+        n_metrics, n_features = self.anchors.shape
+        width = max(_WIDTH, -(-n_features // _PANELS))
+        begins = range(0, n_features, width)
+        rows = [min(width, n_features - begin) for begin in begins]
+        panels = [
+            (n_features - begin, n * n_metrics) for begin, n in zip(begins, rows, strict=True)
+        ]
+        check_together(
+            self,
+            holds=[_shape(panel) for panel in self.panels] == panels
+            and [_shape(origin) for origin in self.origins] == [(n, n_metrics) for n in rows],
+        )
+
     @classmethod
-    def stack(
-        cls, scale: NDArray[np.float64], anchors: Matrix, factors: Sequence[NDArray[Any]] | Matrix
-    ) -> Self:
+    def stack(cls, scale: Floats, anchors: Matrix, factors: Sequence[Array] | Matrix) -> Self:
         """Metrics from the triangular factor of each."""
         n_features = len(scale)
         width = max(_WIDTH, -(-n_features // _PANELS))
@@ -90,7 +110,7 @@ class LocalMetrics:
             factors[:, begin : begin + rows.shape[1], begin:] = rows
         return factors
 
-    def distances(self, features: NDArray[Any]) -> Matrix:
+    def distances(self, features: Array) -> Matrix:
         """Distances of documents to the anchors, of shape (n_documents, n_metrics)."""
         n_documents, n_features = features.shape
         centre = self.anchors.mean(axis=0)
@@ -110,3 +130,8 @@ class LocalMetrics:
                 np.matmul(block[:, n_features - len(panel) :], panel, out=own)
                 add_squares(own, origin, squares[first : first + n_rows])
         return np.sqrt(squares, out=squares)
+
+
+def _shape(values: Any) -> tuple[int, ...] | None:
+    """The shape of an array of finite numbers."""
+    return values.shape if floats(None, None).holds(values, {}) else None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import hash_factors, order_by_keys
 from localrank.measures import NDCG
@@ -47,11 +47,11 @@ class Training:
     """
 
     dataset: RankingDataset
-    scale: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    scale: Floats
+    shares: Floats
 
     @classmethod
-    def prepare(cls, dataset: RankingDataset, shares: NDArray[np.float64]) -> Self:
+    def prepare(cls, dataset: RankingDataset, shares: Floats) -> Self:
         """Bring queries and rows into order, and find the scale of the features."""
         largest = np.abs(dataset.features).max(axis=0).astype(np.float64)
         largest[largest == 0] = 1.0
@@ -80,7 +80,7 @@ class Training:
         """A metric and an anchor from each of the queries drawn."""
         dataset, offsets = self.dataset, self.dataset.offsets
 
-        def learn(item: tuple[int, np.random.Generator]) -> tuple[NDArray[Any], NDArray[Any]]:
+        def learn(item: tuple[int, np.random.Generator]) -> tuple[Array, Array]:
             query, own_rng = item
             own = slice(offsets[query], offsets[query + 1])
             documents, labels = dataset.features[own] / self.scale, dataset.labels[own]
@@ -136,13 +136,13 @@ class Training:
         n_iterations: int,
         rng: np.random.Generator,
         n_jobs: int | None,
-    ) -> NDArray[np.float64]:
+    ) -> Floats:
         """Weights of the metrics for each query, by WARP."""
         dataset, offsets = self.dataset, self.dataset.offsets
         n_lower = _n_lower(dataset)
         seeds = rng.integers(2**64, size=dataset.n_queries, dtype=np.uint64)
 
-        def learn(queries: slice) -> NDArray[np.float64]:
+        def learn(queries: slice) -> Floats:
             own = offsets[queries.start : queries.stop + 1]
             rows = slice(own[0], own[-1])
             distances = metrics.distances(dataset.features[rows])
@@ -160,39 +160,32 @@ class Training:
         found = in_parallel(learn, parts, n_jobs=n_jobs, description="Learning weights")
         return np.concatenate(found)
 
-    def _draw_queries(self, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    def _draw_queries(self, n: int, rng: np.random.Generator) -> Integers:
         """Each query about as often as its share says: at equal steps through all shares."""
         order = rng.permutation(len(self.shares))
         ends = np.cumsum(self.shares[order])
         places = (np.arange(n) + rng.random()) / n * ends[-1]
-        drawn: NDArray[np.int64] = order[np.searchsorted(ends[:-1], places, side="right")]
+        drawn: Integers = order[np.searchsorted(ends[:-1], places, side="right")]
         return drawn
 
 
-def _sample(
-    rng: np.random.Generator, documents: NDArray[np.float64], rate: float
-) -> NDArray[np.float64]:
+def _sample(rng: np.random.Generator, documents: Floats, rate: float) -> Floats:
     n = int(np.ceil(rate * len(documents)))
     return documents[np.sort(rng.permutation(len(documents))[:n])]
 
 
-def _best_anchor(
-    gmml: GMML,
-    candidates: NDArray[np.float64],
-    documents: NDArray[np.float64],
-    labels: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _best_anchor(gmml: GMML, candidates: Floats, documents: Floats, labels: Floats) -> Floats:
     """The candidate from which sorting the documents by distance gives the best NDCG."""
     n_rows = max(_LISTS // len(documents), 1)
     values = [
         _ndcg(labels, gmml.distances(candidates[first : first + n_rows], documents))
         for first in range(0, len(candidates), n_rows)
     ]
-    best: NDArray[np.float64] = candidates[np.argmax(np.concatenate(values))]
+    best: Floats = candidates[np.argmax(np.concatenate(values))]
     return best
 
 
-def _ndcg(labels: NDArray[np.float64], distances: NDArray[np.float64]) -> NDArray[np.float64]:
+def _ndcg(labels: Floats, distances: Floats) -> Floats:
     """NDCG of a query's documents sorted by each row of distances, nearest first."""
     n_lists, n_documents = distances.shape
     lists = RankingDataset(
@@ -204,16 +197,16 @@ def _ndcg(labels: NDArray[np.float64], distances: NDArray[np.float64]) -> NDArra
     return NDCG().of_rows(lists, -distances.ravel())
 
 
-def _n_lower(dataset: RankingDataset) -> NDArray[np.int64]:
+def _n_lower(dataset: RankingDataset) -> Integers:
     """How many documents of the query have a lower label, where labels ascend in each query."""
     rows = np.arange(dataset.n_documents)
     begins = dataset.offsets[:-1][dataset.query_index]
     first = np.append(True, dataset.labels[1:] != dataset.labels[:-1]) | (rows == begins)
-    level_begins: NDArray[np.int64] = np.maximum.accumulate(np.where(first, rows, 0))
+    level_begins: Integers = np.maximum.accumulate(np.where(first, rows, 0))
     return level_begins - begins
 
 
-def _blocks_of_queries(offsets: NDArray[np.int64]) -> Iterator[slice]:
+def _blocks_of_queries(offsets: Integers) -> Iterator[slice]:
     """Consecutive queries with about as many documents in each block."""
     begin = 0
     while begin < len(offsets) - 1:

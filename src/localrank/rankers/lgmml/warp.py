@@ -6,10 +6,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import read_only
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 # The state of a query's random numbers: one word.
 State = NDArray[np.uint64]
 

@@ -8,13 +8,11 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from localrank.arrays import Flags, Floats, Integers
 from localrank.kernels.sorting import read_only
 from localrank.rankers.listwise_linear.softmax import cross_entropy
-
-Floats = NDArray[np.float64]
 
 # With more features than this, the second derivatives at 0 are taken for a diagonal matrix.
 _EXPLICIT = 2000
@@ -54,16 +52,14 @@ class CrossEntropy:
     """
 
     features: Floats
-    offsets: NDArray[np.int64]
+    offsets: Integers
     targets: Floats
     weights: Floats
     curvatures: Floats
     axes: Floats | None
 
     @classmethod
-    def of(
-        cls, features: Floats, offsets: NDArray[np.int64], targets: Floats, weights: Floats
-    ) -> Self:
+    def of(cls, features: Floats, offsets: Integers, targets: Floats, weights: Floats) -> Self:
         """For weights of queries with any sum above 0."""
         weights = weights / weights.sum()
         curvatures, axes = _curvatures(features, offsets, weights)
@@ -76,7 +72,7 @@ class CrossEntropy:
             axes,
         )
 
-    def without(self, queries: NDArray[np.bool_]) -> Self:
+    def without(self, queries: Flags) -> Self:
         """The mean over the other queries, in the same coordinates."""
         weights = np.where(queries, 0.0, self.weights)
         return replace(self, weights=read_only(weights / weights.sum(), np.float64))
@@ -134,7 +130,7 @@ class CrossEntropy:
 
 
 def _curvatures(
-    features: Floats, offsets: NDArray[np.int64], weights: Floats
+    features: Floats, offsets: Integers, weights: Floats
 ) -> tuple[Floats, Floats | None]:
     """Second derivatives at w = 0, where a query's softmax is uniform, along their axes."""
     sizes = np.diff(offsets)

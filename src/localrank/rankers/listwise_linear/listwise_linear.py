@@ -6,20 +6,22 @@ import warnings
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import row_keys
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, facts, real
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, optional, whole
+from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
@@ -114,6 +116,13 @@ class ListwiseLinear(LinearRanker):
         "max_iter": whole(1),
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "objective_": real,
+        "n_iter_": count(0),
+        "l2_": real,
+        "l2_path_": facts,
+    }
+
     def __init__(
         self,
         l2: float | None = None,
@@ -133,12 +142,7 @@ class ListwiseLinear(LinearRanker):
         self.max_iter = max_iter
         self.random_state = random_state
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         if self.l2 is None:
@@ -189,9 +193,9 @@ class ListwiseLinear(LinearRanker):
 
     def _values_across(
         self,
-        folds: NDArray[np.int64],
+        folds: Integers,
         lists: RankingDataset,
-        query_weights: NDArray[np.float64],
+        query_weights: Floats,
         loss: CrossEntropy,
         measure: Measure,
     ) -> list[float]:
@@ -217,9 +221,7 @@ class ListwiseLinear(LinearRanker):
         ).tolist()
         return means
 
-    def _folds(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
+    def _folds(self, dataset: RankingDataset, query_weights: Floats) -> Integers:
         """The fold of each query that teaches something, -1 for others."""
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         used = self.learns_from(dataset) & (query_weights > 0)
@@ -229,7 +231,7 @@ class ListwiseLinear(LinearRanker):
         return folds
 
 
-def targets(dataset: RankingDataset) -> NDArray[np.float64]:
+def targets(dataset: RankingDataset) -> Floats:
     """Each document's share of its query's gains 2^y - 1; zeros where there is none.
 
     Examples
@@ -239,18 +241,16 @@ def targets(dataset: RankingDataset) -> NDArray[np.float64]:
     array([0.  , 0.25, 0.75, 0.  ])
     """
     starts, query, labels = dataset.offsets[:-1], dataset.query_index, dataset.labels
-    best = np.maximum.reduceat(labels, starts)[query]
+    best = dataset.label_bounds[1][query]
     best = np.where(best > 0, best, 1.0)
     # Relative to the largest gain of the query: neither large nor small labels lose digits.
     gains = np.exp2(labels - best) * np.expm1(-np.log(2) * labels) / np.expm1(-np.log(2) * best)
     totals = np.add.reduceat(gains, starts)[query]
-    shares: NDArray[np.float64] = gains / np.where(totals > 0, totals, 1.0)
+    shares: Floats = gains / np.where(totals > 0, totals, 1.0)
     return shares
 
 
-def _check_decides(
-    measure: Measure, dataset: RankingDataset, query_weights: NDArray[np.float64]
-) -> None:
+def _check_decides(measure: Measure, dataset: RankingDataset, query_weights: Floats) -> None:
     # Which queries a measure skips does not depend on the scores.
     values = measure.of_rows(dataset, np.zeros(dataset.n_documents))
     if np.isnan(values[query_weights > 0]).all():

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.sorting import read_only, sort_rows
 from localrank.rankers.query_coordinates.first_component import first_component
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 N_AGGREGATES = 9
 # Values of a column whose range is so many roundings of the largest count as equal.
@@ -27,7 +22,7 @@ _HALF_RANK = 10.0
 _GRID = 2.0**-32
 
 
-def coordinates(features: NDArray[Any], offsets: Integers, parts: str) -> NDArray[Any]:
+def coordinates(features: Array, offsets: Integers, parts: str) -> Array:
     """The features, then their coordinates, as columns of one table of the same precision.
 
     Parameters
@@ -68,16 +63,10 @@ def coordinates(features: NDArray[Any], offsets: Integers, parts: str) -> NDArra
 
 @njit(cache=True, nogil=True)
 def _fill(
-    features: NDArray[Any],
-    offsets: Integers,
-    begins: Integers,
-    resolution: float,
-    table: NDArray[Any],
+    features: Array, offsets: Integers, begins: Integers, resolution: float, table: Array
 ) -> None:
     width = features.shape[1]
-    longest = 0
-    for query in range(len(offsets) - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = np.diff(offsets).max()
     rooms = np.empty((3, width * longest))
     aggregates_room = np.empty(N_AGGREGATES * longest)
     values, ordered = np.empty(longest), np.empty(longest)
@@ -119,7 +108,7 @@ def _fill(
 
 
 @njit(cache=True, nogil=True)
-def _write(block: Floats, table: NDArray[Any], first: int, begin: int) -> None:
+def _write(block: Floats, table: Array, first: int, begin: int) -> None:
     for i in range(block.shape[1]):
         row = table[first + i]
         for column in range(len(block)):

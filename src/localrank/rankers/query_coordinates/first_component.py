@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from localrank.arrays import Floats
 
 # Steps before a restart, and between looks at the error.
 _ROOM, _STRIDE = 64, 4

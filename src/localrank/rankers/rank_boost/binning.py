@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.kernels.sorting import read_only
 
 # Values that are searched for together.
 _BLOCK = 64
 
 
-def bin_features(
-    features: NDArray[Any], n_thresholds: int | None
-) -> tuple[list[NDArray[np.float64]], NDArray[Any]]:
+def bin_features(features: Array, n_thresholds: int | None) -> tuple[list[Floats], Array]:
     """Thresholds for each feature, and for each value the number of them below it.
 
     Thresholds are values that occur, all distinct ones but the largest, or where these are more
@@ -63,7 +60,7 @@ def bin_features(
     return thresholds, bins
 
 
-def _columns(features: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+def _columns(features: Array) -> Iterator[Floats]:
     """Each column, contiguous; neighbours are copied together, in tiles that fit the cache."""
     width, height = 16, 1024
     for left in range(0, features.shape[1], width):
@@ -75,9 +72,7 @@ def _columns(features: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
 
 
 @njit(cache=True, nogil=True)
-def _count_below(
-    values: NDArray[np.float64], edges: NDArray[np.float64], longest: int, counts: NDArray[Any]
-) -> None:
+def _count_below(values: Floats, edges: Floats, longest: int, counts: Array) -> None:
     """Binary search with strides that are powers of 2, from `longest` down.
 
     A block of values takes each step together: no branch, and several in one instruction.

@@ -12,17 +12,16 @@ query by ascending label; a run of rows with one query and label is a level.
 from __future__ import annotations
 
 from math import exp
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.sorting import read_only
 
 # falls exp(A_s - H_i) per document, factors exp(log w + B_{s-1} - A_s) and decays
 # exp(B_{s-1} - B_s) per level, rises exp(H_j - B_t) per document: see PairWeights.
-Products = tuple[NDArray[np.float64], ...]
+Products = tuple[Floats, ...]
 
 
 class PairWeights:
@@ -60,9 +59,9 @@ class PairWeights:
 
     def __init__(
         self,
-        levels: NDArray[np.int64],
-        queries: NDArray[np.int64],
-        log_weights: NDArray[np.float64],
+        levels: Integers,
+        queries: Integers,
+        log_weights: Floats,
     ) -> None:
         self._levels = read_only(levels, np.int64)
         self._queries = read_only(queries, np.int64)
@@ -72,7 +71,7 @@ class PairWeights:
         sizes = (levels[-1], n_levels, n_levels, levels[-1])
         self._products: Products = tuple(np.zeros(size) for size in sizes)
 
-    def update(self, scores: NDArray[np.float64]) -> float:
+    def update(self, scores: Floats) -> float:
         """Weigh the pairs under new scores; return the sum of all weights.
 
         The potential of a document is the weight of its pairs with lower documents less that of
@@ -88,7 +87,7 @@ class PairWeights:
         )
         return total
 
-    def split(self, bins: NDArray[Any], threshold: int) -> tuple[float, float]:
+    def split(self, bins: Array, threshold: int) -> tuple[float, float]:
         """Weight of the pairs with the upper document alone above a threshold, or the lower."""
         right, wrong = _split(
             read_only(bins, bins.dtype),
@@ -101,10 +100,7 @@ class PairWeights:
 
 
 def best_threshold(
-    bins: NDArray[Any],
-    n_bins: NDArray[np.int64],
-    potentials: NDArray[np.float64],
-    tolerance: float,
+    bins: Array, n_bins: Integers, potentials: Floats, tolerance: float
 ) -> tuple[int, int]:
     """The feature and bin b with the largest |sum of the potentials of rows in bins above b|.
 
@@ -137,12 +133,12 @@ def best_threshold(
 
 @njit(cache=True, nogil=True)
 def _weigh(
-    scores: NDArray[np.float64],
-    levels: NDArray[np.int64],
-    queries: NDArray[np.int64],
-    log_weights: NDArray[np.float64],
+    scores: Floats,
+    levels: Integers,
+    queries: Integers,
+    log_weights: Floats,
     products: Products,
-    potentials: NDArray[np.float64],
+    potentials: Floats,
 ) -> float:
     """Fill the products and the potentials; return the sum of all weights."""
     falls, factors, decays, rises = products
@@ -190,11 +186,7 @@ def _weigh(
 
 @njit(cache=True, nogil=True)
 def _split(
-    bins: NDArray[Any],
-    threshold: int,
-    levels: NDArray[np.int64],
-    queries: NDArray[np.int64],
-    products: Products,
+    bins: Array, threshold: int, levels: Integers, queries: Integers, products: Products
 ) -> tuple[float, float]:
     falls, factors, decays, rises = products
     right, wrong = 0.0, 0.0
@@ -226,10 +218,7 @@ def _split(
 
 @njit(cache=True, nogil=True)
 def _best_threshold(
-    bins: NDArray[Any],
-    n_bins: NDArray[np.int64],
-    potentials: NDArray[np.float64],
-    tolerance: float,
+    bins: Array, n_bins: Integers, potentials: Floats, tolerance: float
 ) -> tuple[int, int]:
     n_documents = len(potentials)
     feature, threshold, largest = -1, -1, 0.0

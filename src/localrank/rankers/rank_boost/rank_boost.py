@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, count, floats, integers
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
-from localrank.rankers.base import Ranker
+from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
@@ -114,6 +115,15 @@ class RankBoost(Ranker):
         "measure": a_measure,
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "n_rounds_": count(0, name="n_rounds"),
+        "features_": integers("n_rounds", below="n_features"),
+        "thresholds_": floats("n_rounds"),
+        "alphas_": floats("n_rounds"),
+        "losses_": floats("n_rounds"),
+        "n_pairs_": count(1),
+    }
+
     def __init__(
         self,
         n_rounds: int = 300,
@@ -127,12 +137,7 @@ class RankBoost(Ranker):
         self.patience = patience
         self.measure = measure
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         dataset, query_weights = _with_pairs(dataset, query_weights)
         thresholds, bins = bin_features(dataset.features, self.n_thresholds)
@@ -175,7 +180,7 @@ class RankBoost(Ranker):
         self.alphas_ = np.array([stump[2] for stump in kept], dtype=np.float64)
         self.losses_ = np.array(losses[: self.n_rounds_], dtype=np.float64)
 
-    def _predict(self, dataset: RankingDataset) -> NDArray[Any]:
+    def _predict(self, dataset: RankingDataset) -> Array:
         """Sum, over the features used, the step function of all their weak rankers."""
         scores = np.zeros(dataset.n_documents)
         for feature in np.unique(self.features_):
@@ -211,9 +216,7 @@ class _HeldOut:
         return len(stumps) - self.best_round
 
 
-def _with_pairs(
-    dataset: RankingDataset, query_weights: NDArray[np.float64] | None
-) -> tuple[RankingDataset, NDArray[np.float64]]:
+def _with_pairs(dataset: RankingDataset, query_weights: Weights) -> tuple[RankingDataset, Floats]:
     """The queries with something to order, rows by label in each, and their weights."""
     weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
     counted = has_two_labels(dataset) & (weights > 0)
@@ -222,7 +225,7 @@ def _with_pairs(
     return used.reordered(by_label, np.arange(used.n_queries)), weights[counted]
 
 
-def _pairs(dataset: RankingDataset, query_weights: NDArray[np.float64]) -> tuple[PairWeights, int]:
+def _pairs(dataset: RankingDataset, query_weights: Floats) -> tuple[PairWeights, int]:
     """Weights of the pairs, with sum 1 under equal scores, and their number.
 
     Rows are by label in each query.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.rankers.rank_svm.newton import (
     Point,
     Solution,
@@ -22,11 +22,7 @@ _ROUNDING = 1e-13
 
 
 def minimize_hinge(
-    pairs: RankingPairs,
-    C: float,
-    start: NDArray[np.float64] | None,
-    tol: float,
-    max_iter: int,
+    pairs: RankingPairs, C: float, start: Floats | None, tol: float, max_iter: int
 ) -> Solution:
     """Minimise P(w) = ½‖w‖² + C · Σ max(0, z) over weighted pairs with slacks z.
 
@@ -63,7 +59,7 @@ def minimize_hinge(
             return best
         if settled or at.gap <= 0.2 * here.gap:
             knee *= _fall(wanted, here.gap, 0.1, 0.7)
-            at = evaluate(pairs, C / knee, knee, at.weights, at.losses.scores)
+            at = evaluate(pairs, C / knee, knee, at.weights, at.losses.graph.scores)
         further = newton_step(pairs, C / knee, at, part)
         settled = further is None and part is None
         if further is None or further.gap > 0.1 * at.gap:
@@ -79,7 +75,7 @@ def _certified(C: float, at: Point, n_steps: int) -> Solution:
     large numbers; w - v is the gradient of the smoothed problem.
     """
     objective = 0.5 * float(at.weights @ at.weights) + C * at.losses.hinge
-    knee, excess = at.losses.knee, max(at.losses.excess, 0.0)
+    knee, excess = at.losses.graph.knee, max(at.losses.excess, 0.0)
     gap = at.gap + C / knee * excess + _ROUNDING * objective
     return Solution(at.weights, objective, gap, n_steps, knee)
 

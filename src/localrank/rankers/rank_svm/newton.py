@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from localrank.arrays import Floats
 from localrank.rankers.rank_svm.ranking_pairs import PairLosses, RankingPairs
 
 # More features than this and the matrix of second derivatives is not formed.
@@ -23,10 +23,10 @@ _STEP = 8
 class Point:
     """A weight vector with the objective ½‖w‖² + c · loss, and its gradient, there."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     losses: PairLosses
     objective: float
-    gradient: NDArray[np.float64]
+    gradient: Floats
     at_zero: float
 
     @property
@@ -40,11 +40,7 @@ class Point:
 
 
 def evaluate(
-    pairs: RankingPairs,
-    c: float,
-    knee: float,
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64] | None = None,
+    pairs: RankingPairs, c: float, knee: float, weights: Floats, scores: Floats | None = None
 ) -> Point:
     """The objective at a weight vector, whose scores may be known already."""
     losses = pairs.losses(pairs.features @ weights if scores is None else scores, knee)
@@ -54,7 +50,7 @@ def evaluate(
     return Point(weights, losses, objective, gradient, at_zero)
 
 
-def scale(weights: NDArray[np.float64], objective: float, at_zero: float) -> float:
+def scale(weights: Floats, objective: float, at_zero: float) -> float:
     """What an accuracy is relative to: the objective, or the gain over w = 0 where that is less.
 
     Features of tiny numbers leave the objective nearly as it is at 0, and rank all the same. The
@@ -67,7 +63,7 @@ def scale(weights: NDArray[np.float64], objective: float, at_zero: float) -> flo
 class Solution:
     """Weights, the objective there, its distance from the minimum at most, and the steps taken."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     objective: float
     gap: float
     n_steps: int
@@ -75,11 +71,7 @@ class Solution:
 
 
 def minimize(
-    pairs: RankingPairs,
-    C: float,
-    start: NDArray[np.float64] | None,
-    tol: float,
-    max_iter: int,
+    pairs: RankingPairs, C: float, start: Floats | None, tol: float, max_iter: int
 ) -> Solution:
     """Minimise ½‖w‖² + C · Σ max(0, z)²/2 over weighted pairs with slacks z.
 
@@ -119,15 +111,15 @@ def newton_step(
     if part is None:
         direction = _newton_direction(pairs, c, at)
     else:
-        losses = part.losses(part.features @ at.weights, at.losses.knee)
+        losses = part.losses(part.features @ at.weights, at.losses.graph.knee)
         direction = _newton_direction(part, c, replace(at, losses=losses))
     if -(at.gradient @ direction) <= 1e-15 * scale(at.weights, at.objective, at.at_zero):
         return None
     return _line_search(pairs, c, at, direction)
 
 
-def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> NDArray[np.float64]:
-    if not at.losses.degrees.any():
+def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
+    if not at.losses.graph.degrees.any():
         return -at.gradient
     if len(at.weights) > _EXPLICIT:
         return _conjugate_gradients(pairs, c, at)
@@ -141,15 +133,15 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> NDArray[np.fl
             factor = cho_factor(hessian, lower=True, check_finite=False)
         except LinAlgError:
             continue
-        direction: NDArray[np.float64] = -cho_solve(factor, at.gradient, check_finite=False)
+        direction: Floats = -cho_solve(factor, at.gradient, check_finite=False)
         return direction
     return -at.gradient / (1.0 + np.abs(diagonal))
 
 
-def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> NDArray[np.float64]:
+def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> Floats:
     """An approximate Newton direction, always one of descent."""
     diagonal = 1.0 + c * np.einsum(
-        "i,ij,ij->j", at.losses.degrees, pairs.features, pairs.features, optimize=False
+        "i,ij,ij->j", at.losses.graph.degrees, pairs.features, pairs.features, optimize=False
     )
     direction = np.zeros_like(at.gradient)
     residual = -at.gradient
@@ -171,9 +163,7 @@ def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> NDArray[np
     return direction
 
 
-def _line_search(
-    pairs: RankingPairs, c: float, at: Point, direction: NDArray[np.float64]
-) -> Point | None:
+def _line_search(pairs: RankingPairs, c: float, at: Point, direction: Floats) -> Point | None:
     """A point near the minimum along a direction, lower than here; None where none is found.
 
     The objective is convex: where its slope is not positive yet, it has only fallen. The root of
@@ -189,7 +179,7 @@ def _line_search(
         weights = at.weights + length * direction
         if length != 1.0:
             scores = pairs.features @ weights
-        point = evaluate(pairs, c, at.losses.knee, weights, scores)
+        point = evaluate(pairs, c, at.losses.graph.knee, weights, scores)
         slope = float(point.gradient @ direction)
         if abs(slope) <= -0.25 * initial and (slope <= 0 or point.objective <= highest):
             return point

@@ -7,25 +7,42 @@ when it passes the knee.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
+from localrank.arrays import Floats, Integers
+
+
+class PairGraph(NamedTuple):
+    """The documents of groups, and where their pairs lie at given scores.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_documents,)
+    offsets : ndarray of shape (n_groups + 1,)
+    levels : ndarray of shape (n_documents,)
+    n_levels, weights : ndarray of shape (n_groups,)
+    knee : float
+    order, degrees : ndarray of shape (n_documents,)
+        As `pair_losses` fills them.
+    """
+
+    scores: Floats
+    offsets: Integers
+    levels: Integers
+    n_levels: Integers
+    weights: Floats
+    knee: float
+    order: Integers
+    degrees: Floats
 
 
 @njit(cache=True, nogil=True)
 def laplacian_factors(
     features: Floats,
-    scores: Floats,
-    offsets: Integers,
-    levels: Integers,
-    n_levels: Integers,
-    weights: Floats,
-    knee: float,
-    order: Integers,
-    degrees: Floats,
+    graph: PairGraph,
     first: int,
     last: int,
     scaled: Floats,
@@ -41,10 +58,9 @@ def laplacian_factors(
     Features are centred in each group. Where all pairs of a group count, A + Aᵀ then takes off
     only the products of the levels' sums with themselves, which are rows of P instead.
     """
-    most = 1
-    for query in range(first, last):
-        most = max(most, n_levels[query])
-    tree, n_features = np.empty((most, features.shape[1])), features.shape[1]
+    scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
+    n_features = features.shape[1]
+    tree = np.empty((n_levels[first:last].max(), n_features))
     n_scaled, n_higher = 0, 0
     for query in range(first, last):
         begin, end = offsets[query], offsets[query + 1]
@@ -107,23 +123,10 @@ def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, r
 
 
 @njit(cache=True, nogil=True)
-def laplacian_product(
-    vector: Floats,
-    scores: Floats,
-    offsets: Integers,
-    levels: Integers,
-    n_levels: Integers,
-    weights: Floats,
-    knee: float,
-    order: Integers,
-    degrees: Floats,
-    product: Floats,
-) -> None:
+def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None:
     """Fill `product` with L v, the Laplacian of `laplacian_factors` times a vector."""
-    most = 1
-    for query in range(len(offsets) - 1):
-        most = max(most, n_levels[query])
-    tree = np.empty(most)
+    scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
+    tree = np.empty(n_levels.max())
     for row in range(len(vector)):
         product[row] = degrees[row] * vector[row]
     for query in range(len(offsets) - 1):

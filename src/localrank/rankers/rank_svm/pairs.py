@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import sort_rows
 
 # Up to this many pairs of a document on the quadratic part are summed one by one.
 _FEW = 32
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @njit(cache=True, nogil=True)
@@ -31,9 +28,7 @@ def count_pairs(
 
     Fills `levels` per document, `n_levels` and `n_pairs` per query.
     """
-    longest = 0
-    for query in range(len(offsets) - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
+    longest = np.diff(offsets).max()
     order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
@@ -70,10 +65,7 @@ def pair_losses(
     `gradient` of the summed loss in the scores, and the summed weight of its pairs in the
     quadratic part, its `degree` in their graph.
     """
-    longest, most = 0, 1
-    for query in range(len(offsets) - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
-        most = max(most, n_levels[query])
+    longest, most = np.diff(offsets).max(), n_levels.max()
     spare = np.empty(longest, np.int64)
     values, ranks = np.empty(longest), np.empty(longest, np.int64)
     counts, slopes = np.empty(longest), np.empty(longest)
@@ -140,12 +132,7 @@ def _extent(values: Floats) -> float:
 
 @njit(cache=True, nogil=True)
 def _all_beyond(
-    scores: Floats,
-    levels: Integers,
-    tree: Floats,
-    knee: float,
-    slopes: Floats,
-    totals: Floats,
+    scores: Floats, levels: Integers, tree: Floats, knee: float, slopes: Floats, totals: Floats
 ) -> None:
     """Slopes and totals of a query where the slack of every pair is above the knee."""
     n, top = len(scores), 0

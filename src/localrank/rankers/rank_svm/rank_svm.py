@@ -5,24 +5,25 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.parameters import Rule, Rules, check_parameters, number, one_of, whole
-from localrank.rankers.linear import LinearRanker, Scaling
+from localrank.fitted import Kinds, count, real
+from localrank.parameters import Rule, Rules, number, one_of, whole
+from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.linear import PathRanker, Scaling
 from localrank.rankers.rank_svm.hinge import minimize_hinge
 from localrank.rankers.rank_svm.newton import minimize
 from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
 
 @declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})
-class RankSVM(LinearRanker):
+class RankSVM(PathRanker):
     """Linear ranker that wants each better document to score at least 1 above each worse one.
 
     It minimises ½‖w‖² + C/N · Σ loss(1 - w·(x_i - x_j)) over the N pairs of documents of the same
@@ -89,11 +90,14 @@ class RankSVM(LinearRanker):
     (3, 0.11)
     """
 
-    # Where to begin; set by `fit_path` while it fits.
-    _start: NDArray[np.float64] | None = None
+    _fitted: ClassVar[Kinds] = {
+        "objective_": real,
+        "duality_gap_": real,
+        "n_iter_": count(0),
+        "n_pairs_": count(1),
+    }
 
     _parameters: ClassVar[Rules] = {
-        "C": number(above=0),
         "loss": one_of("squared_hinge", "hinge"),
         "pair_weight": one_of("pair", "query"),
         "label_pairs": Rule(
@@ -123,44 +127,7 @@ class RankSVM(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit_path(self, X: Any, y: Any = None, *, qid: Any = None, Cs: ArrayLike) -> list[Self]:
-        """Fit a clone for each C, from the smallest up, each starting where the last ended.
-
-        Parameters
-        ----------
-        X, y, qid
-            As for `fit`.
-        Cs : array-like of float
-
-        Returns
-        -------
-        list of RankSVM
-            In the order of `Cs`.
-
-        Examples
-        --------
-        >>> from localrank.data import make_queries
-        >>> dataset, _ = make_queries(50, random_state=0)
-        >>> path = RankSVM().fit_path(dataset, Cs=[1, 0.01])
-        >>> [ranker.C for ranker in path]
-        [1.0, 0.01]
-        """
-        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
-        values = np.asarray(Cs, dtype=np.float64).ravel()
-        rankers: list[Self] = [clone(self).set_params(C=C) for C in values.tolist()]
-        for ranker in rankers:
-            check_parameters(ranker)
-        start = None
-        for i in np.argsort(values, kind="stable"):
-            rankers[i]._start = start
-            try:
-                rankers[i]._learn(dataset)
-            finally:
-                del rankers[i]._start
-            start = rankers[i].coef_
-        return rankers
-
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
+    def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.label_pairs is None:
             return super().learns_from(dataset)
         teaches = np.zeros(dataset.n_queries, dtype=bool)
@@ -172,18 +139,13 @@ class RankSVM(LinearRanker):
             teaches[queries] = True
         return teaches
 
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
-        teaches = self.learns_from(dataset)
-        if not (teaches if query_weights is None else query_weights[teaches]).any():
-            raise ValueError(
-                "There is nothing to learn: no query of positive weight has a pair of the labels "
-                f"in label_pairs={self.label_pairs!r}."
-            )
+    def _lesson(self) -> str:
+        if self.label_pairs is None:
+            return super()._lesson()
+        return f"a pair of the labels in label_pairs={self.label_pairs!r}"
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        self._teaching(dataset, query_weights)
         pairs = RankingPairs.of(
             dataset,
             self._scaled_training_features(dataset),
@@ -192,8 +154,8 @@ class RankSVM(LinearRanker):
             by_query=self.pair_weight == "query",
         )
         solve = minimize_hinge if self.loss == "hinge" else minimize
-        solution = solve(pairs, self.C, self._start, self.tol, self.max_iter)
-        self.coef_ = solution.weights
+        solution = solve(pairs, self.C, self._carried.get("start"), self.tol, self.max_iter)
+        self.coef_ = self._carried["start"] = solution.weights
         self.objective_ = solution.objective
         self.duality_gap_ = solution.gap
         self.n_iter_ = solution.n_steps

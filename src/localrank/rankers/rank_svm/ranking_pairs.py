@@ -7,12 +7,17 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.rows import centred_rows
 from localrank.kernels.sorting import read_only
-from localrank.rankers.rank_svm.pair_graphs import laplacian_factors, laplacian_product
+from localrank.rankers.rank_svm.pair_graphs import (
+    PairGraph,
+    laplacian_factors,
+    laplacian_product,
+)
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
 # Rows of the Laplacian times the features that are held at once: few enough for the cache.
@@ -23,14 +28,11 @@ _BLOCK = 1024
 class PairLosses:
     """Sums over weighted pairs at given scores; see `localrank.rankers.rank_svm.pairs`."""
 
-    scores: NDArray[np.float64]
-    knee: float
     loss: float
     hinge: float
     excess: float
-    gradient: NDArray[np.float64]
-    degrees: NDArray[np.float64]
-    order: NDArray[np.int64]
+    gradient: Floats
+    graph: PairGraph
 
 
 @dataclass(frozen=True)
@@ -53,19 +55,19 @@ class RankingPairs:
     n_pairs : ndarray of shape (n_groups,)
     """
 
-    features: NDArray[np.float64]
-    offsets: NDArray[np.int64]
-    levels: NDArray[np.int64]
-    n_levels: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    n_pairs: NDArray[np.int64]
+    features: Floats
+    offsets: Integers
+    levels: Integers
+    n_levels: Integers
+    weights: Floats
+    n_pairs: Integers
 
     @classmethod
     def of(
         cls,
         dataset: RankingDataset,
-        features: NDArray[np.float64],
-        query_weights: NDArray[np.float64] | None = None,
+        features: Floats,
+        query_weights: Floats | None = None,
         *,
         label_pairs: Sequence[tuple[float, float]] | None = None,
         by_query: bool = False,
@@ -89,7 +91,7 @@ class RankingPairs:
         order = np.flatnonzero(np.repeat(kept, np.diff(offsets)))
         n_pairs, weights, n_levels = n_pairs[kept], weights[kept], n_levels[kept]
         weights = weights / np.max(weights)
-        offsets = np.concatenate([[0], np.cumsum(np.diff(offsets)[kept])])
+        offsets = offsets_of(np.diff(offsets)[kept])
         return cls(
             centred_rows(
                 read_only(features, np.float64), order if rows is None else rows[order], offsets
@@ -104,9 +106,7 @@ class RankingPairs:
     def every(self, step: int) -> Self:
         """Every so manieth group, of the same total weight."""
         groups = np.arange(0, len(self.n_pairs), step)
-        sizes = np.diff(self.offsets)[groups]
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[groups] - offsets[:-1], sizes)
+        rows, offsets = rows_of(self.offsets, groups)
         weights, n_pairs = self.weights[groups], self.n_pairs[groups]
         return replace(
             self,
@@ -118,24 +118,16 @@ class RankingPairs:
             n_pairs=n_pairs,
         )
 
-    def losses(self, scores: NDArray[np.float64], knee: float) -> PairLosses:
+    def losses(self, scores: Floats, knee: float) -> PairLosses:
         scores = read_only(scores, np.float64)
         order = np.empty(len(scores), np.int64)
         gradient, degrees = np.empty(len(scores)), np.empty(len(scores))
-        loss, hinge, excess = pair_losses(
-            scores,
-            self.offsets,
-            self.levels,
-            self.n_levels,
-            self.weights,
-            knee,
-            order,
-            gradient,
-            degrees,
-        )
-        return PairLosses(scores, knee, loss, hinge, excess, gradient, degrees, order)
+        groups = self.offsets, self.levels, self.n_levels, self.weights
+        loss, hinge, excess = pair_losses(scores, *groups, knee, order, gradient, degrees)
+        graph = PairGraph(scores, *groups, knee, order, degrees)
+        return PairLosses(loss, hinge, excess, gradient, graph)
 
-    def hessian(self, at: PairLosses) -> NDArray[np.float64]:
+    def hessian(self, at: PairLosses) -> Floats:
         """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
         n_features = self.features.shape[1]
         total = np.zeros((n_features, n_features))
@@ -148,49 +140,25 @@ class RankingPairs:
             end = self.offsets[first] + len(higher)
             last = int(np.searchsorted(self.offsets, end, side="right")) - 1
             n_scaled, n_higher = laplacian_factors(
-                self.features,
-                at.scores,
-                self.offsets,
-                self.levels,
-                self.n_levels,
-                self.weights,
-                at.knee,
-                at.order,
-                at.degrees,
-                first,
-                last,
-                scaled,
-                higher,
-                lower,
+                self.features, at.graph, first, last, scaled, higher, lower
             )
             crossed = higher[:n_higher].T @ lower[:n_higher]
             total += scaled[:n_scaled].T @ scaled[:n_scaled] - crossed - crossed.T
             first = last
         return total
 
-    def hessian_product(self, at: PairLosses, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    def hessian_product(self, at: PairLosses, vector: Floats) -> Floats:
         """The product of that matrix and a vector, without the matrix."""
         along = self.features @ vector
         product = np.empty_like(along)
-        laplacian_product(
-            along,
-            at.scores,
-            self.offsets,
-            self.levels,
-            self.n_levels,
-            self.weights,
-            at.knee,
-            at.order,
-            at.degrees,
-            product,
-        )
-        result: NDArray[np.float64] = product @ self.features
+        laplacian_product(along, at.graph, product)
+        result: Floats = product @ self.features
         return result
 
 
 def _groups(
     dataset: RankingDataset, label_pairs: Sequence[tuple[float, float]] | None
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Integers | None, Integers, Integers]:
     """Rows (None for all as they are), offsets and query of the groups of documents."""
     if label_pairs is None:
         return None, dataset.offsets, np.arange(dataset.n_queries)
@@ -201,5 +169,5 @@ def _groups(
         rows.append(chosen)
         sizes.append(counts)
         queries.append(found)
-    offsets = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+    offsets = offsets_of(np.concatenate(sizes))
     return np.concatenate(rows), offsets, np.concatenate(queries)

@@ -25,14 +25,14 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import read_only, sort_rows
 
 
 def most_violated_rankings(
-    scores: NDArray[np.float64], offsets: NDArray[np.int64], n_relevant: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    scores: Floats, offsets: Integers, n_relevant: Integers
+) -> tuple[Floats, Floats]:
     """Loss of each query's most violated ranking, and what its documents contribute to it.
 
     Parameters
@@ -76,11 +76,8 @@ def most_violated_rankings(
 
 @njit(cache=True, nogil=True)
 def _most_violated(
-    scores: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    n_relevant: NDArray[np.int64],
-    harmonic: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    scores: Floats, offsets: Integers, n_relevant: Integers, harmonic: Floats
+) -> tuple[Floats, Floats]:
     longest = len(harmonic) - 1
     losses = np.empty(len(n_relevant), np.float64)
     contributions = np.empty(len(scores), np.float64)
@@ -104,11 +101,7 @@ def _most_violated(
 
 @njit(cache=True, nogil=True)
 def _best_places(
-    scores: NDArray[np.float64],
-    irrelevant: NDArray[np.int64],
-    sums: NDArray[np.float64],
-    harmonic: NDArray[np.float64],
-    places: NDArray[np.int64],
+    scores: Floats, irrelevant: Integers, sums: Floats, harmonic: Floats, places: Integers
 ) -> None:
     """Fill places[1], ..., places[b] with the smallest k_j that minimises a * D_j."""
     a, b = len(sums) - 1, len(irrelevant)
@@ -132,11 +125,11 @@ def _best_places(
 
 @njit(cache=True, nogil=True)
 def _contribute(
-    relevant: NDArray[np.int64],
-    irrelevant: NDArray[np.int64],
-    places: NDArray[np.int64],
-    harmonic: NDArray[np.float64],
-    contributions: NDArray[np.float64],
+    relevant: Integers,
+    irrelevant: Integers,
+    places: Integers,
+    harmonic: Floats,
+    contributions: Floats,
 ) -> float:
     """Fill in the contributions of one query's documents; return the loss of its ranking."""
     a, b = len(relevant), len(irrelevant)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import read_only
 from localrank.rankers.svm_map.average_precision_oracle import most_violated_rankings
 from localrank.rankers.svm_map.query_planes import centred_by_query, store_planes, sum_of_highest
-
-Array = NDArray[np.float64]
 
 
 class AveragePrecisionRisk:
@@ -47,10 +45,10 @@ class AveragePrecisionRisk:
 
     def __init__(
         self,
-        features: Array,
-        offsets: NDArray[np.int64],
-        n_relevant: NDArray[np.int64],
-        weights: Array,
+        features: Floats,
+        offsets: Integers,
+        n_relevant: Integers,
+        weights: Floats,
         n_kept: int = 8,
     ) -> None:
         self.offsets = read_only(offsets, np.int64)
@@ -70,7 +68,7 @@ class AveragePrecisionRisk:
         self.n_slots = 1  # slots in use
         self.time = 0
 
-    def separate(self, w: Array) -> float:
+    def separate(self, w: Floats) -> float:
         """R(w) - R(0), keeping the most violated ranking of each query that has none as high."""
         scores = self.features @ w
         losses, contributions = most_violated_rankings(scores, self.offsets, self.n_relevant)
@@ -92,18 +90,18 @@ class AveragePrecisionRisk:
             )
         return float(self.weights @ values)
 
-    def heights(self, w: Array) -> Array:
+    def heights(self, w: Floats) -> Floats:
         """Of each kept plane at w, of shape (n_slots, n_queries)."""
         slopes = self.slopes[: self.n_slots]
         flat = slopes.reshape(-1, slopes.shape[2])
-        heights: Array = (flat @ w).reshape(slopes.shape[:2]) + self.intercepts[: self.n_slots]
+        heights: Floats = (flat @ w).reshape(slopes.shape[:2]) + self.intercepts[: self.n_slots]
         return heights
 
-    def lower_bound(self, heights: Array) -> float:
+    def lower_bound(self, heights: Floats) -> float:
         """Of R(w) - R(0) where the kept planes have these heights."""
         return float(self.weights @ heights.max(axis=0))
 
-    def highest(self, heights: Array) -> tuple[Array, float]:
+    def highest(self, heights: Floats) -> tuple[Floats, float]:
         """The plane below R(w) - R(0) that attains the lower bound, as slope and intercept."""
         self.time += 1
         slope, intercept = sum_of_highest(

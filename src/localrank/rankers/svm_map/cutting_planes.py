@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.svm_map.query_planes import lowest_between
 from localrank.rankers.svm_map.simplex_qp import minimise_over_simplex
-
-Array = NDArray[np.float64]
 
 # Share of the way down from w = 0 that must be proven to be done, however large `tol`.
 DESCENT = 0.9
@@ -50,7 +48,7 @@ class CuttingPlanes:
     def __len__(self) -> int:
         return len(self.shares) - 1
 
-    def add(self, slope: Array, intercept: float) -> None:
+    def add(self, slope: Floats, intercept: float) -> None:
         n = len(self.shares)
         self.slopes = np.vstack([self.slopes, slope])
         self.intercepts = np.append(self.intercepts, intercept)
@@ -61,7 +59,7 @@ class CuttingPlanes:
         self.shares = np.append(self.shares, 0.0)
         self.idle = np.append(self.idle, 0)
 
-    def minimum(self, C: float) -> tuple[Array, float]:
+    def minimum(self, C: float) -> tuple[Floats, float]:
         """The w at the minimum, and the lower bound."""
         minimise_over_simplex(C * self.products, self.intercepts, self.shares, 1e-9)
         w = -C * (self.shares @ self.slopes)
@@ -98,7 +96,7 @@ class Minimum:
         Change and bound after each separation.
     """
 
-    w: Array
+    w: Floats
     at_zero: float
     change: float = np.inf
     bound: float = -np.inf
@@ -124,7 +122,7 @@ def minimise(
     planes: CuttingPlanes,
     C: float,
     *,
-    start: Array,
+    start: Floats,
     tol: float,
     max_iter: int,
 ) -> Minimum:
@@ -156,7 +154,7 @@ def minimise(
 
 def _recombine(
     risk: AveragePrecisionRisk, planes: CuttingPlanes, C: float, found: Minimum, tol: float
-) -> tuple[Array, bool]:
+) -> tuple[Floats, bool]:
     """Minimise with the kept planes for the risk; tell whether rounding stalled it.
 
     From the best point so far the objective is lowered along the line to the minimum of the

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from localrank.arrays import Floats, Integers
 
 
 @njit(cache=True, nogil=True)
-def centred_by_query(
-    features: NDArray[np.float64], offsets: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def centred_by_query(features: Floats, offsets: Integers) -> Floats:
     """Each query's features without their mean: only differences within a query matter.
 
     Exactly 0 where a feature is constant, since the first document is subtracted before.
@@ -37,14 +36,14 @@ def centred_by_query(
 
 @njit(cache=True, nogil=True)
 def store_planes(
-    features: NDArray[np.float64],
-    offsets: NDArray[np.int64],
-    contributions: NDArray[np.float64],
-    new_intercepts: NDArray[np.float64],
-    queries: NDArray[np.int64],
-    slopes: NDArray[np.float64],
-    intercepts: NDArray[np.float64],
-    last_used: NDArray[np.int64],
+    features: Floats,
+    offsets: Integers,
+    contributions: Floats,
+    new_intercepts: Floats,
+    queries: Integers,
+    slopes: Floats,
+    intercepts: Floats,
+    last_used: Integers,
 ) -> None:
     """Put a new plane of each of some queries into its slot that was used longest ago.
 
@@ -67,13 +66,13 @@ def store_planes(
 
 @njit(cache=True, nogil=True)
 def sum_of_highest(
-    heights: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    slopes: NDArray[np.float64],
-    intercepts: NDArray[np.float64],
-    last_used: NDArray[np.int64],
+    heights: Floats,
+    weights: Floats,
+    slopes: Floats,
+    intercepts: Floats,
+    last_used: Integers,
     now: int,
-) -> tuple[NDArray[np.float64], float]:
+) -> tuple[Floats, float]:
     """Weighted sum over queries of each one's highest plane, as slope and intercept.
 
     Heights, of shape (n_slots, n_queries), tell the point; `now` is noted for the slots used.
@@ -94,9 +93,9 @@ def sum_of_highest(
 
 @njit(cache=True, nogil=True)
 def lowest_between(
-    at_start: NDArray[np.float64],
-    at_end: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    at_start: Floats,
+    at_end: Floats,
+    weights: Floats,
     linear: float,
     quadratic: float,
     n_halvings: int,

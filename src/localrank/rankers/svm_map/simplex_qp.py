@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+
+from localrank.arrays import Floats
 
 # Relative size of the ridge that keeps the equations of a support solvable.
 _RIDGE = 1e-13
 
 
 @njit(cache=True, nogil=True)
-def minimise_over_simplex(
-    G: NDArray[np.float64], b: NDArray[np.float64], x: NDArray[np.float64], tol: float
-) -> int:
+def minimise_over_simplex(G: Floats, b: Floats, x: Floats, tol: float) -> int:
     """Minimise x'Gx / 2 - b'x over x >= 0, sum(x) = 1, in place from a feasible x.
 
     A primal active-set method. Step towards the minimum over the support of x; drop the variable
@@ -96,12 +95,7 @@ def minimise_over_simplex(
 
 
 @njit(cache=True, nogil=True)
-def _gradient(
-    G: NDArray[np.float64],
-    b: NDArray[np.float64],
-    x: NDArray[np.float64],
-    gradient: NDArray[np.float64],
-) -> None:
+def _gradient(G: Floats, b: Floats, x: Floats, gradient: Floats) -> None:
     for i in range(len(b)):
         gradient[i] = -b[i]
     for j in range(len(b)):
@@ -111,7 +105,7 @@ def _gradient(
 
 
 @njit(cache=True, nogil=True)
-def _factorise(U: NDArray[np.float64], least: float) -> None:
+def _factorise(U: Floats, least: float) -> None:
     """Cholesky factor U of U'U in place, in the upper triangle; pivots are at least `least`."""
     n = len(U)
     for k in range(n):
@@ -125,7 +119,7 @@ def _factorise(U: NDArray[np.float64], least: float) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _solve(U: NDArray[np.float64], y: NDArray[np.float64]) -> None:
+def _solve(U: Floats, y: Floats) -> None:
     """Solve U'U z = y in place."""
     n = len(U)
     for k in range(n):

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.parameters import Rules, check_parameters, number, optional, whole
-from localrank.rankers.linear import LinearRanker, Scaling
+from localrank.fitted import Kinds, count, real
+from localrank.parameters import Rules, number, whole
+from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.linear import PathRanker, Scaling
+from localrank.rankers.relevance import RelevanceRanker
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
 
 
 @declare("svm-map", "linear, for average precision", grid={"C": [0.01, 0.1, 1.0, 10.0]})
-class SVMMap(LinearRanker):
+class SVMMap(PathRanker, RelevanceRanker):
     """Linear support vector machine whose loss is 1 - average precision [1]_.
 
     Minimises, over the Q queries with relevant documents (R) and irrelevant ones (I),
@@ -88,10 +89,16 @@ class SVMMap(LinearRanker):
     """
 
     _parameters: ClassVar[Rules] = {
-        "C": number(above=0),
-        "relevance_level": optional(number(above=0)),
         "tol": number(above=0),
         "max_iter": whole(1),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "objective_": real,
+        "duality_gap_": real,
+        "n_iter_": count(0),
+        "n_constraints_": count(0),
+        "n_skipped_queries_": count(0),
     }
 
     def __init__(
@@ -109,56 +116,12 @@ class SVMMap(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit_path(
-        self, X: Any, y: Any = None, *, qid: Any = None, Cs: Iterable[float]
-    ) -> list[Self]:
-        """Fit one clone for each value of C, in the order given, for less than separate fits.
-
-        Cutting planes hold for every C, so each fit begins with those of the next smaller C.
-
-        Parameters
-        ----------
-        X : RankingDataset, array or DataFrame
-            A dataset, or features with one row per document.
-        y, qid : array-like of shape (n_documents,)
-            Labels and query ids, where X is not a dataset.
-        Cs : iterable of float
-
-        Examples
-        --------
-        >>> from localrank.data import make_queries
-        >>> dataset, _ = make_queries(50, random_state=0)
-        >>> path = SVMMap().fit_path(dataset, Cs=[10.0, 0.1])
-        >>> [ranker.C for ranker in path]
-        [10.0, 0.1]
-        """
-        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
-        models: list[Self] = [clone(self).set_params(C=C) for C in Cs]
-        for model in models:
-            check_parameters(model)
-        shared: list[_Training] = []
-        for model in sorted(models, key=lambda model: model.C):
-            model._shared = shared
-            try:
-                model._learn(dataset)
-            finally:
-                del model._shared
-        return models
-
-    def learns_from(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        n_relevant = np.add.reduceat(self._relevant(dataset), dataset.offsets[:-1], dtype=np.int64)
-        return (n_relevant > 0) & (n_relevant < dataset.query_sizes)
-
-    def _fit(
-        self,
-        dataset: RankingDataset,
-        query_weights: NDArray[np.float64] | None,
-        valid: RankingDataset | None,
-    ) -> None:
-        shared: list[_Training] = getattr(self, "_shared", [])
-        if not shared:
-            shared.append(self._prepare(dataset, query_weights))
-        training = shared[0]
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        # Cutting planes hold for every C.
+        carried = self._carried
+        if "training" not in carried:
+            carried["training"] = self._prepare(dataset, query_weights)
+        training: _Training = carried["training"]
         found = minimise(
             training.risk,
             training.planes,
@@ -185,25 +148,10 @@ class SVMMap(LinearRanker):
                 stacklevel=3,
             )
 
-    def _relevant(self, dataset: RankingDataset) -> NDArray[np.bool_]:
-        level = self.relevance_level
-        return dataset.labels > 0 if level is None else dataset.labels >= level
-
-    def _prepare(
-        self, dataset: RankingDataset, query_weights: NDArray[np.float64] | None
-    ) -> _Training:
+    def _prepare(self, dataset: RankingDataset, query_weights: Weights) -> _Training:
         relevant = self._relevant(dataset)
-        n_relevant = np.add.reduceat(relevant, dataset.offsets[:-1], dtype=np.int64)
-        both = self.learns_from(dataset)
+        used = self._teaching(dataset, query_weights)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
-        used = both & (weights > 0)
-        if not used.any():
-            level = self.relevance_level
-            least = "above 0" if level is None else f"of {level:g} or more"
-            raise ValueError(
-                f"There is nothing to learn: no query that weighs anything has both relevant "
-                f"documents (a label {least}) and irrelevant ones."
-            )
         # Queries in use first, in each the relevant documents first.
         queries = np.argsort(~used, kind="stable")
         place = np.empty_like(queries)
@@ -215,13 +163,16 @@ class SVMMap(LinearRanker):
         offsets = sorted_rows.offsets[: n_used + 1]
         weights = weights[queries[:n_used]]
         risk = AveragePrecisionRisk(
-            features[: offsets[-1]], offsets, n_relevant[queries[:n_used]], weights / weights.sum()
+            features[: offsets[-1]],
+            offsets,
+            dataset.count(relevant)[queries[:n_used]],
+            weights / weights.sum(),
         )
         return _Training(
             risk,
             CuttingPlanes(dataset.n_features, -risk.at_zero),
             np.zeros(dataset.n_features),
-            int(np.sum(~both)),
+            int(np.sum(~self.learns_from(dataset))),
             self.scale_ if self.scaling == "standard" else None,
         )
 
@@ -232,6 +183,6 @@ class _Training:
 
     risk: AveragePrecisionRisk
     planes: CuttingPlanes
-    start: NDArray[np.float64]
+    start: Floats
     n_skipped_queries: int
-    scale: NDArray[np.float64] | None
+    scale: Floats | None

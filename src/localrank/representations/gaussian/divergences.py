@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import read_only
 
-Floats = NDArray[np.float64]
 
-
-def scatters(rows: Floats, offsets: NDArray[np.int64]) -> Floats:
+def scatters(rows: Floats, offsets: Integers) -> Floats:
     """The sum of outer products of each query's rows, of shape (n_queries, n_features, n_features).
 
     Examples
@@ -28,7 +26,7 @@ def scatters(rows: Floats, offsets: NDArray[np.int64]) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _scatters(rows: Floats, offsets: NDArray[np.int64]) -> Floats:
+def _scatters(rows: Floats, offsets: Integers) -> Floats:
     n_features = rows.shape[1]
     sums = np.empty((len(offsets) - 1, n_features, n_features))
     for query in range(len(offsets) - 1):

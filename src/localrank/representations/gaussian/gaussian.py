@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats
 from localrank.parameters import Rules, number, one_of
 from localrank.representations.base import Representation
 from localrank.representations.gaussian.divergences import (
@@ -17,8 +18,6 @@ from localrank.representations.gaussian.divergences import (
     scatters,
 )
 from localrank.representations.moments import centred, query_means
-
-Floats = NDArray[np.float64]
 
 # The least that is added to a variance, relative to it, so that every covariance has a factor
 # in float64: a new query may vary far more than the training queries.
@@ -78,6 +77,8 @@ class Gaussian(Representation):
         "shrinkage": number(above=0, most=1),
     }
 
+    _fitted: ClassVar[Kinds] = {"variances_": floats("n_features")}
+
     def __init__(
         self,
         distance: Literal["kl", "bhattacharyya"] = "kl",
@@ -101,7 +102,7 @@ class Gaussian(Representation):
         diagonals += np.maximum(self.shrinkage * self.variances_, _LEAST_SHRINKAGE * diagonals)
         return np.concatenate([means[:, None], np.linalg.cholesky(covariances)], axis=1)
 
-    def distances(self, A: NDArray[Any], B: NDArray[Any]) -> Floats:
+    def distances(self, A: Array, B: Array) -> Floats:
         a = A[:, 0], A[:, 1:]
         b = a if A is B else (B[:, 0], B[:, 1:])
         if self.distance == "bhattacharyya":

@@ -6,10 +6,11 @@ from numbers import Integral, Real
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.fitted import Kinds, floats
 from localrank.parameters import Rules, refuse, whole
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
@@ -57,6 +58,11 @@ class TopScores(Points):
 
     _parameters: ClassVar[Rules] = {"h": whole(1)}
 
+    _fitted: ClassVar[Kinds] = {
+        "mean_": floats("n_features"),
+        "components_": floats(None, "n_features"),
+    }
+
     def __init__(self, h: int = 10, *, n_components: float = 0.95) -> None:
         self.h = h
         self.n_components = n_components
@@ -72,10 +78,10 @@ class TopScores(Points):
         largest = np.abs(components).argmax(axis=1)[:, None]
         self.components_ = components * np.sign(np.take_along_axis(components, largest, axis=1))
 
-    def transform_rows(self, dataset: RankingDataset) -> NDArray[np.float64]:
+    def transform_rows(self, dataset: RankingDataset) -> Floats:
         # Projection is linear: that of the mean is the mean of the projected rows.
         means = query_means(*top_values(dataset.features, dataset.offsets, self.h))
-        points: NDArray[np.float64] = (means - self.mean_) @ self.components_.T
+        points: Floats = (means - self.mean_) @ self.components_.T
         return points
 
     def _check_n_components(self, most: int) -> None:
@@ -90,7 +96,7 @@ class TopScores(Points):
                 f"float above 0, at most 1",
             )
 
-    def _count_components(self, variances: NDArray[np.float64]) -> int:
+    def _count_components(self, variances: Floats) -> int:
         if isinstance(self.n_components, Integral):
             return int(self.n_components)
         reached = np.cumsum(variances)

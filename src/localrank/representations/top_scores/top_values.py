@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
+from localrank.data.offsets import offsets_of
 from localrank.kernels.sorting import read_only
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
-
-def top_values(features: NDArray[Any], offsets: Integers, n: int) -> tuple[Floats, Integers]:
+def top_values(features: Array, offsets: Integers, n: int) -> tuple[Floats, Integers]:
     """The n largest values of each feature in each query, each column in descending order.
 
     Parameters
@@ -43,7 +39,7 @@ def top_values(features: NDArray[Any], offsets: Integers, n: int) -> tuple[Float
     >>> offsets
     array([0, 2, 3])
     """
-    ends = np.append(0, np.cumsum(np.minimum(np.diff(offsets), n)))
+    ends = offsets_of(np.minimum(np.diff(offsets), n))
     values = _top_values(
         read_only(features, np.float64), read_only(offsets, np.int64), read_only(ends, np.int64)
     )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from math import cos, pi, sqrt
-from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.selection.lsh.hashing import ONE, SKETCHED, HashTables, encode, project, sketch_of
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Sums of similarities that differ by less, per direction, are equal.
 _TIE = 1e-12
@@ -26,11 +23,7 @@ _SCALE = 200
 
 @njit(cache=True, nogil=True)
 def nearest_by_hashing(
-    queries: Floats,
-    descriptions: NDArray[Any],
-    tables: HashTables,
-    n_rescored: int,
-    n_read: int,
+    queries: Floats, descriptions: Array, tables: HashTables, n_rescored: int, n_read: int
 ) -> Integers:
     """The position of the nearest of the entered queries, for each of some queries.
 
@@ -261,7 +254,7 @@ def _n_bits_set(word: np.uint64) -> np.int64:
 
 @njit(cache=True, nogil=True)
 def _most_similar(
-    directions: Floats, descriptions: NDArray[Any], candidates: Integers, first: np.int64
+    directions: Floats, descriptions: Array, candidates: Integers, first: np.int64
 ) -> np.int64:
     """The most similar among the candidates and a first one."""
     n_directions, n_features = directions.shape
@@ -287,7 +280,7 @@ def _most_similar(
 
 
 @njit(cache=True, nogil=True)
-def _similarity(a: Floats, b: NDArray[Any], rest: Floats, least: float) -> float:
+def _similarity(a: Floats, b: Array, rest: Floats, least: float) -> float:
     """The sum of |a_p · b_p| over directions; -1 as soon as it cannot reach the least."""
     total = 0.0
     n_directions, n_features = a.shape

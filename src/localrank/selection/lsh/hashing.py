@@ -8,16 +8,14 @@ the lowest bit of an entry tells whether it was.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from localrank.arrays import Array, Floats
 from localrank.kernels.sorting import read_only
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 ONE = np.uint64(1)
 # Bits of a sketch.
@@ -57,7 +55,7 @@ class HashTables(NamedTuple):
         return HashTables(*(read_only(array, array.dtype) for array in self))
 
 
-def build_tables(descriptions: NDArray[Any], hyperplanes: Floats) -> HashTables:
+def build_tables(descriptions: Array, hyperplanes: Floats) -> HashTables:
     """Enter queries into tables.
 
     Parameters
@@ -101,7 +99,7 @@ def build_tables(descriptions: NDArray[Any], hyperplanes: Floats) -> HashTables:
 
 @njit(cache=True, nogil=True)
 def _hash_direction(
-    descriptions: NDArray[Any],
+    descriptions: Array,
     p: int,
     hyperplanes: Floats,
     codes: NDArray[np.uint64],
@@ -127,7 +125,7 @@ def _hash_direction(
 
 
 @njit(cache=True, nogil=True)
-def project(row: NDArray[Any], planes: Floats, products: Floats) -> bool:
+def project(row: Array, planes: Floats, products: Floats) -> bool:
     """Products with all hyperplanes, summed in one order; False for the zero vector."""
     products[:] = 0.0
     largest = 0.0
@@ -151,10 +149,7 @@ def project(row: NDArray[Any], planes: Floats, products: Floats) -> bool:
 
 @njit(cache=True, nogil=True)
 def encode(
-    products: Floats,
-    n_bits: int,
-    codes: NDArray[np.uint64],
-    complemented: NDArray[np.uint64],
+    products: Floats, n_bits: int, codes: NDArray[np.uint64], complemented: NDArray[np.uint64]
 ) -> None:
     """The code in each table, complemented where its first bit is set."""
     n_repeats = len(codes)

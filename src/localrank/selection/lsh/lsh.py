@@ -6,10 +6,11 @@ from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localrank.arrays import Array, Integers
+from localrank.fitted import Kinds, check_together, count, floats
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, check_parameters, flag, optional, whole
 from localrank.selection.lsh.hash_search import LENGTH_ERROR, nearest_by_hashing
@@ -89,6 +90,12 @@ class LSH(BaseEstimator):
         "rescore": flag,
     }
 
+    _fitted: ClassVar[Kinds] = {
+        "n_hyperplanes_": count(1, name="n_hyperplanes"),
+        "descriptions_": floats("n_queries", "n_components", "n_features"),
+        "hyperplanes_": floats("n_features", "n_hyperplanes", None),
+    }
+
     def __init__(
         self,
         n_hyperplanes: int | None = None,
@@ -102,7 +109,7 @@ class LSH(BaseEstimator):
         self.rescore = rescore
         self.random_state = random_state
 
-    def fit(self, descriptions: NDArray[Any]) -> Self:
+    def fit(self, descriptions: Array) -> Self:
         """Enter the training queries into the tables.
 
         Parameters
@@ -118,12 +125,24 @@ class LSH(BaseEstimator):
         self.n_hyperplanes_ = self.n_hyperplanes or _suitable_number(n_queries)
         rng = np.random.default_rng(self.random_state)
         hyperplanes = rng.standard_normal((n_features, self.n_hyperplanes_, self.n_repeats))
-        tables = build_tables(descriptions, hyperplanes)
-        self.descriptions_ = descriptions
-        self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_ = tables
+        self.descriptions_, self.hyperplanes_ = descriptions, hyperplanes
+        self._restored()
         return self
 
-    def nearest(self, descriptions: NDArray[Any]) -> NDArray[np.int64]:
+    def _saved(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name in self._fitted}
+
+    def _check_fitted(self) -> None:
+        _check_directions(self.descriptions_)
+        n_repeats = self.hyperplanes_.shape[2]
+        check_together(self, holds=self.n_hyperplanes_ <= 63 and n_repeats == self.n_repeats)
+
+    def _restored(self) -> None:
+        """Build the tables, which are not kept in files."""
+        tables = build_tables(self.descriptions_, self.hyperplanes_)
+        self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_ = tables
+
+    def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries."""
         check_is_fitted(self, "descriptions_")
         _, *own = self.descriptions_.shape
@@ -135,7 +154,7 @@ class LSH(BaseEstimator):
         tables = HashTables(
             self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_
         )
-        nearest: NDArray[np.int64] = nearest_by_hashing(
+        nearest: Integers = nearest_by_hashing(
             read_only(descriptions, np.float64),
             read_only(self.descriptions_, self.descriptions_.dtype),
             tables.read_only(),
@@ -145,7 +164,7 @@ class LSH(BaseEstimator):
         return nearest
 
 
-def _check_directions(descriptions: NDArray[Any]) -> None:
+def _check_directions(descriptions: Array) -> None:
     needs = (
         "LSH needs queries described by PrincipalComponents: an array of floats of shape "
         "(n_queries, n_components, n_features), each component of length 1 or 0. For other "

@@ -1,0 +1,31 @@
+"""Rows in groups: where each group begins, and the rows of some of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localrank.arrays import Array, Integers
+
+
+def offsets_of(sizes: Array) -> Integers:
+    """Where groups of these sizes begin, and the end.
+
+    Examples
+    --------
+    >>> offsets_of(np.array([2, 3]))
+    array([0, 2, 5])
+    """
+    return np.append(0, np.cumsum(sizes))
+
+
+def rows_of(offsets: Integers, groups: Integers) -> tuple[Integers, Integers]:
+    """The rows of some groups, one group after another, and where each begins among them.
+
+    Examples
+    --------
+    >>> rows_of(np.array([0, 2, 5]), np.array([1, 0]))
+    (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
+    """
+    sizes = np.diff(offsets)[groups]
+    begins = offsets_of(sizes)
+    return np.arange(begins[-1]) + np.repeat(offsets[groups] - begins[:-1], sizes), begins

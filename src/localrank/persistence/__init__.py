@@ -1,0 +1,7 @@
+"""Models in files: one file each, checked before it is used, and no code run by reading it."""
+
+from localrank.persistence.files import is_model as is_model
+from localrank.persistence.files import library_versions as library_versions
+from localrank.persistence.files import load as load
+from localrank.persistence.files import read_manifest as read_manifest
+from localrank.persistence.files import save_model as save_model

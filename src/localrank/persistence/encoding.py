@@ -1,0 +1,228 @@
+"""A model as JSON and arrays, and back.
+
+An object is the name of its class, from a closed list, with its parameters and fitted attributes.
+Reading builds nothing else, looks at nothing but names, and checks what it built by the rules that
+each class declares (`parameters`, `fitted`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from localrank.declaration import declared
+from localrank.fitted import check_fitted, kinds
+from localrank.measures import Measure, parse_measure
+from localrank.parameters import check_parameters
+from localrank.persistence import scikit_learn
+
+PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
+# Classes of fitted parts that nobody chooses by name.
+INNER = {
+    "Groups": "grouping.base",
+    "LSH": "selection.lsh.lsh",
+    "LocalMetrics": "rankers.lgmml.local_metrics",
+    "LocalRanker": "local_ranker",
+    "Trees": "trees",
+}
+DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
+# Arrays begin at multiples of this many bytes.
+ALIGNMENT = 8
+MOST_AXES = 8
+SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+# Letters that texts of one width may take beyond those they have.
+WIDE = 1_000_000
+
+
+class Writer:
+    """Turns a model into what JSON can say, and gathers its arrays."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+        self._size = 0
+
+    def arrays(self) -> bytes:
+        """The bytes of all arrays met so far."""
+        return b"".join(self._pieces)
+
+    def encoded(self, value: Any) -> Any:
+        """A value as JSON."""
+        if value is None or isinstance(value, bool | str):
+            return value
+        if isinstance(value, np.generic):
+            return self.encoded(value.item())
+        if isinstance(value, int):
+            return int(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else {"number": repr(float(value))}
+        if isinstance(value, list):
+            return [self.encoded(item) for item in value]
+        if isinstance(value, tuple):
+            return {"tuple": [self.encoded(item) for item in value]}
+        if isinstance(value, dict):
+            return {"dict": [[self.encoded(k), self.encoded(v)] for k, v in value.items()]}
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, Measure):
+            return {"measure": str(value)}
+        return self._object(value)
+
+    def _array(self, value: NDArray[Any]) -> Any:
+        if value.dtype.kind in "UT":
+            return {"texts": value.tolist()}
+        if value.dtype.kind == "M":
+            return {"times": [value.dtype.str, self._array(value.astype(np.int64))]}
+        ordered = np.ascontiguousarray(value, value.dtype.newbyteorder("<"))
+        if ordered.dtype.str not in DTYPES:
+            raise ValueError(f"An array of {value.dtype} cannot be saved.")
+        piece = ordered.tobytes()
+        at, self._size = self._size, self._size + -(-len(piece) // ALIGNMENT) * ALIGNMENT
+        self._pieces.append(piece.ljust(self._size - at, b"\0"))
+        return {"array": [ordered.dtype.str, list(value.shape), at]}
+
+    def _object(self, value: Any) -> Any:
+        cls = type(value)
+        if scikit_learn.knows(cls):
+            state = scikit_learn.state_of(value)
+            return {"scikit-learn": cls.__name__, **self._mappings(state)}
+        if is_dataclass(value):
+            state = {"fitted": {f.name: getattr(value, f.name) for f in fields(value)}}
+        elif isinstance(value, BaseEstimator) and cls.__module__.split(".")[0] != "sklearn":
+            saved = value._saved() if hasattr(value, "_saved") else vars(value)
+            known = kinds(cls)
+            state = {
+                "parameters": value.get_params(deep=False),
+                "fitted": {name: saved[name] for name in known if name in saved},
+            }
+            unknown = [n for n in saved if n.endswith("_") and n[0] != "_" and n not in known]
+            if unknown:
+                raise ValueError(
+                    f"{cls.__name__} cannot be saved: it does not declare {', '.join(unknown)} "
+                    f"among its fitted attributes, `_fitted`."
+                )
+        else:
+            raise ValueError(
+                f"A {cls.__name__} cannot be saved. Of scikit-learn these can: "
+                f"{', '.join(scikit_learn.NAMES)}."
+            )
+        return {"class": cls.__name__, **self._mappings(state)}
+
+    def _mappings(self, state: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        return {
+            key: {name: self.encoded(item) for name, item in mapping.items()}
+            for key, mapping in state.items()
+        }
+
+
+class Reader:
+    """Builds a model of JSON and arrays, and checks it.
+
+    Parameters
+    ----------
+    arrays : memoryview
+    classes : sequence of type
+        That may be built beside those of localrank.
+    """
+
+    def __init__(self, arrays: memoryview, classes: Sequence[type]) -> None:
+        self._arrays = arrays
+        self._classes = {**own_classes(), **{cls.__name__: cls for cls in classes}}
+
+    def decoded(self, value: Any) -> Any:
+        """A value of JSON as it was."""
+        if value is None or isinstance(value, bool | str | int | float):
+            return value
+        if isinstance(value, list):
+            return [self.decoded(item) for item in value]
+        if "class" in value:
+            return self._object(value)
+        if "scikit-learn" in value:
+            state = self._mapping(value, "parameters"), self._mapping(value, "fitted")
+            return scikit_learn.built(value["scikit-learn"], *state)
+        ((kind, content),) = value.items()
+        if kind == "number":
+            return SPECIAL[content]
+        if kind == "tuple":
+            return tuple(self.decoded(item) for item in content)
+        if kind == "dict":
+            return {self.decoded(key): self.decoded(item) for key, item in content}
+        if kind == "array":
+            return self._array(*content)
+        if kind == "texts":
+            return as_texts(content)
+        if kind == "times":
+            dtype, numbers = content
+            if not isinstance(dtype, str) or not dtype.startswith("<M8"):
+                raise ValueError(f"{dtype!r} is no type of times")
+            return self.decoded(numbers).astype(np.int64).view(np.dtype(dtype))
+        if kind == "measure":
+            return parse_measure(content)
+        raise ValueError(f"it says {kind!r}, which means nothing")
+
+    def _mapping(self, value: dict[str, Any], key: str) -> dict[str, Any]:
+        return {name: self.decoded(item) for name, item in value.get(key, {}).items()}
+
+    def _array(self, dtype: str, shape: list[int], at: int) -> NDArray[Any]:
+        whole = [at, *shape]
+        if dtype not in DTYPES or len(shape) > MOST_AXES:
+            raise ValueError(f"an array of {dtype!r} with {len(shape)} axes is not known")
+        if not all(type(number) is int and number >= 0 for number in whole) or at % ALIGNMENT:
+            raise ValueError("an array has a place or shape that cannot be")
+        count = math.prod(shape)
+        size = count * np.dtype(dtype).itemsize
+        if at + size > len(self._arrays) or max(shape, default=0) > len(self._arrays):
+            raise ValueError("an array ends after the file")
+        # A view: however often a file names the same bytes, they are there once.
+        return np.frombuffer(self._arrays, dtype, count, at).reshape(shape)
+
+    def _object(self, value: dict[str, Any]) -> Any:
+        name = value["class"]
+        if name not in self._classes:
+            raise ValueError(f"it asks for {name!r}, which a model file may not use")
+        cls = self._classes[name]
+        fitted = self._mapping(value, "fitted")
+        known = {f.name for f in fields(cls)} if is_dataclass(cls) else kinds(cls).keys()
+        if surplus := fitted.keys() - known:
+            raise ValueError(f"{name} has no {', '.join(sorted(surplus))}")
+        if is_dataclass(cls):
+            built: Any = cls(**fitted)
+            check_fitted(built)
+            return built
+        built = cls(**self._mapping(value, "parameters"))
+        check_parameters(built)
+        vars(built).update(fitted)
+        # A part that is a parameter stays unfitted.
+        if fitted:
+            check_fitted(built)
+            if hasattr(built, "_restored"):
+                built._restored()
+        return built
+
+
+@cache
+def own_classes() -> dict[str, type]:
+    """The classes of localrank that a model may consist of, by name."""
+    found = {name: getattr(import_module(f"localrank.{m}"), name) for name, m in INNER.items()}
+    for package in PACKAGES:
+        for part in declared(import_module(f"localrank.{package}")).values():
+            if isinstance(part, type):
+                found[part.__name__] = part
+    return found
+
+
+def as_texts(values: Any) -> NDArray[Any]:
+    """Texts in an array: of one width, or where a few are much longer than the others of any."""
+    if not isinstance(values, list) or not all(type(value) is str for value in values):
+        raise ValueError("a list of texts holds something else")
+    longest = max(map(len, values), default=0)
+    if longest * len(values) > WIDE + 16 * sum(map(len, values)):
+        return np.array(values, dtype=np.dtypes.StringDType())
+    return np.array(values, dtype=f"<U{max(longest, 1)}")

@@ -1,0 +1,198 @@
+"""The file of a model.
+
+Lines of text, then bytes: a magic word with the version of the format, the SHA-256 digest of that
+line and of all that follows the digest, a signature where there is one, a manifest in JSON, the
+model in JSON (`encoding`), and the arrays that it speaks of.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localrank.data import RankingDataset
+from localrank.data.atomic import atomic_write
+from localrank.persistence.encoding import Reader, Writer
+from localrank.persistence.signatures import sign, verify
+
+MANIFEST = {
+    "class",
+    "parameters",
+    "fitted",
+    "training_data",
+    "n_features",
+    "feature_names",
+    "versions",
+}
+MAGIC = b"localrank model "
+FORMAT_VERSION = 2
+LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy")
+# What a damaged or crafted file may show when it is read.
+DAMAGE = (ValueError, TypeError, KeyError, IndexError, AttributeError, ArithmeticError)
+
+
+def save_model(model: Any, path: str | PathLike[str], private_key: bytes | None = None) -> None:
+    """Write a fitted ranker to one file, whole or not at all; rankers call it from `save`.
+
+    Parameters
+    ----------
+    model : Ranker
+    path : path
+    private_key : bytes, optional
+        An Ed25519 key of 32 bytes to sign the file with.
+    """
+    writer = Writer()
+    state = json.dumps(writer.encoded(model), allow_nan=False).encode()
+    body = json.dumps(_describe(model)).encode() + b"\n" + state + b"\n" + writer.arrays()
+    head = MAGIC + str(FORMAT_VERSION).encode() + b"\n"
+    digest = hashlib.sha256(head + body).digest()
+    signature = b"" if private_key is None else sign(digest, private_key)
+    with atomic_write(path) as file:
+        file.write(head + digest.hex().encode() + b" " + signature.hex().encode() + b"\n" + body)
+
+
+def load(
+    path: str | PathLike[str],
+    *,
+    classes: Sequence[type] = (),
+    public_key: bytes | None = None,
+) -> Any:
+    """Read a ranker that `save` wrote.
+
+    Only classes of localrank, some of scikit-learn, and those given are built. Everything that
+    the file holds is checked against what each class declares. A file that asks for anything else,
+    is damaged, or is no model file raises a ValueError and executes nothing.
+
+    Parameters
+    ----------
+    path : path
+    classes : sequence of type
+        Further classes the file may use: your own rankers and parts.
+    public_key : bytes, optional
+        An Ed25519 key of 32 bytes: refuse a file that was not signed with its private key. The
+        digest in a file shows damage; only a signature shows who wrote it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import BestFeature
+    >>> dataset, _ = make_queries(20)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     BestFeature().fit(dataset).save(f"{folder}/best.localrank")
+    ...     load(f"{folder}/best.localrank")
+    BestFeature()
+    """
+    _, state, arrays = _read(path, public_key)
+    try:
+        model = Reader(arrays, classes).decoded(json.loads(state))
+        if not hasattr(model, "predict_rows") or not hasattr(model, "n_features_in_"):
+            raise ValueError(f"it holds no fitted ranker but {type(model).__name__}")
+        _try(model)
+        return model
+    except RecursionError:
+        raise ValueError(f"{path}: the model cannot be read: it is nested too deeply.") from None
+    except DAMAGE as error:
+        raise ValueError(f"{path}: the model cannot be read: {error}.") from None
+
+
+def read_manifest(path: str | PathLike[str]) -> dict[str, Any]:
+    """What a model file says about itself: class, parameters, training data, versions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import BestFeature
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     BestFeature().fit(make_queries(20)[0]).save(f"{folder}/best.localrank")
+    ...     read_manifest(f"{folder}/best.localrank")["class"]
+    'BestFeature'
+    """
+    return _read(path)[0]
+
+
+def is_model(path: str | PathLike[str]) -> bool:
+    """Whether a file begins as a model file does."""
+    with Path(path).open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def library_versions() -> dict[str, str]:
+    """Versions of Python and of the libraries that results may depend on."""
+    versions = {"python": platform.python_version()}
+    for library in LIBRARIES:
+        try:
+            versions[library] = version(library)
+        except PackageNotFoundError:
+            versions[library] = "not installed"
+    return versions
+
+
+def _try(model: Any) -> None:
+    """Rank two documents, so that parts that do not fit each other are found now."""
+    features = np.array([[0.0], [1.0]]) * np.ones(model.n_features_in_)
+    dataset = RankingDataset(features, None, np.array([0, 2]), np.array([0]))
+    if model.predict_rows(dataset).shape != (2,):
+        raise ValueError("it does not give one score per document")
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    names = getattr(model, "feature_names_in_", None)
+    return {
+        "class": type(model).__name__,
+        "parameters": {name: repr(value) for name, value in model.get_params().items()},
+        "fitted": {
+            name: value
+            for name, value in vars(model).items()
+            if name.endswith("_")
+            and name != "n_features_in_"
+            and isinstance(value, int | float | str)
+            and len(str(value)) < 99
+        },
+        "training_data": model.training_data_,
+        "n_features": model.n_features_in_,
+        "feature_names": None if names is None else names.tolist(),
+        "versions": library_versions(),
+    }
+
+
+def _read(
+    path: str | PathLike[str], public_key: bytes | None = None
+) -> tuple[dict[str, Any], bytes, memoryview]:
+    """The manifest, the state and the arrays of a file that is what it was when written."""
+    content = Path(path).read_bytes()
+    if not content.startswith(MAGIC):
+        raise ValueError(f"{path}: not a localrank model file.")
+    head, _, rest = content.partition(b"\n")
+    number = head.removeprefix(MAGIC)
+    if number.isdigit() and len(number) < 9 and int(number) != FORMAT_VERSION:
+        age = "a newer" if int(number) > FORMAT_VERSION else "an older"
+        raise ValueError(
+            f"{path}: written by {age} localrank (model format {int(number)}; this one reads "
+            f"{FORMAT_VERSION}). Train it again, or load it with that version."
+        )
+    line, _, body = rest.partition(b"\n")
+    stated, _, signature = line.partition(b" ")
+    digest = hashlib.sha256(head + b"\n" + body).digest()
+    if stated != digest.hex().encode():
+        raise ValueError(f"{path}: damaged or cut off: its content does not match its digest.")
+    if public_key is not None and not verify(digest, signature, public_key):
+        raise ValueError(f"{path}: not signed with the key that was asked for.")
+    text, _, rest = body.partition(b"\n")
+    state, _, arrays = rest.partition(b"\n")
+    try:
+        manifest = json.loads(text)
+    except (ValueError, RecursionError):
+        manifest = None
+    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST:
+        raise ValueError(f"{path}: its manifest is not one that localrank writes.")
+    return manifest, state, memoryview(arrays)

@@ -1,0 +1,189 @@
+"""The classes of scikit-learn that a model file may hold, with what is kept of each.
+
+Clusterers are parameters and stay unfitted. Of fitted classifiers the attributes below are kept,
+and checked when they come back; a decision tree is kept as plain arrays.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from localrank.fitted import (
+    Kinds,
+    Sizes,
+    choice,
+    count,
+    facts,
+    floats,
+    integers,
+    maybe,
+    parts,
+    texts,
+)
+
+CLUSTERERS = {
+    "AgglomerativeClustering": "cluster",
+    "Birch": "cluster",
+    "BisectingKMeans": "cluster",
+    "DBSCAN": "cluster",
+    "HDBSCAN": "cluster",
+    "KMeans": "cluster",
+    "MiniBatchKMeans": "cluster",
+    "SpectralClustering": "cluster",
+}
+_INPUT: Kinds = {"n_features_in_": count(1, name="n_features")}
+_CLASSES: Kinds = {**_INPUT, "classes_": texts("n_classes")}
+_TREE: Kinds = {
+    **_CLASSES,
+    "n_classes_": count(1, name="n_classes"),
+    "n_outputs_": choice(1),
+    "tree_": facts,
+}
+_FOREST: Kinds = {
+    **_CLASSES,
+    "n_classes_": count(1, name="n_classes"),
+    "n_outputs_": choice(1),
+    "estimators_": parts(BaseEstimator),
+}
+CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
+    "StandardScaler": (
+        "preprocessing",
+        {
+            **_INPUT,
+            "mean_": maybe(floats("n_features")),
+            "var_": maybe(floats("n_features")),
+            "scale_": maybe(floats("n_features")),
+            "n_samples_seen_": count(1),
+        },
+    ),
+    "LogisticRegression": (
+        "linear_model",
+        {
+            **_CLASSES,
+            "coef_": floats(None, "n_features"),
+            "intercept_": floats(None),
+            "n_iter_": maybe(integers(None, below=2**31)),
+        },
+    ),
+    "GaussianNB": (
+        "naive_bayes",
+        {
+            **_CLASSES,
+            "theta_": floats("n_classes", "n_features"),
+            "var_": floats("n_classes", "n_features", above=0),
+            "class_prior_": floats("n_classes"),
+            "class_count_": floats("n_classes"),
+        },
+    ),
+    "Pipeline": ("pipeline", {}),
+    "DecisionTreeClassifier": ("tree", _TREE),
+    "RandomForestClassifier": ("ensemble", _FOREST),
+    "ExtraTreeClassifier": ("tree", _TREE),
+    "ExtraTreesClassifier": ("ensemble", _FOREST),
+    "KNeighborsClassifier": (
+        "neighbors",
+        {"_fit_X": floats("n_queries", None), "_y": integers("n_queries", below=2**31)},
+    ),
+}
+NAMES = sorted([*CLUSTERERS, *CLASSIFIERS])
+# Fields of a tree's nodes that scoring looks at.
+NODES = ("left_child", "right_child", "feature", "threshold", "missing_go_to_left")
+
+
+def knows(cls: type) -> bool:
+    """Whether a class of scikit-learn may be in a model file."""
+    return cls.__module__.startswith("sklearn.") and cls.__name__ in NAMES
+
+
+def state_of(part: BaseEstimator) -> dict[str, dict[str, Any]]:
+    """The parameters, and what is kept of a fitted part."""
+    known = CLASSIFIERS.get(type(part).__name__, ("", {}))[1]
+    fitted = {name: getattr(part, name) for name in known if name in vars(part)}
+    for name, value in fitted.items():
+        if isinstance(value, np.ndarray) and value.dtype == np.int32:
+            fitted[name] = value.astype(np.int64)
+        elif name == "n_samples_seen_":
+            fitted[name] = int(np.max(value))
+        elif name == "tree_":
+            fitted[name] = {
+                **{field: np.ascontiguousarray(_nodes(value)[field]) for field in NODES},
+                "values": value.value,
+            }
+    return {"parameters": part.get_params(deep=False), "fitted": fitted}
+
+
+def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> BaseEstimator:
+    """A part of this name, whose fitted attributes are what they must be."""
+    if name not in NAMES:
+        raise ValueError(f"it asks for {name!r} of scikit-learn, which a model file may not use")
+    found = _class(name)(**parameters)
+    if not fitted:
+        return found
+    known, sizes = CLASSIFIERS.get(name, ("", {}))[1], Sizes()
+    for attribute, kind in known.items():
+        if attribute not in fitted and kind.may_lack:
+            continue
+        if attribute not in fitted or not kind.holds(fitted[attribute], sizes):
+            raise ValueError(f"{attribute} of {name} must be {kind.words}")
+    if surplus := fitted.keys() - known.keys():
+        raise ValueError(f"{name} has no {', '.join(sorted(surplus))}")
+    if "tree_" in fitted:
+        fitted = {**fitted, "tree_": _tree(fitted["tree_"], sizes)}
+    if name == "KNeighborsClassifier":
+        return found.fit(fitted["_fit_X"], fitted["_y"])
+    vars(found).update(fitted)
+    return found
+
+
+def _nodes(tree: Any) -> NDArray[Any]:
+    nodes: NDArray[Any] = tree.__getstate__()["nodes"]
+    return nodes
+
+
+def _tree(state: Any, sizes: Sizes) -> Any:
+    """A decision tree in which every walk from the root ends at a leaf."""
+    from sklearn.tree._tree import NODE_DTYPE, Tree
+
+    if not isinstance(state, dict) or set(state) != {*NODES, "values"}:
+        raise ValueError("a decision tree is not what it must be")
+    left, right, feature, threshold, missing = (np.asarray(state[field]) for field in NODES)
+    values = np.asarray(state["values"])
+    n, place = len(left), np.arange(len(left))
+    whole = all(array.dtype == np.int64 for array in (left, right, feature))
+    shaped = all(array.shape == (n,) for array in (right, feature, threshold, missing))
+    if not n or not whole or not shaped or values.shape != (n, 1, sizes["n_classes"]):
+        raise ValueError("a decision tree is not what it must be")
+    leaf = left == -1
+    inner = ~leaf
+    sound = (
+        (right[leaf] == -1).all()
+        and (left[inner] > place[inner]).all()
+        and (right[inner] > place[inner]).all()
+        and max(left.max(), right.max()) < n
+        and (feature[inner] >= 0).all()
+        and (feature[inner] < sizes["n_features"]).all()
+        and values.dtype == np.float64
+        and np.isfinite(values).all()
+        and np.isfinite(threshold.astype(np.float64)).all()
+    )
+    if not sound:
+        raise ValueError("a decision tree leads astray")
+    nodes = np.zeros(n, NODE_DTYPE)
+    for field in NODES:
+        nodes[field] = state[field]
+    tree = Tree(sizes["n_features"], np.array([sizes["n_classes"]], np.intp), 1)
+    tree.__setstate__({"max_depth": n, "node_count": n, "nodes": nodes, "values": values.copy()})
+    return tree
+
+
+@cache
+def _class(name: str) -> type:
+    module = CLUSTERERS.get(name) or CLASSIFIERS[name][0]
+    found: type = getattr(import_module(f"sklearn.{module}"), name)
+    return found

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from localrank.plots.style import COLOURS, PALE, add_legend, look, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SPREAD = 0.05  # of the lines over a level, so that their intervals stand side by side
+LEGEND_COLUMNS = 7
+KEYS = ("level", "n_queries", "mean", "low", "high")
+
+
+@styled
+def draw_calibration(
+    rows: Sequence[Mapping[str, Any]],
+    views: Mapping[str, tuple[str, str]],
+    bounds: Sequence[str],
+    y_label: str,
+    note: str,
+) -> Figure:
+    """Mean of each method at each level with its interval, and below it the number of queries.
+
+    Parameters
+    ----------
+    rows : list of dict
+        With view, level, n_queries, method, mean, low and high. The first method is the best
+        feature, the second the baseline; one called "control" is dotted in the baseline's colour.
+    views : dict from view to (str, str)
+        Title and label of the levels; views stand side by side.
+    bounds : sequence of str
+        The methods that are dashed.
+    y_label : str
+        What the means are of.
+    note : str
+        Stands below.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MultipleLocator
+
+    names = list(dict.fromkeys(row["method"] for row in rows))
+    looks = _looks(names, bounds)
+    lines = [
+        piece
+        for line in note.splitlines()
+        for piece in textwrap.wrap(line, 190, subsequent_indent="    ")
+    ]
+    n_extra = len(lines) + -(-len(names) // LEGEND_COLUMNS)
+    figure = Figure(figsize=(12.5, 6 + 0.17 * n_extra))
+    panels = figure.subplots(
+        2, len(views), sharex="col", sharey="row", height_ratios=[4, 1], squeeze=False
+    )
+    for (upper, lower), (view, (title, x_label)) in zip(panels.T, views.items(), strict=True):
+        for place, name in enumerate(names):
+            own = [row for row in rows if row["view"] == view and row["method"] == name]
+            level, n_queries, mean, low, high = (
+                np.array([row[key] for row in own]) for key in KEYS
+            )
+            x = level + SPREAD * (place / (len(names) - 1) - 0.5)
+            colour = looks[name]["color"]
+            upper.vlines(x, low, high, color=colour, alpha=0.45, linewidth=1.2)
+            upper.plot(x, mean, label=name, **looks[name])
+        bars = lower.bar(level, n_queries, width=0.08, color=PALE)
+        lower.bar_label(bars, fontsize=7, color=COLOURS[-1], padding=1)
+        lower.margins(y=0.2)
+        lower.set_xlabel(x_label)
+        upper.set_title(title)
+        upper.set_ylim(-0.02, 1.02)
+        upper.xaxis.set_major_locator(MultipleLocator(0.2))
+        upper.axvline(0, color=PALE, linewidth=1, zorder=0.9)
+    panels[0, 0].set_ylabel(y_label)
+    panels[1, 0].set_ylabel("queries")
+    add_legend(figure, "outside upper left", LEGEND_COLUMNS)
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=8.5, linespacing=1.35)
+    return figure
+
+
+def _looks(names: Sequence[str], bounds: Sequence[str]) -> dict[str, dict[str, Any]]:
+    methods = (name for name in names if name not in (*bounds, "control"))
+    looks = {name: look(place) for place, name in enumerate(methods)}
+    looks |= {name: look(-1 - place) | {"ls": "--"} for place, name in enumerate(bounds)}
+    looks["control"] = look(1) | {"ls": ":", "fillstyle": "none"}
+    return looks

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.plots.style import COLOURS, styled
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@styled
+def draw_cosines(names: Sequence[str], cosines: NDArray[np.float64], title: str) -> Figure:
+    """A heat map, -1 to 1, of a square matrix."""
+    from matplotlib.colors import LinearSegmentedColormap
+    from matplotlib.figure import Figure
+
+    n = len(names)
+    figure = Figure(figsize=(2.2 + 0.7 * n, 1.6 + 0.7 * n))
+    axes = figure.add_subplot()
+    colours = LinearSegmentedColormap.from_list("", [COLOURS[1], "white", COLOURS[0]])
+    image = axes.imshow(cosines, cmap=colours, vmin=-1, vmax=1)
+    for (row, column), value in np.ndenumerate(cosines):
+        colour = "white" if abs(value) > 0.6 else "black"
+        axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=9)
+    axes.set_xticks(range(n), names)
+    axes.set_yticks(range(n), names)
+    axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
+    axes.set_title(title)
+    axes.grid(False)
+    figure.colorbar(image, shrink=0.8)
+    return figure

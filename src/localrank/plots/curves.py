@@ -1,0 +1,36 @@
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from localrank.plots.style import add_legend, look, styled, titled_panels
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Curve = tuple[Sequence[float], Sequence[float]]
+
+
+@styled
+def draw_curves(
+    panels: Mapping[str, Mapping[str, Curve]],
+    x_label: str,
+    y_label: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+) -> Figure:
+    """Curves by name, in panels by title."""
+    figure, axes = titled_panels(panels)
+    for panel, curves in zip(axes, panels.values(), strict=True):
+        for place, (name, (x, y)) in enumerate(curves.items()):
+            panel.plot(x, y, label=name, **look(place))
+        if log_x:
+            panel.set_xscale("log", base=2)
+            panel.xaxis.set_major_formatter("{x:g}")
+        if log_y:
+            panel.set_yscale("log")
+        panel.set_xlabel(x_label)
+    axes[0].set_ylabel(y_label)
+    add_legend(figure)
+    return figure

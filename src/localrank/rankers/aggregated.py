@@ -1,0 +1,61 @@
+"""Rankers that make one list of the lists of others."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from sklearn.base import clone
+
+from localrank.aggregation import Aggregator
+from localrank.arrays import Array
+from localrank.data import RankingDataset
+from localrank.fitted import Kinds, check_together, have_features, part, parts
+from localrank.parameters import Rules, instance, optional
+from localrank.rankers.base import Ranker, Weights, lists_of
+
+an_aggregator = instance(Aggregator, "one of localrank.aggregation, such as Borda(), or None")
+
+
+class Aggregated(Ranker):
+    """Trains rankers, and aggregates their lists of a query's documents.
+
+    A subclass has the parameter `aggregator`, and hands the rankers it trained to `_keep`.
+
+    Attributes
+    ----------
+    rankers_ : list of Ranker
+    aggregator_ : Aggregator
+    """
+
+    _parameters: ClassVar[Rules] = {"aggregator": optional(an_aggregator)}
+
+    _fitted: ClassVar[Kinds] = {"rankers_": parts(Ranker), "aggregator_": part(Aggregator)}
+
+    rankers_: list[Ranker]
+    aggregator_: Aggregator
+
+    @property
+    def n_models_(self) -> int:
+        return sum(ranker.n_models_ for ranker in self.rankers_)
+
+    def _order_seed(self) -> None:
+        return None
+
+    def _keep(
+        self,
+        rankers: list[Ranker],
+        aggregator: Aggregator,
+        dataset: RankingDataset,
+        query_weights: Weights = None,
+    ) -> None:
+        """Store trained rankers, and a clone of what makes one list of theirs, which may learn."""
+        own: Aggregator = clone(aggregator)
+        if own.learns:
+            own.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        self.rankers_, self.aggregator_ = rankers, own
+
+    def _check_fitted(self) -> None:
+        check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
