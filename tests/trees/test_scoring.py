@@ -1,8 +1,11 @@
 """Scores against LightGBM's own, bit for bit."""
 
+import hashlib
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import lightgbm
 import numpy as np
@@ -13,7 +16,8 @@ from numpy.testing import assert_array_equal
 from random_trees import DECISIONS, NEAR_ZERO, random_documents, random_trees
 
 from localrank.data import make_queries
-from localrank.trees import read_lightgbm_text, write_lightgbm_text
+from localrank.trees import lanes, read_lightgbm_text, write_lightgbm_text
+from localrank.trees.scoring import LANES_DIGEST
 
 DTYPES = [np.float32, np.float64]
 
@@ -27,7 +31,7 @@ def by_lightgbm(trees, features):
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_trees=st.integers(1, 12),
-    max_leaves=st.sampled_from([1, 2, 7, 8, 9, 16, 17, 32, 33, 63, 64, 65, 130]),
+    max_leaves=st.sampled_from([1, 2, 7, 8, 9, 16, 17, 32, 33, 64, 65, 130, 255, 256, 257, 400]),
     n_documents=st.integers(1, 140),
     dtype=st.sampled_from(DTYPES),
 )
@@ -61,7 +65,7 @@ def trained(n_trees, n_leaves, *, dtype=np.float64, missing=0.0, seed=0, **param
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n_leaves", [2, 7, 15, 31, 64, 200])
+@pytest.mark.parametrize("n_leaves", [2, 7, 15, 31, 64, 200, 300])
 @pytest.mark.parametrize(
     "options",
     [{}, {"missing": 0.2}, {"missing": 0.2, "zero_as_missing": True}, {"use_missing": False}],
@@ -179,3 +183,18 @@ print(*hits)
             check=True,
         )
         assert result.stdout.split("\n")[0] == expected
+
+
+def test_compiled_kernels_change_with_the_operations_they_consist_of():
+    text = Path(lanes.__file__).read_text(encoding="utf-8")
+    assert hashlib.sha256(text.encode()).hexdigest()[:16] == LANES_DIGEST
+
+
+def test_threads_may_score_at_once():
+    rng = np.random.default_rng(0)
+    trees = random_trees(rng, 100, 20)
+    rows = random_documents(rng, 500, np.float64, trees.thresholds)
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(trees.score, [rows] * 32))
+    for scores in results:
+        assert_array_equal(scores, by_lightgbm(trees, rows))

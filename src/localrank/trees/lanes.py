@@ -5,7 +5,7 @@ processor. Whether a compiler finds them in a loop depends on its version; these
 They are LLVM's own vector operations, so that any processor runs them, in as many steps as its
 registers need.
 
-`load`, `store` and `add_leaves` do not check bounds: their callers make arrays long enough.
+`load`, `store` and `look_up` do not check bounds: their callers make arrays long enough.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def load(_: Any, array: Any, start: Any, n: Any) -> Typed:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = context.get_value_type(lanes)
         place = _place(context, builder, signature.args[0], arguments[0], arguments[1], vector)
-        return _read(builder, place)
+        return builder.load(place, align=1)
 
     return lanes(array, types.intp, n), generate
 
@@ -150,44 +150,65 @@ def settle(_: Any, lanes: Any, at_zero: Any, at_missing: Any) -> Typed:
 
 
 @intrinsic
-def add_leaves(_: Any, totals: Any, first: Any, leaves: Any, values: Any, start: Any) -> Typed:
-    """Add to each lane's total the value of the first leaf left in its set.
+def first_leaf(_: Any, leaves: Any, row: Any, base: Any) -> Typed:
+    """The number of each lane's first leaf in a row of eight, or what it was where none is left.
 
-    A set is a number whose bit `i` stands for leaf `i`; `values[start + i]` is its value. There
-    are as many values as the number has bits. A place in a table is a few bits of the leaf's
-    number, so that even an empty set reads nothing else.
+    The rows are sets whose bit `i` stands for leaf `base + i`.
     """
-    n, n_bits = leaves.n, leaves.element.bitwidth
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        before, sets, base = arguments
+        first = builder.add(_splat(builder, base, leaves.n), _trailing_zeros(builder, sets))
+        any_left = builder.icmp_unsigned("!=", sets, _constant(sets.type, 0))
+        return builder.select(any_left, first, before)
+
+    return leaves(leaves, row, leaves.element), generate
+
+
+@intrinsic(prefer_literal=True)
+def look_up(_: Any, numbers: Any, values: Any, start: Any, n_tables: Any) -> Typed:
+    """The value at `values[start + number]` for the number in each lane.
+
+    There are `n_tables` times eight values, with `n_tables` a constant: a power of two. A place
+    in a table is a few bits of the number, so that no number reads anything else.
+    """
+    lanes = Lanes(values.dtype, numbers.n)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        totals, first, sets, values, start = arguments
+        numbers, values, start, _ = arguments
         table = ir.VectorType(ir.DoubleType(), TABLE)
-        tables = [
-            _read(
-                builder,
-                _place(
-                    context, builder, signature.args[3], values, _after(builder, start, low), table
-                ),
-            )
-            for low in range(0, n_bits, TABLE)
+        tables = []
+        for i in range(n_tables.literal_value):
+            index = builder.add(start, ir.Constant(start.type, TABLE * i))
+            place = _place(context, builder, signature.args[1], values, index, table)
+            tables.append(builder.load(place, align=1))
+        parts = [
+            _looked_up(builder, tables, _part(builder, numbers, lane))
+            for lane in range(0, lanes.n, TABLE)
         ]
-        numbers = _trailing_zeros(builder, sets)
-        for lane in range(0, n, TABLE):
-            part = _part(builder, numbers, lane)
-            place = _place(
-                context, builder, signature.args[0], totals, _after(builder, first, lane), table
-            )
-            total = builder.fadd(_read(builder, place), _looked_up(builder, tables, part))
-            builder.store(total, place, align=1)
-        return context.get_dummy_value()
+        return _joined(builder, parts)
 
-    return types.void(totals, types.intp, leaves, values, types.intp), generate
+    return lanes(numbers, values, types.intp, n_tables), generate
+
+
+@intrinsic
+def add(_: Any, one: Any, other: Any) -> Typed:
+    """The sums, lane by lane."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.fadd(*arguments)
+
+    return one(one, other), generate
 
 
 def _looked_up(builder: Any, tables: list[Any], numbers: Any) -> Any:
     """For each number the value in the tables, of which each holds the next eight values."""
     places = builder.and_(numbers, _constant(numbers.type, TABLE - 1))
     values = [_permuted(builder, table, places) for table in tables]
+    if len(values) == 1:
+        # Numbers beyond the table count as zero. Testing them also keeps LLVM from taking the
+        # places for eight single numbers, which it would look up one by one.
+        values.append(_constant(values[0].type, 0.0))
     bit = TABLE
     while len(values) > 1:
         is_set = builder.icmp_unsigned(
@@ -225,8 +246,18 @@ def _part(builder: Any, numbers: Any, lane: int) -> Any:
     """Eight lanes, as numbers of 64 bits."""
     lanes = ir.Constant(ir.VectorType(ir.IntType(32), TABLE), list(range(lane, lane + TABLE)))
     part = builder.shuffle_vector(numbers, ir.Constant(numbers.type, ir.Undefined), lanes)
-    wide = ir.VectorType(ir.IntType(64), TABLE)
-    return part if numbers.type.element.width == 64 else builder.zext(part, wide)
+    return builder.zext(part, ir.VectorType(ir.IntType(64), TABLE))
+
+
+def _joined(builder: Any, parts: list[Any]) -> Any:
+    """One vector of a power of two of equal parts."""
+    while len(parts) > 1:
+        n = 2 * parts[0].type.count
+        order = ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(n)))
+        parts = [
+            builder.shuffle_vector(parts[i], parts[i + 1], order) for i in range(0, len(parts), 2)
+        ]
+    return parts[0]
 
 
 def _splat(builder: Any, value: Any, n: int) -> Any:
@@ -241,14 +272,6 @@ def _constant(vector: Any, value: float) -> Any:
     return ir.Constant(vector, [ir.Constant(vector.element, value)] * vector.count)
 
 
-def _after(builder: Any, start: Any, steps: int) -> Any:
-    return builder.add(start, ir.Constant(start.type, steps))
-
-
 def _place(context: Any, builder: Any, array_type: Any, array: Any, start: Any, vector: Any) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [start]), vector.as_pointer())
-
-
-def _read(builder: Any, place: Any) -> Any:
-    return builder.load(place, align=1)

@@ -3,8 +3,8 @@
 First every feature value becomes its rank among the thresholds that the trees compare it with: a
 number of 8 bits, and a comparison of two numbers of 8 bits decides what LightGBM decides by
 comparing two numbers of 64. Then every split of a tree rules out the leaves on its left for the
-documents that go right; the first leaf that is left is the one a document falls into. This is
-QuickScorer [1]_ with one lane per document.
+documents that go right; the first leaf that remains is the one a document falls into. This is
+QuickScorer [1]_ with one lane per document, and with sets of leaves cut into rows of eight.
 
 References
 ----------
@@ -22,19 +22,29 @@ from numpy.typing import NDArray
 
 from localrank.trees.lanes import (
     above,
-    add_leaves,
+    add,
     all_bits,
     count,
+    first_leaf,
     load,
+    look_up,
     rule_out,
     settle,
     store,
     zeros,
 )
 
-# Documents of a block. A block of 64 costs less than three of 16, however few documents it has.
-WIDE, NARROW = 64, 16
-WORTH_WIDE = 2 * NARROW
+# numba keeps a compiled kernel for as long as this file does not change. The digest of lanes.py,
+# which a test compares, changes it with that one.
+LANES_DIGEST = "78b1fbb44133f11a"
+
+# Documents of a block: 64, and at the end 32 or 16 where that is enough.
+BLOCK = 64
+
+# Leaves whose sets are computed together.
+ROW = 8
+# Tables of eight values that are read for a tree, though it may have fewer rows.
+MAX_TABLES = 4
 
 
 def _rank_block(lanes: int) -> Any:
@@ -74,26 +84,50 @@ def _sum_block(lanes: int) -> Any:
         n_columns: int,
         columns: NDArray[np.int32],
         cuts: NDArray[np.uint8],
-        masks: NDArray[Any],
+        masks: NDArray[np.uint8],
         starts: NDArray[np.int64],
+        bases: NDArray[np.uint8],
+        row_starts: NDArray[np.int64],
         leaf_values: NDArray[np.float64],
         scores: NDArray[np.float64],
     ) -> None:
         block = first * n_columns
-        n_trees = len(starts) - 1
-        n_bits = len(leaf_values) // n_trees
-        for tree in range(n_trees):
-            leaves = all_bits(masks, lanes)
-            for split in range(np.uintp(starts[tree]), np.uintp(starts[tree + 1])):
-                values = load(ranks, block + columns[split] * lanes, lanes)
-                leaves = rule_out(leaves, above(values, cuts[split]), masks[split])
-            add_leaves(scores, first, leaves, leaf_values, tree * n_bits)
+        numbers, chosen = np.zeros(lanes, np.uint8), np.zeros(lanes)
+        totals = zeros(scores, lanes)
+        for tree in range(len(row_starts) - 1):
+            leaves = zeros(masks, lanes)
+            for row in range(np.uintp(row_starts[tree]), np.uintp(row_starts[tree + 1])):
+                remaining = all_bits(masks, lanes)
+                for k in range(np.uintp(starts[row]), np.uintp(starts[row + np.uintp(1)])):
+                    values = load(ranks, block + columns[k] * lanes, lanes)
+                    remaining = rule_out(remaining, above(values, cuts[k]), masks[k])
+                leaves = first_leaf(leaves, remaining, bases[row])
+            n_rows = row_starts[tree + 1] - row_starts[tree]
+            start = row_starts[tree] * ROW
+            if n_rows == 1:
+                totals = add(totals, look_up(leaves, leaf_values, start, 1))
+            elif n_rows == 2:
+                totals = add(totals, look_up(leaves, leaf_values, start, 2))
+            elif n_rows <= 4:
+                totals = add(totals, look_up(leaves, leaf_values, start, 4))
+            else:
+                store(numbers, 0, leaves)
+                for document in range(lanes):
+                    chosen[document] = leaf_values[start + numbers[document]]
+                totals = add(totals, load(chosen, 0, lanes))
+        store(scores, first, totals)
 
     return sum_block
 
 
-_rank_wide, _rank_narrow = _rank_block(WIDE), _rank_block(NARROW)
-_sum_wide, _sum_narrow = _sum_block(WIDE), _sum_block(NARROW)
+_rank_64, _rank_32, _rank_16 = _rank_block(64), _rank_block(32), _rank_block(16)
+_sum_64, _sum_32, _sum_16 = _sum_block(64), _sum_block(32), _sum_block(16)
+
+
+@njit(nogil=True)
+def _size(n_documents: int) -> int:
+    """Size of the next block where so many documents are left."""
+    return 64 if n_documents > 32 else 32 if n_documents > 16 else 16
 
 
 @njit(cache=True, nogil=True)
@@ -110,14 +144,17 @@ def rank_values(
 
     `ranks` has room for whole blocks: `len(columns)` times `padded(len(features))`.
     """
+    compared = (columns, thresholds, starts, at_zero, at_missing)
     first = 0
     while first < len(features):
-        if len(features) - first > WORTH_WIDE:
-            _rank_wide(features, first, columns, thresholds, starts, at_zero, at_missing, ranks)
-            first += WIDE
+        size = _size(len(features) - first)
+        if size == 64:
+            _rank_64(features, first, *compared, ranks)
+        elif size == 32:
+            _rank_32(features, first, *compared, ranks)
         else:
-            _rank_narrow(features, first, columns, thresholds, starts, at_zero, at_missing, ranks)
-            first += NARROW
+            _rank_16(features, first, *compared, ranks)
+        first += size
 
 
 @njit(cache=True, nogil=True)
@@ -127,20 +164,25 @@ def sum_leaves(
     n_columns: int,
     columns: NDArray[np.int32],
     cuts: NDArray[np.uint8],
-    masks: NDArray[Any],
+    masks: NDArray[np.uint8],
     starts: NDArray[np.int64],
+    bases: NDArray[np.uint8],
+    row_starts: NDArray[np.int64],
     leaf_values: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
     """Add the value of each document's leaf, tree by tree; `scores` has room for whole blocks."""
+    rows = (columns, cuts, masks, starts, bases, row_starts, leaf_values)
     first = 0
     while first < n_documents:
-        if n_documents - first > WORTH_WIDE:
-            _sum_wide(ranks, first, n_columns, columns, cuts, masks, starts, leaf_values, scores)
-            first += WIDE
+        size = _size(n_documents - first)
+        if size == 64:
+            _sum_64(ranks, first, n_columns, *rows, scores)
+        elif size == 32:
+            _sum_32(ranks, first, n_columns, *rows, scores)
         else:
-            _sum_narrow(ranks, first, n_columns, columns, cuts, masks, starts, leaf_values, scores)
-            first += NARROW
+            _sum_16(ranks, first, n_columns, *rows, scores)
+        first += size
 
 
 @njit(cache=True, nogil=True)
@@ -157,22 +199,22 @@ def walk_trees(
     leaf_values: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
-    """The same for trees of more leaves than a machine word has bits: follow the splits."""
+    """The same for trees of more than 256 leaves: follow the splits."""
     first = 0
     while first < n_documents:
-        lanes = WIDE if n_documents - first > WORTH_WIDE else NARROW
+        size = _size(n_documents - first)
         for tree in range(len(starts) - 1):
-            for document in range(min(lanes, n_documents - first)):
+            for document in range(min(size, n_documents - first)):
                 block = first * n_columns + document
                 node = 0 if starts[tree] < starts[tree + 1] else -1
                 while node >= 0:
                     split = starts[tree] + node
-                    if ranks[block + columns[split] * lanes] > cuts[split]:
+                    if ranks[block + columns[split] * size] > cuts[split]:
                         node = right_children[split]
                     else:
                         node = left_children[split]
                 scores[first + document] += leaf_values[leaf_starts[tree] + ~node]
-        first += lanes
+        first += size
 
 
 def padded(n_documents: int) -> int:
@@ -183,6 +225,5 @@ def padded(n_documents: int) -> int:
     >>> padded(66), padded(97)
     (80, 128)
     """
-    rest = n_documents % WIDE
-    block = WIDE if rest > WORTH_WIDE else NARROW
-    return n_documents - rest + -(-rest // block) * block
+    rest = n_documents % BLOCK
+    return n_documents - rest + (rest and _size.py_func(rest))

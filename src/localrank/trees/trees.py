@@ -9,11 +9,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from localrank.trees.layout import DEFAULT_LEFT, MAX_MASKED_LEAVES, MISSING, columns_of, masks_of
-from localrank.trees.scoring import WIDE, padded, rank_values, sum_leaves, walk_trees
-
-# Documents whose ranks are held at a time.
-SLAB = 16 * WIDE
+from localrank.trees.columns import DEFAULT_LEFT, MISSING
+from localrank.trees.scorer import Scorer
 
 DTYPES = {
     "leaf_offsets": np.int64,
@@ -117,32 +114,14 @@ class Trees:
             stands for a missing value.
         """
         values = np.asarray(features)
-        dtype = np.dtype(np.float32 if values.dtype == np.float32 else np.float64)
-        values = np.ascontiguousarray(values, dtype=dtype)
+        is_single = values.dtype == np.float32
+        values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
         if values.ndim != 2 or values.shape[1] != self.n_features:
             raise ValueError(
                 f"These trees score rows of {self.n_features} features. Got an array of shape "
                 f"{values.shape} instead."
             )
-        values = values.view()
-        values.flags.writeable = False
-        columns, split_columns, cuts = self._columns_32 if dtype.itemsize == 4 else self._columns_64
-        n_columns = len(columns.features)
-        scores = np.zeros(padded(len(values)))
-        ranks = np.empty(padded(min(len(values), SLAB)) * n_columns, np.uint8)
-        for first in range(0, len(values), SLAB):
-            slab = values[first : first + SLAB]
-            rank_values(
-                slab,
-                columns.features,
-                columns.thresholds,
-                columns.starts,
-                columns.at_zero,
-                columns.at_missing,
-                ranks,
-            )
-            self._add(ranks, len(slab), n_columns, split_columns, cuts, scores[first:])
-        return scores[: len(values)]
+        return (self._scorer_32 if is_single else self._scorer_64).score(values)
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
         """The sum of the gains of each feature's splits, or their number.
@@ -176,50 +155,12 @@ class Trees:
         )
 
     @cached_property
-    def _columns_32(self) -> Any:
-        return columns_of(self, np.float32)
+    def _scorer_32(self) -> Scorer:
+        return Scorer(self, np.float32)
 
     @cached_property
-    def _columns_64(self) -> Any:
-        return columns_of(self, np.float64)
-
-    @cached_property
-    def _masks(self) -> Any:
-        return masks_of(self)
-
-    @cached_property
-    def _fits_masks(self) -> bool:
-        return bool(np.diff(self.leaf_offsets).max() <= MAX_MASKED_LEAVES)
-
-    @cached_property
-    def _split_starts(self) -> NDArray[np.int64]:
-        starts = self.split_offsets
-        starts.flags.writeable = False
-        return starts
-
-    def _add(
-        self,
-        ranks: NDArray[np.uint8],
-        n_documents: int,
-        n_columns: int,
-        split_columns: NDArray[np.int32],
-        cuts: NDArray[np.uint8],
-        scores: NDArray[np.float64],
-    ) -> None:
-        split = (ranks, n_documents, n_columns, split_columns, cuts)
-        if self._fits_masks:
-            masks, values = self._masks
-            sum_leaves(*split, masks, self._split_starts, values, scores)
-        else:
-            walk_trees(
-                *split,
-                self.left_children,
-                self.right_children,
-                self._split_starts,
-                self.leaf_offsets,
-                self.leaf_values,
-                scores,
-            )
+    def _scorer_64(self) -> Scorer:
+        return Scorer(self, np.float64)
 
     def _check_sizes(self) -> None:
         offsets = self.leaf_offsets

@@ -1,4 +1,4 @@
-"""The arrays that the scoring kernels read, derived from trees."""
+"""The columns of feature values that trees compare, derived from the trees."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from localrank.kernels.sorting import read_only
@@ -16,12 +15,10 @@ if TYPE_CHECKING:
 
 # Ranks are numbers of 8 bits, so that a column has at most this many thresholds.
 MAX_THRESHOLDS = 255
-MASKS = (np.uint8, np.uint16, np.uint32, np.uint64)
-MAX_MASKED_LEAVES = 64
 
 # LightGBM's decisions: bit 1 sends missing values left, bits 2 and 3 say which are missing.
 DEFAULT_LEFT, MISSING = 0b0010, 0b1100
-MISSING_ZERO, MISSING_NAN = 0b0100, 0b1000
+MISSING_ZERO = 0b0100
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,30 +87,6 @@ def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], ND
     return columns, read_only(split_columns, np.int32), read_only(split_cuts, np.uint8)
 
 
-def masks_of(trees: Trees) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The leaves that each split leaves to a document that goes right, and the leaves' values.
-
-    Bit `i` of a mask stands for the leaf at place `i` from the left. Each tree has as many
-    values as a mask has bits.
-    """
-    n_leaves = np.diff(trees.leaf_offsets)
-    bits = next(mask for mask in MASKS if np.iinfo(mask).bits >= n_leaves.max())
-    n_bits = np.iinfo(bits).bits
-    places = np.zeros(len(trees.leaf_values), np.int64)
-    masks = np.zeros(len(trees.thresholds), np.uint64)
-    _place_leaves(
-        trees.left_children,
-        trees.right_children,
-        trees.split_offsets,
-        trees.leaf_offsets,
-        places,
-        masks,
-    )
-    values = np.zeros(trees.n_trees * n_bits)
-    values[np.repeat(np.arange(trees.n_trees) * n_bits, n_leaves) + places] = trees.leaf_values
-    return read_only(masks.astype(bits), bits), read_only(values, np.float64)
-
-
 def _rounded_down(thresholds: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
     """The largest numbers of a dtype that are not larger.
 
@@ -133,37 +106,3 @@ def _differs_from_last(values: NDArray[Any]) -> NDArray[np.bool_]:
 def _last_where(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     """For each place the last place up to it that is set."""
     return np.maximum.accumulate(np.where(flags, np.arange(len(flags)), 0))
-
-
-@njit(cache=True, nogil=True)
-def _place_leaves(
-    left_children: NDArray[np.int32],
-    right_children: NDArray[np.int32],
-    split_offsets: NDArray[np.int64],
-    leaf_offsets: NDArray[np.int64],
-    places: NDArray[np.int64],
-    masks: NDArray[np.uint64],
-) -> None:
-    """Number each tree's leaves from left to right; children come after their parents."""
-    n_below = np.zeros(len(masks), np.int64)
-    first_below = np.zeros(len(masks), np.int64)
-    for tree in range(len(split_offsets) - 1):
-        root, end = split_offsets[tree], split_offsets[tree + 1]
-        for split in range(end - 1, root - 1, -1):
-            for child in (left_children[split], right_children[split]):
-                n_below[split] += n_below[root + child] if child >= 0 else 1
-        for split in range(root, end):
-            left, right = left_children[split], right_children[split]
-            first = first_below[split]
-            n_left = n_below[root + left] if left >= 0 else 1
-            ones = (
-                ~np.uint64(0)
-                if n_left == 64
-                else (np.uint64(1) << np.uint64(n_left)) - np.uint64(1)
-            )
-            masks[split] = ~(ones << np.uint64(first))
-            for child, place in ((left, first), (right, first + n_left)):
-                if child >= 0:
-                    first_below[root + child] = place
-                else:
-                    places[leaf_offsets[tree] + ~child] = place

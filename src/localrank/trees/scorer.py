@@ -1,0 +1,77 @@
+"""Trees laid out for the kernels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.kernels.sorting import read_only
+from localrank.trees.columns import columns_of
+from localrank.trees.rows import MAX_LEAVES, rows_of
+from localrank.trees.scoring import BLOCK, padded, rank_values, sum_leaves, walk_trees
+
+if TYPE_CHECKING:
+    from localrank.trees.trees import Trees
+
+# Documents whose ranks are held at a time.
+SLAB = 16 * BLOCK
+
+
+class Scorer:
+    """Scores documents whose features have one dtype.
+
+    Parameters
+    ----------
+    trees : Trees
+    dtype : float32 or float64
+    """
+
+    def __init__(self, trees: Trees, dtype: Any) -> None:
+        columns, split_columns, cuts = columns_of(trees, dtype)
+        self._rank_values: Any = rank_values
+        self._n_columns = len(columns.features)
+        self._columns: Any = (
+            columns.features,
+            columns.thresholds,
+            columns.starts,
+            columns.at_zero,
+            columns.at_missing,
+        )
+        self._add_scores: Any
+        self._trees: Any
+        if np.diff(trees.leaf_offsets).max() <= MAX_LEAVES:
+            rows = rows_of(trees, split_columns, cuts)
+            self._add_scores = sum_leaves
+            self._trees = (
+                rows.columns,
+                rows.cuts,
+                rows.masks,
+                rows.starts,
+                rows.bases,
+                rows.row_starts,
+                rows.leaf_values,
+            )
+        else:
+            self._add_scores = walk_trees
+            self._trees = (
+                split_columns,
+                cuts,
+                trees.left_children,
+                trees.right_children,
+                read_only(trees.split_offsets, np.int64),
+                trees.leaf_offsets,
+                trees.leaf_values,
+            )
+
+    def score(self, features: NDArray[Any]) -> NDArray[np.float64]:
+        """One score per row of a contiguous array."""
+        rows = read_only(features, features.dtype)
+        scores = np.zeros(padded(len(rows)))
+        ranks = np.empty(padded(min(len(rows), SLAB)) * self._n_columns, np.uint8)
+        for first in range(0, len(rows), SLAB):
+            slab = rows[first : first + SLAB]
+            self._rank_values(slab, *self._columns, ranks)
+            self._add_scores(ranks, len(slab), self._n_columns, *self._trees, scores[first:])
+        return scores[: len(rows)]
