@@ -83,13 +83,7 @@ def _place(block: Floats, first: int, order: Integers) -> None:
         place = 0
         for j in range(len(block)):
             place += block[j] > value
-        if value != value:
-            # Nothing is larger than NaN. It needs a place of its own, behind the numbers.
-            for j in range(len(block)):
-                place += block[j] == block[j]
-            for j in range(i):
-                place += block[j] != block[j]
-        elif order[place] >= 0:
+        if order[place] >= 0:
             for j in range(i):
                 place += block[j] == value
         order[place] = first + i
