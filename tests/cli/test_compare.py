@@ -243,3 +243,23 @@ def test_demo_compares_global_and_local_methods_and_writes_the_report(run, monke
     assert means["local-rank"] > max(means["lambdamart"], means["best-feature"])
     assert "Made 150 queries of 4 hidden types" in err
     assert err.strip().endswith(str(tmp_path / "demo" / "index.html"))
+
+
+def test_query_texts_as_ids_are_compared_and_their_runs_evaluated(run, tmp_path):
+    dataset, _ = make_queries(30, n_documents=(4, 8), n_features=5, random_state=0)
+    rows = ["qid,document_id,label,a,b,c"]
+    for row, query in enumerate(dataset.query_index):
+        values = ",".join(map(str, dataset.features[row, :3]))
+        rows.append(f"what is query {query} %20 of?,page {row},{dataset.labels[row]:g},{values}")
+    (tmp_path / "data.csv").write_text("\n".join(rows))
+    options = ["--methods", "lambdamart", *QUICK, "--no-bounds", "--folds", "3"]
+    code, _, err = run("compare", tmp_path / "data.csv", *options, "-o", tmp_path / "report")
+    assert code == 0, err
+    results = json.loads((tmp_path / "report" / "results.json").read_text())
+    code, out, err = run(
+        *("evaluate", tmp_path / "report" / "runs" / "lambdamart.trec", tmp_path / "data.csv"),
+        *("--measures", "ndcg@10", "--json"),
+    )
+    assert code == 0, err
+    method = next(method for method in results["methods"] if method["name"] == "lambdamart")
+    assert json.loads(out)["mean"]["ndcg@10"] == pytest.approx(method["means"]["ndcg@10"])

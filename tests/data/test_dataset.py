@@ -388,7 +388,7 @@ def unequal() -> RankingDataset:
 
 
 def test_one_long_id_does_not_widen_all_others(unequal):
-    assert unequal.query_ids.dtype == object
+    assert unequal.query_ids.dtype.kind == "T"
     assert unequal.query_ids[-1] == "long" * 5000
     assert unequal.document_ids.tolist() == unequal.query_ids.tolist()
 
@@ -414,12 +414,12 @@ def test_joining_does_not_widen_all_ids_to_the_longest():
     assert narrow.query_ids.dtype.kind == wide.query_ids.dtype.kind == "U"
     joined = concatenate([narrow, wide])
     assert joined.query_ids.tolist() == [*ids, "w" * 1000]
-    assert joined.query_ids.dtype == object
+    assert joined.query_ids.dtype.kind == "T"
 
 
 def test_scattered_rows_with_ids_of_very_unequal_length_are_grouped():
     ids = ["long" * 5000, *(f"q{i % 2500}" for i in range(5000)), "long" * 5000]
     dataset = RankingDataset.from_arrays(np.arange(5002.0)[:, None], qid=ids)
-    assert dataset.query_ids.dtype == object
+    assert dataset.query_ids.dtype.kind == "T"
     assert dataset.query_sizes.tolist() == [2] * 2501
     assert_array_equal(dataset.features[:2].ravel(), [0, 5001])

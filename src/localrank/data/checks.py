@@ -66,7 +66,7 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     """A one-dimensional array of ids of one type, none missing."""
     array = as_array(values)
     _check_length(array, length, name, one_per)
-    if array.dtype == object:
+    if array.dtype.kind in "OT":
         items = array.tolist()
         for position, item in enumerate(items):
             if _is_missing(item):
@@ -81,13 +81,13 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
                 f"{items[wrong[0]]!r}."
             )
         array = text_ids(items) if kinds == {str} else np.array(items)
-        if array.shape != (length,) or (array.dtype == object and kinds != {str}):
+        if array.shape != (length,) or array.dtype == object:
             raise ValueError(f"{name} must hold numbers, strings or dates. Got {kinds} instead.")
     missing = np.flatnonzero(array != array)
     if missing.size:
         raise ValueError(f"{name} must not be missing. Entry {missing[0]} is {array[missing[0]]}.")
     nothing = b"" if array.dtype.kind == "S" else ""
-    if array.dtype.kind in "USO" and (empty := np.flatnonzero(array == nothing)).size:
+    if array.dtype.kind in "UST" and (empty := np.flatnonzero(array == nothing)).size:
         raise ValueError(f"{name} must not be missing. Entry {empty[0]} is an empty string.")
     if array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
         raise ValueError(f"{name} holds floats too large to tell apart: pass integers or strings.")
@@ -97,34 +97,32 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
 def text_ids(names: Sequence[str]) -> Array:
     """Strings as an array: of fixed width, unless a few long ones would make that very large.
 
-    Then it is an array of objects, which takes no more room than the strings do.
+    Then it is of numpy's StringDType, which takes little more room than the strings do.
 
     Examples
     --------
     >>> text_ids(["a", "bc"])
     array(['a', 'bc'], dtype='<U2')
     >>> text_ids(["a" * 100_000] + ["b"] * 1000).dtype
-    dtype('O')
+    StringDType()
     """
     sizes = [len(name) for name in names]
     if fits_fixed_width(len(names), max(sizes), sum(sizes)):
         return np.array(names, dtype=str)
-    array = np.empty(len(names), dtype=object)
-    array[:] = names
-    return array
+    return np.array(names, dtype=np.dtypes.StringDType())
 
 
 def joined_ids(parts: Sequence[Array]) -> Array:
     """Ids of the same kind one after another; of fixed width where that is not very large."""
-    if any(part.dtype.kind not in "UO" for part in parts):
+    if any(part.dtype.kind not in "UT" for part in parts):
         return np.concatenate(parts)
-    if any(part.dtype == object for part in parts):
+    if any(part.dtype.kind == "T" for part in parts):
         return text_ids([name for part in parts for name in part.tolist()])
     sizes = [(len(part), part.dtype.itemsize // 4) for part in parts]
     longest = max(width for _, width in sizes)
     if fits_fixed_width(sum(map(len, parts)), longest, sum(n * width for n, width in sizes)):
         return np.concatenate(parts)
-    return np.concatenate([part.astype(object) for part in parts])
+    return np.concatenate([part.astype(np.dtypes.StringDType()) for part in parts])
 
 
 def fits_fixed_width(n: int, longest: int, total: int) -> bool:

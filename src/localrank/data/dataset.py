@@ -387,8 +387,8 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             )
         if other.feature_names != first.feature_names:
             raise ValueError("Datasets to concatenate need the same feature names.")
-    # Strings of very unequal length are held as objects.
-    if len({part.query_ids.dtype.kind.replace("O", "U") for part in datasets}) > 1:
+    # Strings of very unequal length have a type of their own.
+    if len({part.query_ids.dtype.kind.replace("T", "U") for part in datasets}) > 1:
         raise ValueError("Datasets to concatenate need query ids of the same kind.")
     query_ids = joined_ids([part.query_ids for part in datasets])
     if (repeated := first_repeated(query_ids)) is not None:

@@ -166,7 +166,7 @@ def run_document_ids(dataset: RankingDataset) -> list[str]:
 
 def _texts(ids: Array) -> list[str]:
     """Ids as text. Never as an array, in which each may take the room of the longest."""
-    return list(ids.tolist() if ids.dtype.kind in "UO" else ids.astype(str).tolist())
+    return list(ids.tolist() if ids.dtype.kind in "UT" else ids.astype(str).tolist())
 
 
 def _escaped(name: str) -> str:

@@ -116,8 +116,9 @@ def fingerprint(fold: Fold) -> str:
     digest = hashlib.sha256(fold.name.encode())
     for part in (fold.train, fold.valid, fold.test):
         if part is not None:
-            for array in (part.features, part.labels, part.offsets, part.query_ids.astype(str)):
+            for array in (part.features, part.labels, part.offsets):
                 digest.update(np.ascontiguousarray(array).view(np.uint8).tobytes())
+            digest.update(json.dumps(part.query_ids.tolist(), default=str).encode())
     return digest.hexdigest()
 
 

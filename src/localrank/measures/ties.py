@@ -127,7 +127,9 @@ def _precedence(dataset: RankingDataset, ties: str) -> Array:
     if ties == "pessimistic":
         return dataset.labels
     if ties == "document_id":
-        _, number = np.unique(np.asarray(dataset.document_ids).astype(str), return_inverse=True)
+        names = np.asarray(dataset.document_ids)
+        names = names if names.dtype.kind in "UT" else names.astype(str)
+        _, number = np.unique(names, return_inverse=True)
         return -number
     return np.arange(dataset.n_documents) if dataset.input_order is None else dataset.input_order
 

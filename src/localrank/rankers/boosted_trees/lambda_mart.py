@@ -113,7 +113,7 @@ class LambdaMART(BoostedTrees):
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         longest = int(np.argmax(dataset.query_sizes))
-        name, size = dataset.query_ids[longest].item(), dataset.query_sizes[longest]
+        name, size = dataset.query_ids.tolist()[longest], dataset.query_sizes[longest]
         if size > MAX_DOCUMENTS:
             raise ValueError(
                 f"LambdaMART trains on at most {MAX_DOCUMENTS:,} documents per query. Query "
