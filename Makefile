@@ -2,11 +2,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test lint format bench docs clean
+.PHONY: help setup demo test bounds fuzz lint format bench docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
 	@echo "make test    set up and run all tests"
+	@echo "make bounds  run the tests of kernels with checked bounds of arrays"
+	@echo "make fuzz    read made-up and damaged files for a minute"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make format  let ruff reformat the code"
 	@echo "make bench   run the benchmarks"
@@ -37,6 +39,20 @@ demo: .venv/.package
 
 test: setup
 	@$(BIN)/python -m pytest -q -n 2
+
+# A kernel's tests have its name; where they have not, they are listed. The plugin tells of kernels
+# that no test called. Compiled code is kept apart: numba does not see that it is another.
+KERNEL_TESTS = tests/kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
+  tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
+  $(foreach module,$(shell grep -rl --include='*.py' njit src/localrank),$(wildcard \
+    $(dir $(module:src/localrank/%=tests/%))test_$(notdir $(module))))
+
+bounds: setup
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.cache/bounds \
+	  $(BIN)/python -m pytest -q -p kernels_compiled $(sort $(KERNEL_TESTS))
+
+fuzz: setup
+	@$(BIN)/python tests/fuzz_letor.py --count 30000
 
 lint: setup
 	$(BIN)/ruff check .

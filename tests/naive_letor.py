@@ -22,7 +22,7 @@ def naive_id(token):
     return token.decode()
 
 
-def naive_row(body):
+def naive_row(body, max_features):
     """Label, query id and features of one line, or ValueError."""
     label, qid, *tokens = body.split()
     if naive_number(label) < 0 or not qid.startswith(b"qid:") or qid == b"qid:":
@@ -32,14 +32,14 @@ def naive_row(body):
         feature, colon, value = token.partition(b":")
         if not colon or not re.fullmatch(rb"[0-9]+", feature) or int(feature) in features:
             raise ValueError(token)
-        if not 1 <= int(feature) <= 100_000:
+        if not 1 <= int(feature) <= max_features:
             raise ValueError(token)
         missing = value in (b"NULL", b"nan", b"NaN")
         features[int(feature)] = np.nan if missing else naive_number(value)
     return float(label), naive_id(qid[4:]), features
 
 
-def naive_parse(data):
+def naive_parse(data, max_features=100_000):
     """The dataset in a file's bytes, line by line, or ValueError."""
     rows, documents = [], []
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
@@ -49,7 +49,7 @@ def naive_parse(data):
         if re.search(rb"[\x00-\x08\x0e-\x1f]", body):
             raise ValueError(line)
         if body.split():
-            rows.append(naive_row(body))
+            rows.append(naive_row(body, max_features))
             found = DOCUMENT_ID.match(comment)
             documents.append(found and naive_id(found[1]))
     n_features = max((max(row[2], default=0) for row in rows), default=0)
