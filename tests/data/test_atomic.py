@@ -1,9 +1,22 @@
 import os
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
 
+from localrank.data import atomic
 from localrank.data.atomic import atomic_write
+
+KILLED = """
+import os, signal, sys
+from localrank.data.atomic import atomic_write
+with atomic_write(sys.argv[1]) as file:
+    file.write(b"half")
+    file.flush()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
 
 
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path):
@@ -56,3 +69,24 @@ def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
     reader.join()
     assert received == [b"through"]
     assert pipe.is_fifo()
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs files without a name")
+def test_a_killed_write_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    result = subprocess.run([sys.executable, "-c", KILLED, path])
+    assert result.returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_system_without_nameless_files_writes_whole_files_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_DESCRIPTORS", tmp_path / "absent")
+    path = tmp_path / "file"
+    with atomic_write(path) as file:
+        file.write(b"new")
+        assert len(list(tmp_path.iterdir())) == 1
+    assert path.read_bytes() == b"new"
+    assert list(tmp_path.iterdir()) == [path]
+    test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path)

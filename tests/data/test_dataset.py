@@ -167,6 +167,19 @@ def test_the_callers_array_stays_writable():
         ({"qid": [1.0, np.nan]}, "qid must not be missing. Entry 1"),
         ({"qid": np.array([1, "a"], dtype=object)}, "values of one type"),
         ({"qid": np.array([1, None], dtype=object)}, "qid must not be missing. Entry 1 is None"),
+        ({"qid": [1, "1"]}, r"values of one type. Got \['int', 'str'\]"),
+        ({"qid": [b"a", "a"]}, r"values of one type. Got \['bytes', 'str'\]"),
+        ({"qid": ["a", np.nan]}, "qid must not be missing. Entry 1 is nan"),
+        ({"qid": ["a", ""]}, "qid must not be missing. Entry 1 is an empty string"),
+        ({"qid": np.array(["a", ""])}, "qid must not be missing. Entry 1 is an empty string"),
+        ({"qid": [b"a", b""]}, "qid must not be missing. Entry 1 is an empty string"),
+        ({"qid": ["a", "a\0"]}, "must not hold NUL or half characters. Entry 1"),
+        ({"qid": ["a", "\ud800"]}, "must not hold NUL or half characters. Entry 1"),
+        ({"qid": np.ma.array([1, 2], mask=[0, 1])}, "qid must not be missing. Entry 1"),
+        ({"qid": np.ma.array(["a", "b"], mask=[0, 1])}, "qid must not be missing. Entry 1"),
+        ({"document_ids": np.ma.array([1, 2], mask=[0, 1])}, "must not be missing. Entry 1"),
+        ({"y": np.ma.array([1, 2], mask=[0, 1])}, "must not be missing. Document 1"),
+        ({"y": [1, 2e100]}, "must not be larger than 1e\\+100. Document 1 has 2e\\+100"),
         ({"document_ids": ["a"]}, "document_ids needs one entry"),
         ({"feature_names": ["a", "b"]}, "There are 1 features. Got 2 names"),
     ],
@@ -301,3 +314,112 @@ def test_the_text_of_a_dataset_sums_it_up(scattered):
         "  relevance: 0 × 2 (50.0 %), 1 × 1 (25.0 %), 2 × 1 (25.0 %)",
         "  queries without a relevant document: 1",
     ]
+
+
+def test_a_mask_that_hides_nothing_changes_nothing():
+    dataset = RankingDataset.from_arrays(X, np.ma.array(Y), np.ma.array(QID))
+    assert_array_equal(dataset.query_ids, ["b", "a", "c"])
+
+
+def test_the_constructor_sees_masks_too():
+    parts = {"relevance": np.zeros(2), "offsets": [0, 1, 2], "query_ids": [1, 2]}
+    features = np.ma.array([[1.0], [2.0]], mask=[[0], [1]])
+    assert np.isnan(RankingDataset(features, **parts).features[1, 0])
+    with pytest.raises(ValueError, match="must not be missing"):
+        RankingDataset(X[:2], **{**parts, "query_ids": np.ma.array([1, 2], mask=[0, 1])})
+
+
+# How large features may be.
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@given(
+    value=st.floats(allow_nan=False),
+    place=st.tuples(st.integers(0, 5), st.integers(0, 2)),
+    missing=st.booleans(),
+)
+def test_a_feature_is_refused_if_and_only_if_it_is_too_large(dtype, value, place, missing):
+    with np.errstate(over="ignore"):
+        features = np.array([[1.0, -2.0, 0.0]] * 6).astype(dtype)
+        features[place] = value
+    if missing:
+        features[place[0], (place[1] + 1) % 3] = np.nan
+    stored = float(features[place])
+    if abs(stored) <= 1e100:
+        RankingDataset.from_arrays(features, qid=[1] * 6)
+    else:
+        with pytest.raises(ValueError, match=f"Row {place[0]}, column {place[1]} is "):
+            RankingDataset.from_arrays(features, qid=[1] * 6)
+
+
+def test_large_features_that_cancel_are_refused():
+    with pytest.raises(ValueError, match="Row 0, column 0 is 1e\\+200"):
+        RankingDataset.from_arrays([[1e200], [-1e200]], qid=[1, 1])
+
+
+def test_a_mark_for_missing_values_is_refused_with_its_column_and_advice():
+    frame = pd.DataFrame({"bm25": [1.0, 2.0], "age": [3.0, np.finfo(np.float64).max]})
+    message = (
+        r"column 1 \('age'\) is 1.797.*e\+308. If that stands for a missing value, make it NaN"
+    )
+    with pytest.raises(ValueError, match=message):
+        RankingDataset.from_arrays(frame, qid=[1, 1])
+
+
+def test_all_of_float32_is_allowed():
+    largest = np.finfo(np.float32).max
+    RankingDataset.from_arrays(np.array([[largest], [-largest]]), qid=[1, 1])
+
+
+def test_a_bad_column_without_a_name_is_still_named_by_number():
+    with pytest.raises(ValueError, match="Row 0, column 1 is inf"):
+        RankingDataset.from_arrays([[1.0, np.inf]], qid=[1], feature_names=["a"])
+
+
+# Ids of very unequal length.
+
+
+@pytest.fixture
+def unequal() -> RankingDataset:
+    ids = [f"q{i}" for i in range(5000)] + ["long" * 5000]
+    return RankingDataset.from_arrays(
+        np.zeros((len(ids), 1)), np.zeros(len(ids)), ids, document_ids=ids
+    )
+
+
+def test_one_long_id_does_not_widen_all_others(unequal):
+    assert unequal.query_ids.dtype == object
+    assert unequal.query_ids[-1] == "long" * 5000
+    assert unequal.document_ids.tolist() == unequal.query_ids.tolist()
+
+
+def test_ids_of_ordinary_length_are_fixed_width_strings():
+    ids = [f"clueweb09-en0000-00-{i:05}" for i in range(1000)] + ["x" * 300]
+    dataset = RankingDataset.from_arrays(np.zeros((1001, 1)), qid=ids)
+    assert dataset.query_ids.dtype == "U300"
+
+
+def test_ids_of_very_unequal_length_are_selected_and_joined_as_others(unequal):
+    short, long = unequal.select(np.arange(3)), unequal.select([-1])
+    assert concatenate([short, long]).query_ids.tolist() == [*short.query_ids, "long" * 5000]
+    assert concatenate([short, unequal.select([9])]).query_ids.dtype == "U2"
+    with pytest.raises(ValueError, match="Query 'q0' is in two"):
+        concatenate([unequal, short])
+
+
+def test_joining_does_not_widen_all_ids_to_the_longest():
+    ids = [f"q{i}" for i in range(20_000)]
+    narrow = RankingDataset.from_arrays(np.zeros((20_000, 1)), qid=ids)
+    wide = RankingDataset.from_arrays(np.zeros((1, 1)), qid=["w" * 1000])
+    assert narrow.query_ids.dtype.kind == wide.query_ids.dtype.kind == "U"
+    joined = concatenate([narrow, wide])
+    assert joined.query_ids.tolist() == [*ids, "w" * 1000]
+    assert joined.query_ids.dtype == object
+
+
+def test_scattered_rows_with_ids_of_very_unequal_length_are_grouped():
+    ids = ["long" * 5000, *(f"q{i % 2500}" for i in range(5000)), "long" * 5000]
+    dataset = RankingDataset.from_arrays(np.arange(5002.0)[:, None], qid=ids)
+    assert dataset.query_ids.dtype == object
+    assert dataset.query_sizes.tolist() == [2] * 2501
+    assert_array_equal(dataset.features[:2].ravel(), [0, 5001])

@@ -1,5 +1,8 @@
+import os
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
@@ -108,3 +111,55 @@ def test_compressed_and_capitalised_csv_files_are_tables(tmp_path):
     for name in ("data.csv.gz", "DATA.CSV"):
         pd.DataFrame(COLUMNS).to_csv(tmp_path / name, index=False)
         assert read_table(tmp_path / name).n_documents == 3
+
+
+@pytest.mark.parametrize("cell", ["", "NA", "NULL", "nan", "#N/A"])
+@pytest.mark.parametrize("column", ["qid", "url"])
+def test_a_missing_id_in_a_csv_file_is_refused(cell, column, tmp_path):
+    cells = {"qid": "1", "url": "u", column: cell}
+    text = f"qid,url,label,a\n7,x,0,1\n{cells['qid']},{cells['url']},0,2\n"
+    (tmp_path / "data.csv").write_text(text)
+    with pytest.raises(ValueError, match=rf"data.csv: the column '{column}' must not .*Row 2 has"):
+        read_table(tmp_path / "data.csv", document_id="url")
+
+
+def test_a_query_id_in_quotes_is_text(tmp_path):
+    (tmp_path / "data.csv").write_text('qid,label,a\n"NA",0,1\n"null",0,2\n')
+    assert_array_equal(read_table(tmp_path / "data.csv").query_ids, ["NA", "null"])
+
+
+def test_an_empty_id_in_quotes_is_refused(tmp_path):
+    (tmp_path / "data.csv").write_text('qid,label,a\n"",0,1\n')
+    with pytest.raises(ValueError, match="Entry 0 is an empty string"):
+        read_table(tmp_path / "data.csv")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"qid": [1]}, "must be a DataFrame or the path of a file. Got dict"),
+        (None, "Got NoneType instead"),
+        (pl.LazyFrame(COLUMNS), r"Call its collect\(\) first"),
+        (pd.DataFrame([[1, 0, 2.0]], columns=["qid", "label", 3]), "must be strings. Got 3"),
+        (
+            pd.DataFrame([[1, 0, 2.0, 3.0]], columns=["qid", "label", "a", "a"]),
+            "column names must be unique: .*'a' 2 times",
+        ),
+    ],
+)
+def test_what_is_no_table_is_refused_in_our_words(table, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(table)
+
+
+def test_a_csv_file_with_a_column_twice_is_refused_by_name(tmp_path):
+    (tmp_path / "data.csv").write_text("qid,label,a,a\n1,0,2,3\n")
+    with pytest.raises(ValueError, match="data.csv: column names must be unique"):
+        read_table(tmp_path / "data.csv")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+def test_an_endless_device_is_refused(tmp_path):
+    (tmp_path / "data.csv").symlink_to("/dev/zero")
+    with pytest.raises(ValueError, match="data.csv: not a regular file"):
+        read_table(tmp_path / "data.csv")

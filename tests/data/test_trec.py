@@ -1,8 +1,11 @@
 import gzip
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from localrank.data import (
@@ -56,7 +59,7 @@ def test_documents_that_the_run_lacks_are_not_retrieved(scattered):
 
 def test_two_documents_with_one_id_in_a_query_cannot_be_aligned():
     dataset = RankingDataset.from_arrays(np.zeros((2, 1)), qid=[1, 1], document_ids=["x", "x"])
-    with pytest.raises(ValueError, match="same id"):
+    with pytest.raises(ValueError, match="Query '1' of the dataset has two .* same id, 'x'"):
         align(Run(np.array(["1"]), np.array(["x"]), np.array([1.0])), dataset)
 
 
@@ -122,11 +125,14 @@ def test_a_run_of_other_queries_is_refused():
         ("1 Q0 a 1 0.5 x\n1 Q0 b 2 0.4\n", r"run.trec:2: a line must have 6 columns.*Got 5"),
         ("\n1 Q0 a 1 high x\n", "run.trec:2: the score must be a finite number. Got 'high'"),
         ("1 Q0 a 1 nan x\n", "run.trec:1: the score must be a finite number"),
-        ("1 Q0 a 1 0.5 x\n1 Q0 a 2 0.4 x\n", "run.trec:2: document 'a' of query '1' again"),
+        ("1 Q0 a 1 0.5 x\n1 Q0 a 2 0.4 x\n", "run.trec:2: document 'a' .* again; it is in line 1"),
+        ("1 Q0 a 1 1_000 x\n", "run.trec:1: the score must be a finite number. Got '1_000'"),
+        ("1 Q0 a 1 ١ x\n", "run.trec:1: the score must be a finite number"),
+        ("1 Q0 a 1 0.5 x\r1 Q0 b 2 0.4 x\r", "run.trec:1: carriage return"),
     ],
 )
 def test_a_bad_run_is_refused_by_line(text, message, tmp_path):
-    (tmp_path / "run.trec").write_text(text)
+    (tmp_path / "run.trec").write_bytes(text.encode())
     with pytest.raises(ValueError, match=message):
         read_run(tmp_path / "run.trec")
 
@@ -150,7 +156,71 @@ def test_wrong_scores_are_not_written(scattered, scores, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_id_with_a_blank_is_not_written(tmp_path):
-    dataset = RankingDataset.from_arrays([[0.0]], qid=["two words"])
-    with pytest.raises(ValueError, match="'two words' has blanks"):
-        write_run(dataset, [1.0], tmp_path / "run.trec")
+IDS = st.text(st.sampled_from("a%\\x205c é\t\n\x85\u2028\u3000文"), min_size=1, max_size=8)
+
+
+@given(queries=st.lists(IDS, min_size=1, max_size=5, unique=True), documents=st.data())
+@settings(max_examples=200, deadline=None)
+def test_any_id_reads_back_from_a_run(queries, documents, tmp_path_factory):
+    names = documents.draw(
+        st.lists(IDS, min_size=len(queries), max_size=len(queries)), label="documents"
+    )
+    dataset = RankingDataset.from_arrays(
+        np.zeros((len(queries), 1)), qid=queries, document_ids=names
+    )
+    path = tmp_path_factory.mktemp("runs") / "run.trec"
+    write_run(dataset, np.arange(len(queries)), path)
+    run = read_run(path)
+    assert run.query_ids.tolist() == queries
+    assert run.document_ids.tolist() == names
+    assert all(len(line.split()) == 6 for line in path.read_text(encoding="utf-8").split("\n")[:-1])
+
+
+def test_a_blank_in_an_id_is_written_as_a_mark(tmp_path):
+    dataset = RankingDataset.from_arrays([[0.0]], qid=["two words"], document_ids=[r"a\x20b%20c\d"])
+    write_run(dataset, [1.0], tmp_path / "run.trec")
+    text = (tmp_path / "run.trec").read_text()
+    assert text == "two\\x20words Q0 a\\x5cx20b%20c\\d 1 1.0 localrank\n"
+
+
+def test_marks_of_others_that_are_no_text_stay_as_they_are(tmp_path):
+    (tmp_path / "run.trec").write_text("1 Q0 a\\xff 1 0.5 x\n")
+    assert_array_equal(read_run(tmp_path / "run.trec").document_ids, [r"a\xff"])
+
+
+@pytest.mark.parametrize("tag", ["", "two words"])
+def test_a_tag_that_is_not_one_word_is_refused(scattered, tag, tmp_path):
+    with pytest.raises(ValueError, match="tag of a run must be one word"):
+        write_run(scattered, np.zeros(4), tmp_path / "run.trec", tag=tag)
+
+
+def test_a_run_with_a_document_twice_is_named_when_it_is_written(tmp_path):
+    dataset = RankingDataset.from_arrays(
+        np.zeros((3, 1)), qid=[1, 7, 7], document_ids=["x", "x", "x"]
+    )
+    with pytest.warns(UserWarning, match="Query '7' has two documents with the id 'x'"):
+        write_run(dataset, np.zeros(3), tmp_path / "run.trec")
+
+
+def test_a_run_with_one_long_id_takes_no_more_memory_than_its_text(tmp_path):
+    lines = [f"q{i} Q0 d{i} 1 0.5 x\n" for i in range(20_000)]
+    lines.append(f"{'q' * 100_000} Q0 {'d' * 100_000} 1 0.5 x\n")
+    (tmp_path / "run.trec").write_text("".join(lines))
+    tracemalloc.start()
+    run = read_run(tmp_path / "run.trec")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert run.query_ids[-1] == "q" * 100_000
+    assert peak < 50e6
+
+
+def test_an_endless_line_is_refused(tmp_path):
+    (tmp_path / "run.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
+    with pytest.raises(ValueError, match=r"run.gz:1: line longer than 1,048,576 bytes"):
+        read_run(tmp_path / "run.gz")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+def test_an_endless_device_is_refused():
+    with pytest.raises(ValueError, match="/dev/zero:1: NUL byte"):
+        read_run("/dev/zero")

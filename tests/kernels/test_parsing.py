@@ -110,3 +110,17 @@ def test_rows_are_narrowed_in_place():
     values = np.array([1.0, 2, 0, 3, 4, 0, 5, 6, 0])
     parsing.respace(values, 3, 3, 2)
     assert_array_equal(values[:6], [1, 2, 3, 4, 5, 6])
+
+
+@pytest.mark.parametrize("n_zeros", [1, 999_999, 5_000_000])
+def test_exponent_is_not_cut_short_by_many_digits_before_it(n_zeros):
+    outcome, _, size = parse(f"0.{'0' * n_zeros}1e{n_zeros + 400}")
+    assert outcome == UNSURE
+    assert size == n_zeros + len(f"0.1e{n_zeros + 400}")
+
+
+def test_strings_are_spread_over_rows():
+    text = np.frombuffer(b"ab\nc\n", dtype=np.uint8)
+    letters = np.zeros((2, 3), dtype=np.uint32)
+    parsing.spread_letters(text, np.array([2, 1], dtype=np.uint16), letters)
+    assert letters.view("U3").ravel().tolist() == ["ab", "c"]

@@ -47,3 +47,11 @@ def test_writable_read_only_and_strided_values_share_one_compiled_kernel():
     for values in (np.array([1.0, 2.0, 3.0]), fixed, np.arange(6.0)[::2], np.array([1, 2, 3])):
         assert_array_equal(argsort_descending(values, offsets), [2, 1, 0])
     assert len(_argsort_descending.signatures) == 1
+
+
+@pytest.mark.parametrize("size", [3, 128, 129, 1000])
+def test_rows_with_nan_are_still_there_once_each(size):
+    values = np.random.default_rng(size).integers(0, 5, size).astype(float)
+    values[:: max(2, size // 7)] = np.nan
+    order = argsort_descending(values, np.array([0, size]))
+    assert_array_equal(np.sort(order), np.arange(size))

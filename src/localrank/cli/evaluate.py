@@ -83,15 +83,15 @@ def _labelled(run_path: Path, paths: list[Path]) -> tuple[RankingDataset, Any]:
     else:
         dataset = read_data(paths)
         if dataset.document_ids is None:
-            dataset = replace(dataset, document_ids=run_document_ids(dataset))
+            dataset = replace(dataset, document_ids=np.array(run_document_ids(dataset)))
         scores = align(run, dataset)
     found = int(np.sum(scores > -np.inf))
     if found == 0:
         names = ", ".join(map(str, paths))
         raise ValueError(f"{run_path}: none of its documents is in {names}: a run of other data.")
-    retrieved = np.isin(dataset.query_ids.astype(str), run.query_ids)
-    if not retrieved.all():
-        say(f"{np.sum(~retrieved):,} of {dataset.n_queries:,} queries are not in the run")
+    absent = len(set(map(str, dataset.query_ids.tolist())) - set(run.query_ids.tolist()))
+    if absent:
+        say(f"{absent:,} of {dataset.n_queries:,} queries are not in the run")
     if found < dataset.n_documents:
         missing = dataset.n_documents - found
         say(f"{missing:,} of {dataset.n_documents:,} documents are not in the run: not retrieved")

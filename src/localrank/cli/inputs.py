@@ -41,12 +41,10 @@ def read_data(
 
 
 def _read_table(path: Path, labels: Labels) -> RankingDataset:
-    import narwhals.stable.v1 as nw
-
     from localrank.data import read_table
-    from localrank.data.tables import read_file
+    from localrank.data.tables import as_frame, read_file
 
-    columns = nw.from_native(read_file(path), eager_only=True).columns
+    columns = as_frame(read_file(path), f"{path}: ").columns
     has_label = labels == "needed" or (labels == "optional" and "label" in columns)
     return read_table(
         path,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import BinaryIO
+
+_DESCRIPTORS = Path("/proc/self/fd")
 
 
 @contextmanager
 def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path` that replaces it when the block ends without error.
 
-    A path that is no regular file, such as a pipe, is written to directly.
+    Where the system can (Linux, most file systems) the temporary file has no name until it is
+    complete, so that a killed process leaves nothing behind. A path that is no regular file, such
+    as a pipe, is written to directly.
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "file")
     ...     with atomic_write(path) as file:
@@ -35,17 +40,44 @@ def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
         with target.open("wb") as device:  # a pipe or /dev/stdout has nothing to replace
             yield device
         return
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    descriptor, temporary = _open_temporary(target)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp makes the file private; give it the mode an ordinary open would.
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
+            if temporary is None:
+                temporary = _named(descriptor, target)
         os.replace(temporary, target)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
         raise
+
+
+def _open_temporary(target: Path) -> tuple[int, Path | None]:
+    """A new file in the folder of the target: without a name where the system can do that.
+
+    Such a file is gone when the process is killed. One with a name would be left behind.
+    """
+    if hasattr(os, "O_TMPFILE") and _DESCRIPTORS.is_dir():
+        with suppress(OSError):  # not every file system can
+            return os.open(target.parent, os.O_TMPFILE | os.O_WRONLY, 0o666), None
+    temporary = _unused_name(target)
+    return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), temporary
+
+
+def _named(descriptor: int, target: Path) -> Path:
+    """Give an open file without a name one beside the target."""
+    temporary = _unused_name(target)
+    folder = os.open(_DESCRIPTORS, os.O_RDONLY)
+    try:
+        # Only with a folder given does Python call linkat, which follows the link there.
+        os.link(str(descriptor), temporary, src_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)
+    return temporary
+
+
+def _unused_name(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(8)}")

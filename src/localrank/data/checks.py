@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,11 @@ import numpy as np
 from scipy import sparse
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.numbers import MAX_MAGNITUDE
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Strings in an array of fixed width take at most this many bytes, or this many times their text.
+_FIXED_WIDTH_BYTES, _FIXED_WIDTH_RATIO = 1 << 24, 8
 
 
 def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
@@ -36,32 +42,94 @@ def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
 
 
 def as_array(values: Any) -> Array:
-    """A Series of any library, or anything array-like, as an array."""
+    """A Series of any library, or anything array-like, as an array; None where it is masked."""
+    if isinstance(values, np.ma.MaskedArray):
+        if not values.mask.any():
+            return values.data
+        hidden = values.data.astype(object)
+        hidden[values.mask] = None
+        return hidden
     series = nw.from_native(values, series_only=True, pass_through=True)
-    return series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
+    if isinstance(series, nw.Series):
+        return series.to_numpy()
+    if isinstance(values, list | tuple) and any(
+        issubclass(kind, str | bytes) for kind in set(map(type, values))
+    ):
+        # numpy would turn what is no text into text, and give each the room of the longest.
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.asarray(values)
 
 
 def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     """A one-dimensional array of ids of one type, none missing."""
-    array = np.asarray(values)
+    array = as_array(values)
     _check_length(array, length, name, one_per)
     if array.dtype == object:
         items = array.tolist()
         for position, item in enumerate(items):
             if _is_missing(item):
                 raise ValueError(f"{name} must not be missing. Entry {position} is {item}.")
-        kinds = {type(item).__name__ for item in items}
+        kinds = {str if isinstance(item, str) else type(item) for item in items}
         if len(kinds) > 1:
-            raise ValueError(f"{name} must hold values of one type. Got {sorted(kinds)} instead.")
-        array = np.array(items)
-        if array.shape != (length,) or array.dtype == object:
+            names = sorted(kind.__name__ for kind in kinds)
+            raise ValueError(f"{name} must hold values of one type. Got {names} instead.")
+        if kinds == {str} and (wrong := [i for i, item in enumerate(items) if not _is_text(item)]):
+            raise ValueError(
+                f"{name} must not hold NUL or half characters. Entry {wrong[0]} is "
+                f"{items[wrong[0]]!r}."
+            )
+        array = text_ids(items) if kinds == {str} else np.array(items)
+        if array.shape != (length,) or (array.dtype == object and kinds != {str}):
             raise ValueError(f"{name} must hold numbers, strings or dates. Got {kinds} instead.")
     missing = np.flatnonzero(array != array)
     if missing.size:
         raise ValueError(f"{name} must not be missing. Entry {missing[0]} is {array[missing[0]]}.")
+    nothing = b"" if array.dtype.kind == "S" else ""
+    if array.dtype.kind in "USO" and (empty := np.flatnonzero(array == nothing)).size:
+        raise ValueError(f"{name} must not be missing. Entry {empty[0]} is an empty string.")
     if array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
         raise ValueError(f"{name} holds floats too large to tell apart: pass integers or strings.")
     return array
+
+
+def text_ids(names: Sequence[str]) -> Array:
+    """Strings as an array: of fixed width, unless a few long ones would make that very large.
+
+    Then it is an array of objects, which takes no more room than the strings do.
+
+    Examples
+    --------
+    >>> text_ids(["a", "bc"])
+    array(['a', 'bc'], dtype='<U2')
+    >>> text_ids(["a" * 100_000] + ["b"] * 1000).dtype
+    dtype('O')
+    """
+    sizes = [len(name) for name in names]
+    if fits_fixed_width(len(names), max(sizes), sum(sizes)):
+        return np.array(names, dtype=str)
+    array = np.empty(len(names), dtype=object)
+    array[:] = names
+    return array
+
+
+def joined_ids(parts: Sequence[Array]) -> Array:
+    """Ids of the same kind one after another; of fixed width where that is not very large."""
+    if any(part.dtype.kind not in "UO" for part in parts):
+        return np.concatenate(parts)
+    if any(part.dtype == object for part in parts):
+        return text_ids([name for part in parts for name in part.tolist()])
+    sizes = [(len(part), part.dtype.itemsize // 4) for part in parts]
+    longest = max(width for _, width in sizes)
+    if fits_fixed_width(sum(map(len, parts)), longest, sum(n * width for n, width in sizes)):
+        return np.concatenate(parts)
+    return np.concatenate([part.astype(object) for part in parts])
+
+
+def fits_fixed_width(n: int, longest: int, total: int) -> bool:
+    """Whether strings of that number and length may take the room of the longest each."""
+    return 4 * n * longest <= max(_FIXED_WIDTH_BYTES, _FIXED_WIDTH_RATIO * 4 * total)
 
 
 def natural_ids(names: Sequence[str]) -> Array:
@@ -75,20 +143,22 @@ def natural_ids(names: Sequence[str]) -> Array:
     try:
         numbers = np.array([int(name) for name in names], dtype=np.int64)
     except (ValueError, OverflowError):
-        return np.array(names)
+        return text_ids(names)
     printed = [str(number) for number in numbers.tolist()]
-    return numbers if printed == list(names) else np.array(names)
+    return numbers if printed == list(names) else text_ids(names)
 
 
 def first_repeated(values: Array) -> Any:
     """The smallest value that occurs twice, or None."""
     ordered = np.sort(values)
     repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
-    return ordered[repeated[0]].item() if repeated.size else None
+    return ordered[repeated[:1]].tolist()[0] if repeated.size else None
 
 
-def checked_features(values: Any) -> Array:
-    """A C-contiguous table of float64 or float32 without infinities."""
+def checked_features(values: Any, names: Sequence[str] | None = None) -> Array:
+    """A C-contiguous table of float64 or float32, none infinite or larger than is allowed."""
+    if isinstance(values, np.ma.MaskedArray):
+        values = np.ma.filled(values.astype(np.float64), np.nan)
     features = np.asarray(values)
     if features.ndim != 2:
         raise ValueError(
@@ -99,13 +169,38 @@ def checked_features(values: Any) -> Array:
         raise ValueError("There are no documents.")
     if features.dtype not in (np.float32, np.float64):
         features = _as_float(features, "Features")
-    if not sum_is_finite(features) and (infinite := np.argwhere(np.isinf(features))).size:
-        row, column = infinite[0]
+    features = np.ascontiguousarray(features)
+    if (place := _first_too_large(features)) is not None:
+        row, column = place
+        value = features[row, column]
+        label = f"column {column}"
+        if names is not None and column < len(names):
+            label += f" ({names[column]!r})"
+        if np.isinf(value):
+            raise ValueError(
+                f"Features must be finite, or NaN where missing. Row {row}, {label} is {value}."
+            )
         raise ValueError(
-            f"Features must be finite, or NaN where missing. "
-            f"Row {row}, column {column} is {features[row, column]}."
+            f"Features must lie between -{MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g}. "
+            f"Row {row}, {label} is {value!s}. If that stands for a missing value, make it NaN."
         )
-    return np.ascontiguousarray(features)
+    return features
+
+
+def _first_too_large(features: Array) -> tuple[int, int] | None:
+    """Row and column of the first value that is infinite or too large, or None."""
+    values = features.ravel()
+    with np.errstate(over="ignore", invalid="ignore"):
+        # The sum of squares bounds each of them. It needs one pass and no temporary table.
+        if np.vdot(values, values) < MAX_MAGNITUDE**2 / 2:
+            return None
+    limit = min(MAX_MAGNITUDE, float(np.finfo(features.dtype).max))
+    n_rows = max(1, 65_536 // max(features.shape[1], 1))
+    for begin in range(0, len(features), n_rows):
+        wrong = np.argwhere(np.abs(features[begin : begin + n_rows]) > limit)
+        if wrong.size:
+            return begin + int(wrong[0, 0]), int(wrong[0, 1])
+    return None
 
 
 def sum_is_finite(features: Array) -> bool:
@@ -116,7 +211,7 @@ def sum_is_finite(features: Array) -> bool:
 
 def checked_relevance(values: Any, n_documents: int) -> Floats:
     """Labels as float64, finite, 0 or larger."""
-    given = np.asarray(values)
+    given = as_array(values)
     _check_length(given, n_documents, "relevance", "document")
     relevance = _as_float(given, "Relevance labels")
     if (missing := np.flatnonzero(np.isnan(relevance))).size:
@@ -125,6 +220,11 @@ def checked_relevance(values: Any, n_documents: int) -> Floats:
         raise ValueError(
             f"Relevance labels must be finite, 0 or larger. Document {wrong[0]} has "
             f"{relevance[wrong[0]]:g}. If negative labels mean not relevant, make them 0."
+        )
+    if (large := np.flatnonzero(relevance > MAX_MAGNITUDE)).size:
+        raise ValueError(
+            f"Relevance labels must not be larger than {MAX_MAGNITUDE:g}. "
+            f"Document {large[0]} has {relevance[large[0]]!s}."
         )
     return relevance
 
@@ -175,3 +275,8 @@ def _is_missing(value: Any) -> bool:
     """Whether a value stands for a missing one: None, NaN, or pandas' own marks."""
     nan = isinstance(value, float) and value != value
     return nan or value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def _is_text(value: str) -> bool:
+    """Whether an array and a file can hold a string: no NUL, no half of a surrogate pair."""
+    return "\0" not in value and (value.isascii() or not _SURROGATES.search(value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Self
@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data.checks import (
-    as_array,
     as_matrix,
     checked_features,
     checked_ids,
@@ -20,6 +19,7 @@ from localrank.data.checks import (
     checked_order,
     checked_relevance,
     first_repeated,
+    joined_ids,
 )
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
@@ -37,7 +37,8 @@ class RankingDataset:
     Parameters
     ----------
     features : ndarray of shape (n_documents, n_features)
-        float64 or float32, C-contiguous. NaN stands for a missing value; infinities are refused.
+        float64 or float32, C-contiguous. NaN stands for a missing value; infinities and values
+        beyond ±1e100 are refused.
     relevance : ndarray of shape (n_documents,) or None
         Labels, 0 or larger, larger is better; None for documents without labels.
     offsets : ndarray of shape (n_queries + 1,)
@@ -72,7 +73,7 @@ class RankingDataset:
     input_order: Integers | None = None
 
     def __post_init__(self) -> None:
-        features = checked_features(self.features)
+        features = checked_features(self.features, self.feature_names)
         n_documents, n_features = features.shape
         offsets = np.asarray(self.offsets, dtype=np.int64)
         if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != n_documents:
@@ -137,13 +138,13 @@ class RankingDataset:
             raise ValueError("The 'qid' argument is missing: one query id for each row of X.")
         X, column_names = as_matrix(X)
         names = column_names if feature_names is None else feature_names
-        features = checked_features(X)
+        features = checked_features(X, names)
         n_documents, n_features = features.shape
-        ids = checked_ids(as_array(qid), n_documents, "qid", "row of X")
-        labels = None if y is None else checked_relevance(as_array(y), n_documents)
+        ids = checked_ids(qid, n_documents, "qid", "row of X")
+        labels = None if y is None else checked_relevance(y, n_documents)
         documents = None
         if document_ids is not None:
-            documents = checked_ids(as_array(document_ids), n_documents, "document_ids", "row of X")
+            documents = checked_ids(document_ids, n_documents, "document_ids", "row of X")
         query_ids, offsets, order = group_rows(ids)
         if order is not None:
             features = features[order]
@@ -328,7 +329,7 @@ class RankingDataset:
         array([-1., -2.])
         """
         values, column_names = as_matrix(features)
-        values = checked_features(values)
+        values = checked_features(values, column_names)
         if len(values) != self.n_documents:
             raise ValueError(
                 f"The dataset has {self.n_documents} documents. Got {len(values)} rows instead."
@@ -386,15 +387,19 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             )
         if other.feature_names != first.feature_names:
             raise ValueError("Datasets to concatenate need the same feature names.")
-    query_ids = np.concatenate([part.query_ids for part in datasets])
-    if query_ids.dtype == object or len({part.query_ids.dtype.kind for part in datasets}) > 1:
+    # Strings of very unequal length are held as objects.
+    if len({part.query_ids.dtype.kind.replace("O", "U") for part in datasets}) > 1:
         raise ValueError("Datasets to concatenate need query ids of the same kind.")
+    query_ids = joined_ids([part.query_ids for part in datasets])
     if (repeated := first_repeated(query_ids)) is not None:
         raise ValueError(f"Query {repeated!r} is in two of the datasets to concatenate.")
 
-    def joined(values: list[Array | None]) -> Array | None:
+    def joined(
+        values: list[Array | None],
+        join: Callable[[Sequence[Array]], Array] = np.concatenate,
+    ) -> Array | None:
         present = [value for value in values if value is not None]
-        return np.concatenate(present) if len(present) == len(values) else None
+        return join(present) if len(present) == len(values) else None
 
     sizes = np.concatenate([part.query_sizes for part in datasets])
     return RankingDataset._checked(
@@ -402,7 +407,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         relevance=joined([part.relevance for part in datasets]),
         offsets=offsets_of(sizes),
         query_ids=query_ids,
-        document_ids=joined([part.document_ids for part in datasets]),
+        document_ids=joined([part.document_ids for part in datasets], joined_ids),
         feature_names=first.feature_names,
     )
 

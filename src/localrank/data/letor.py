@@ -17,7 +17,7 @@ from localrank.data.atomic import atomic_write
 from localrank.data.compression import compressed
 from localrank.data.dataset import RankingDataset
 from localrank.data.letor_reader import LetorReader
-from localrank.kernels.parsing import MAX_FEATURES
+from localrank.kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 
 _BLOCK = 1 << 20
 _NOT_IN_IDS = re.compile(r"[\s#\x00-\x1f]")
@@ -33,7 +33,8 @@ def read_letor(
 
     A line is `label qid:ID 1:v 2:v ... #docid = D`. Features may be left out (they are 0) and
     come in any order; `NULL` and `nan` are missing values. The lines of a query may be scattered
-    through the file. Blank lines and comments are skipped.
+    through the file. Blank lines and comments are skipped. Lines end in LF or CRLF and have up to
+    16 MiB. Ids are UTF-8, up to 1,000 bytes; numbers lie between -1e100 and 1e100.
 
     Parameters
     ----------
@@ -96,7 +97,8 @@ def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     Parameters
     ----------
     dataset : RankingDataset
-        With labels. Query and document ids must not contain whitespace or `#`.
+        With labels. Query and document ids must not contain whitespace or `#`, and have up to
+        1,000 bytes.
     path : path
 
     Examples
@@ -154,5 +156,10 @@ def _checked_ids(ids: Array, kind: str) -> list[str]:
             raise ValueError(
                 f"The {kind} {name!r} cannot be written: "
                 f"it must not be empty or contain whitespace or '#'."
+            )
+        if len(name.encode()) > MAX_ID_LENGTH:
+            raise ValueError(
+                f"The {kind} '{name[:37]}...' cannot be written: "
+                f"it is longer than {MAX_ID_LENGTH} bytes."
             )
     return names

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import codecs
 import os
-import re
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +14,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.arrays import Array, Integers
-from localrank.data.checks import natural_ids
+from localrank.data import letor_messages
+from localrank.data.checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
+from localrank.data.letor_messages import shown_token
 from localrank.kernels import parsing
-from localrank.kernels.parsing import MARGIN, MAX_FEATURES, MAX_ID_LENGTH
+from localrank.kernels.numbers import MAX_MAGNITUDE
+from localrank.kernels.parsing import MARGIN, MAX_FEATURES
 
+# The longest line, in bytes: room for the largest number of features with 150 digits each.
+MAX_LINE = 1 << 24
 _BLOCK = 1 << 20
-_NEGATIVE = "is negative; labels are 0 or larger: map negative labels to 0"
 
 
 class _Table:
     """Rows of equal width that grow in both directions, in one piece of memory.
 
-    Fresh memory is zero and not occupied before it is written to; growing moves pages, not
-    bytes. So the rows need never be held twice.
+    Growing moves pages, not bytes, so the rows need never be held twice. The room of the first
+    call is not occupied before it is written to; what is added later is, because numpy fills it
+    with zeros. So ask for little more than was read.
     """
 
     def __init__(self, dtype: Any, width: int) -> None:
         self.values = np.zeros(0, dtype=dtype)
         self.width = width
+
+    def size_of(self, n_rows: int) -> int:
+        return n_rows * self.width * self.values.itemsize
 
     def reserve(self, n_rows: int) -> None:
         size = n_rows * self.width
@@ -62,7 +70,8 @@ class LetorReader:
         self.n_features = n_features
         self.features = _Table(dtype, n_features or 0)
         self.labels = _Table(np.float64, 1)
-        self.documents = _Table(np.uint32, 0)
+        self.id_sizes = _Table(np.uint16, 1)
+        self.id_texts: list[NDArray[np.uint8]] = []
         self.capacity = 0
         self.bytes_left = sum(os.stat(path).st_size for path in paths)
         self.state = np.zeros(parsing.STATE_SIZE, dtype=np.int64)
@@ -79,12 +88,52 @@ class LetorReader:
         self.state[parsing.LINE] = 1
         first_row = self.state[parsing.ROW]
         n_queries_before = len(self.query_numbers)
-        for text, begin, stop in _blocks(path):
+        for text, begin, stop in self._blocks(path):
             self._read_lines(path, text, begin, stop, n_queries_before)
         if self.state[parsing.ROW] == first_row:
             raise ValueError(
                 f"{path}: no documents; a line like '0 qid:1 1:0.5 2:0.3' is needed for each."
             )
+
+    def _blocks(self, path: Path) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
+        """A file's whole lines, block by block: a buffer, and where in it they begin and end."""
+        buffer = bytearray(_BLOCK + 2 * MARGIN)
+        begin = stop = MARGIN
+        at_start = True
+        with open_binary(path) as file:
+            while True:
+                with damage_named(path), memoryview(buffer) as free:
+                    n_read = file.readinto(free[stop:-MARGIN])
+                stop += n_read
+                if n_read == 0:
+                    buffer[stop] = ord("\n")
+                    end = stop = stop + 1
+                else:
+                    end = buffer.rfind(b"\n", begin, stop) + 1
+                if end:
+                    if at_start and buffer.startswith(codecs.BOM_UTF8, begin):
+                        begin += len(codecs.BOM_UTF8)
+                    at_start = False
+                    yield np.frombuffer(buffer, dtype=np.uint8), begin, end
+                    if n_read == 0:
+                        return
+                    rest = buffer[end:stop]
+                    begin, stop = MARGIN, MARGIN + len(rest)
+                    buffer[begin:stop] = rest
+                elif stop - begin > MAX_LINE:
+                    raise self._long_line(path, buffer[begin:stop])
+                elif stop == len(buffer) - MARGIN:
+                    # A line longer than the buffer.
+                    buffer = buffer + bytes(len(buffer))
+
+    def _long_line(self, path: Path, text: bytearray) -> ValueError:
+        """The error of a line that does not end; what it holds may tell why."""
+        message = f"line longer than {MAX_LINE:,} bytes"
+        if b"\0" in text:
+            message = letor_messages.NUL
+        elif b"\r" in text:
+            message = letor_messages.LONE_RETURN
+        return ValueError(f"{path}:{self.state[parsing.LINE]}: {message}")
 
     def _read_lines(
         self, path: Path, text: NDArray[np.uint8], begin: int, stop: int, n_queries_before: int
@@ -92,10 +141,10 @@ class LetorReader:
         state = self.state
         address = text.ctypes.data
         state[parsing.POSITION] = address + begin
-        state[parsing.N_RUNS] = state[parsing.ID_BYTES] = 0
+        state[parsing.N_RUNS] = state[parsing.ID_BYTES] = state[parsing.DOCUMENT_BYTES] = 0
         # No document takes fewer than the eight bytes of "0 qid:a\n".
         runs = np.empty(((stop - begin) // 8 + 1, 2), dtype=np.int64)
-        ids = np.empty(stop - begin, dtype=np.uint8)
+        ids, documents = np.empty((2, stop - begin), dtype=np.uint8)
         status = -1
         while status != parsing.DONE:
             state[parsing.N_FIXES] = 0
@@ -107,8 +156,8 @@ class LetorReader:
                 self.features.width,
                 self.n_features or MAX_FEATURES,
                 self.labels.values,
-                self.documents.values,
-                self.documents.width,
+                documents,
+                self.id_sizes.values,
                 self.prefixes.ctypes.data,
                 self.seen,
                 runs,
@@ -117,73 +166,98 @@ class LetorReader:
             )
             self._apply_fixes(path, text)
             if status == parsing.NEED_ROWS:
-                self._reserve(text, stop)
+                self._reserve(path, text, stop)
             elif status == parsing.NEED_COLUMNS:
-                self._widen_features(int(state[parsing.NEEDED]))
-            elif status == parsing.NEED_ID_WIDTH:
-                self._widen_ids(int(state[parsing.NEEDED]))
+                self._widen(path, int(state[parsing.NEEDED]), stop - begin)
             elif status not in (parsing.DONE, parsing.NEED_FIXES):
                 raise self._error(path, text, status)
         self.bytes_left -= stop - begin
+        self.id_texts.append(documents[: state[parsing.DOCUMENT_BYTES]].copy())
         self._add_runs(path, runs[: state[parsing.N_RUNS]], ids, n_queries_before)
 
-    def _reserve(self, text: NDArray[np.uint8], stop: int) -> None:
+    def _reserve(self, path: Path, text: NDArray[np.uint8], stop: int) -> None:
         """Make room for as many rows as the rest of the input has, were its lines like these."""
         rest = text[self.state[parsing.POSITION] - text.ctypes.data : stop]
-        n_lines = np.count_nonzero(rest == ord("\n"))
+        n_lines = int(np.count_nonzero(rest == ord("\n")))
         expected = int(1.02 * n_lines * max(1, self.bytes_left / len(rest))) + 16
-        self.capacity = max(int(self.state[parsing.ROW]) + expected, self.capacity * 5 // 4)
-        for table in (self.features, self.labels, self.documents):
-            table.reserve(self.capacity)
+        self.capacity = self._room(expected, self.features.width, len(rest))
+        with self._memory_named(path, self.features.width):
+            if self.features.size_of(int(self.state[parsing.ROW]) + n_lines) > _memory():
+                self.capacity = int(self.state[parsing.ROW]) + n_lines
+                raise MemoryError
+            for table in (self.features, self.labels, self.id_sizes):
+                table.reserve(self.capacity)
 
-    def _widen_features(self, needed: int) -> None:
+    def _widen(self, path: Path, needed: int, n_bytes: int) -> None:
         # The first row tells the width; if later ones keep adding to it, few steps must do.
         width = min(max(needed, self.features.width * 5 // 4), MAX_FEATURES)
-        # One row more: part of the line to be read again is in place already.
-        self.features.widen(int(self.state[parsing.ROW]) + 1, self.capacity, width)
+        n_rows = int(self.state[parsing.ROW])
+        # Rows expected when they were narrow may be too many now that they are wide.
+        self.capacity = min(self.capacity, self._room(self.capacity - n_rows, width, n_bytes))
+        with self._memory_named(path, width):
+            # One row more: part of the line to be read again is in place already.
+            self.features.widen(n_rows + 1, self.capacity, width)
         self.prefixes = parsing.feature_prefixes(width)
         self.seen = np.zeros(width, dtype=np.int64)
 
-    def _widen_ids(self, needed: int) -> None:
-        width = max(needed, self.documents.width * 5 // 4)
-        self.documents.widen(int(self.state[parsing.ROW]), self.capacity, width)
+    def _room(self, expected: int, width: int, n_bytes: int) -> int:
+        """The number of rows to make room for: those read, and as many as can be expected.
+
+        A value takes at least four bytes of text, as in ` 1:0`. Lines that leave out most
+        features may be more than that allows: then room grows by a quarter at a time.
+        """
+        n_rows = int(self.state[parsing.ROW])
+        filled = max(self.bytes_left, n_bytes) // (4 * max(width, 1))
+        return n_rows + max(min(expected, filled), n_rows // 4, 16)
+
+    @contextmanager
+    def _memory_named(self, path: Path, width: int) -> Iterator[None]:
+        """Say what was too large where memory does not suffice."""
+        try:
+            yield
+        except MemoryError:
+            size = self.capacity * width * self.features.values.itemsize / 1e9
+            raise MemoryError(
+                f"{path}:{self.state[parsing.LINE]}: {self.capacity:,} rows of {width:,} features "
+                f"take {size:,.1f} GB, and there is not as much memory. Features that no line "
+                f"mentions take as much as others; dtype=np.float32 halves it."
+            ) from None
 
     def _apply_fixes(self, path: Path, text: NDArray[np.uint8]) -> None:
-        """Put in what the kernel leaves to Python: numbers hard to round, ids beyond ASCII."""
+        """Do what the kernel leaves to Python: numbers hard to round, ids beyond ASCII."""
         address = text.ctypes.data
         for row, column, line, begin, end in self.fixes[: self.state[parsing.N_FIXES]].tolist():
             token = text[begin - address : end - address].tobytes()
+            wrong = None
             if column == parsing.FIX_DOCUMENT_ID:
-                points = np.array(
-                    [ord(c) for c in token.decode("utf-8", "backslashreplace")], dtype=np.uint32
-                )
-                if len(points) > self.documents.width:
-                    self._widen_ids(len(points))
-                start = row * self.documents.width
-                self.documents.values[start : start + len(points)] = points
-                self.state[parsing.LONGEST_ID] = max(self.state[parsing.LONGEST_ID], len(points))
-                continue
-            value = float(token)
-            name = f"value {_shown(token)}"
-            if column == parsing.FIX_LABEL:
-                name = f"label {_shown(token)}"
-                if value < 0:
-                    raise ValueError(f"{path}:{line}: {name} {_NEGATIVE}")
-                self.labels.values[row] = value
+                if not _is_utf_8(token):
+                    wrong = f"document id {shown_token(token)} {letor_messages.NOT_UTF_8}"
+            elif column == parsing.FIX_LABEL:
+                self.labels.values[row] = value = float(token)
+                if not 0 <= value <= MAX_MAGNITUDE:
+                    rule = letor_messages.NEGATIVE if value < 0 else letor_messages.LARGE_LABEL
+                    wrong = f"label {shown_token(token)} {rule}"
             else:
                 place = row * self.features.width + column
                 with np.errstate(over="ignore"):
-                    self.features.values[place] = value
-                value = float(self.features.values[place])
-            if np.isinf(value):
-                raise ValueError(f"{path}:{line}: {name} is too large; numbers must be finite")
+                    self.features.values[place] = float(token)
+                if abs(float(self.features.values[place])) > MAX_MAGNITUDE:
+                    name = f"value {shown_token(token)} of feature {column + 1}"
+                    wrong = f"{name} {letor_messages.LARGE_VALUE}"
+            if wrong is not None:
+                raise ValueError(f"{path}:{line}: {wrong}")
 
     def _add_runs(
         self, path: Path, runs: Integers, ids: NDArray[np.uint8], n_queries_before: int
     ) -> None:
         """Give each run of lines with the same query id the number of its query."""
-        text = ids[: self.state[parsing.ID_BYTES]].tobytes().decode("utf-8", "backslashreplace")
-        names = text.split("\n")[:-1]
+        text = ids[: self.state[parsing.ID_BYTES]].tobytes()
+        if not _is_utf_8(text):
+            tokens = text.split(b"\n")
+            wrong = next(i for i, token in enumerate(tokens) if not _is_utf_8(token))
+            message = f"query id {shown_token(tokens[wrong])} {letor_messages.NOT_UTF_8}"
+            raise ValueError(f"{path}:{runs[wrong, 1]}: {message}")
+        names = text.decode().split("\n")[:-1]
         numbers = self.query_numbers
         queries = np.array(
             [numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int64
@@ -202,14 +276,17 @@ class LetorReader:
         """The error of a line that the kernel has refused."""
         begin, line = self.state[parsing.POSITION], self.state[parsing.LINE]
         rest = text[begin - text.ctypes.data :].tobytes().partition(b"\n")[0]
-        after = rest[self.state[parsing.TOKEN] - begin :]
+        before = rest[: self.state[parsing.TOKEN] - begin]
+        after = rest[len(before) :]
         token = (after.split(maxsplit=1) or [b""])[0] if after[:1].strip() else b""
         if status != parsing.LONG_DOCUMENT_ID:
             token = token.partition(b"#")[0]
         if b"\0" in rest:
-            message = "NUL byte; the file is damaged or is no text in UTF-8"
+            message = letor_messages.NUL
+        elif b"\r" in rest.rstrip(b"\r")[: len(before) + 1]:
+            message = letor_messages.LONE_RETURN
         else:
-            message = _message(status, token, self.n_features)
+            message = letor_messages.message(status, token, self.n_features)
         return ValueError(f"{path}:{line}: {message}")
 
     def dataset(self) -> RankingDataset:
@@ -217,11 +294,11 @@ class LetorReader:
         n_rows, n_columns = int(self.state[parsing.ROW]), int(self.state[parsing.LARGEST_FEATURE])
         if n_columns == 0 and self.n_features is None:
             raise ValueError(f"{self.paths[0]}: no features in any line, like '1:0.5'")
-        n_ids = int(self.state[parsing.N_IDS])
+        n_ids = int(self.state[parsing.N_DOCUMENT_IDS])
         documents = None
         if n_ids == n_rows:
-            points = self.documents.finish(n_rows, int(self.state[parsing.LONGEST_ID]))
-            documents = points.view(f"U{points.shape[1]}").ravel()
+            documents = _strings(np.concatenate(self.id_texts), self.id_sizes.finish(n_rows, 1))
+            self.id_texts.clear()
         elif n_ids:
             warnings.warn(
                 f"{self.paths[0]}: {n_rows - n_ids} of {n_rows} lines have no '#docid = ...'; "
@@ -247,75 +324,30 @@ class LetorReader:
         )
 
 
-def _blocks(path: Path) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
-    """A file's whole lines, block by block: a buffer, and where in it they begin and end."""
-    buffer = bytearray(_BLOCK + 2 * MARGIN)
-    begin = stop = MARGIN
-    at_start = True
-    with open_binary(path) as file:
-        while True:
-            with damage_named(path), memoryview(buffer) as free:
-                n_read = file.readinto(free[stop:-MARGIN])
-            stop += n_read
-            if n_read == 0:
-                buffer[stop] = ord("\n")
-                end = stop = stop + 1
-            else:
-                end = buffer.rfind(b"\n", begin, stop) + 1
-            if end:
-                if at_start and buffer.startswith(codecs.BOM_UTF8, begin):
-                    begin += len(codecs.BOM_UTF8)
-                at_start = False
-                yield np.frombuffer(buffer, dtype=np.uint8), begin, end
-                if n_read == 0:
-                    return
-                rest = buffer[end:stop]
-                begin, stop = MARGIN, MARGIN + len(rest)
-                buffer[begin:stop] = rest
-            elif stop == len(buffer) - MARGIN:
-                # A line longer than the buffer.
-                buffer = buffer + bytes(len(buffer))
+def _memory() -> float:
+    """Bytes of memory that this machine has, where it tells."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return np.inf
 
 
-def _shown(token: bytes) -> str:
-    """A token as it stands in an error message."""
-    text = token.decode("utf-8", "backslashreplace")
-    return repr(text if len(text) <= 40 else text[:37] + "...")
+def _strings(text: NDArray[np.uint8], sizes: Array) -> Array:
+    """The strings of a text in UTF-8, where a newline follows each; sizes are in bytes."""
+    longest = int(sizes.max())
+    if fits_fixed_width(len(sizes), longest, len(text)) and text.max() < 128:
+        letters = np.zeros((len(sizes), longest), dtype=np.uint32)
+        parsing.spread_letters(text, sizes.ravel(), letters)
+        return letters.view(f"U{longest}").ravel()
+    return text_ids(text.tobytes().decode().split("\n")[:-1])
 
 
-def _message(status: int, token: bytes, n_features: int | None) -> str:
-    """What is wrong with a token, and what would be right."""
-    shown = _shown(token)
-    feature = _shown(token.partition(b":")[0])[1:-1]
-    value = _shown(token.partition(b":")[2])
-    match status:
-        case parsing.BAD_LABEL:
-            return f"label {shown} is not a finite number; a line begins like '0 qid:1 1:0.5'"
-        case parsing.NEGATIVE_LABEL:
-            return f"label {shown} {_NEGATIVE}"
-        case parsing.NO_QID:
-            found = shown if token else "nothing"
-            return f"found {found} after the label; the query id is needed there, like 'qid:7'"
-        case parsing.BAD_QID:
-            return f"query id in {shown} is empty or damaged; it should be like 'qid:7'"
-        case parsing.LARGE_FEATURE if n_features is None:
-            return f"feature id {feature} in {shown}; the largest allowed is {MAX_FEATURES}"
-        case parsing.LARGE_FEATURE:
-            return f"feature id {feature} in {shown}; 'n_features' is {n_features}"
-        case parsing.REPEATED_FEATURE:
-            return f"feature id {feature} in {shown} is there twice; each may be once in a line"
-        case parsing.BAD_VALUE:
-            return f"value {value} in {shown} is not a finite number, nor NULL for a missing one"
-        case parsing.OVERFLOW:
-            return f"value {value} is too large; numbers must be finite"
-        case parsing.LONG_DOCUMENT_ID:
-            return f"document id {shown} is longer than {MAX_ID_LENGTH} bytes"
-        case _ if b":" not in token:
-            return f"found {shown} where a feature like '1:0.5' is expected"
-        case _ if re.fullmatch(rb"-?[0-9]+", token.partition(b":")[0]):
-            return f"feature id {feature} in {shown}; ids start at 1"
-        case _:
-            return f"feature id {feature!r} in {shown} is not a number; ids start at 1"
+def _is_utf_8(token: bytes) -> bool:
+    try:
+        token.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _group(queries: Integers, begins: Integers, n_rows: int) -> tuple[Integers, Integers | None]:

@@ -28,7 +28,8 @@ def read_table(
     table : path or DataFrame
         A Parquet (`.parquet`), CSV (`.csv`, `.csv.gz`, `.tsv`) or Arrow (`.arrow`, `.feather`)
         file, which need the extra `localrank[tables]`, or a DataFrame of pandas, polars,
-        pyarrow or any other library that narwhals knows.
+        pyarrow or any other library that narwhals knows. In a CSV file, an id that is empty, `NA`
+        or another common mark of a missing value is refused; in quotes it is text.
     qid : str, default="qid"
         The column of query ids.
     label : str or None, default="label"
@@ -49,7 +50,7 @@ def read_table(
     if isinstance(table, str | PathLike):
         source = f"{table}: "
         table = read_file(Path(table), text_columns=[qid, *([document_id] if document_id else [])])
-    frame = nw.from_native(table, eager_only=True)
+    frame = as_frame(table, source)
     special = [name for name in (qid, label, document_id) if name is not None]
     if features is None:
         features = [name for name in frame.columns if name not in special]
@@ -73,9 +74,35 @@ def read_table(
         raise ValueError(f"{source}{error}") from None
 
 
+def as_frame(table: Any, source: str = "") -> nw.DataFrame[Any]:
+    """A DataFrame of any library behind one interface; errors begin with the source."""
+    if hasattr(table, "collect"):
+        raise ValueError(f"{source}the table is a lazy frame. Call its collect() first.")
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(table, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        names = " ".join(str(error).split())
+        raise ValueError(f"{source}column names must be unique: {names}") from None
+    except TypeError:
+        raise ValueError(
+            f"{source}the table must be a DataFrame or the path of a file. "
+            f"Got {type(table).__name__} instead."
+        ) from None
+    for name in frame.columns:
+        if not isinstance(name, str):
+            raise ValueError(f"{source}column names must be strings. Got {name!r} instead.")
+    return frame
+
+
 def _ids(column: nw.Series[Any], source: str) -> Any:
     """Ids of a file as they are written: integers only where all of them print as such."""
-    if source and column.dtype == nw.String and column.null_count() == 0:
+    if source and column.dtype == nw.String:
+        if column.null_count():
+            raise ValueError(
+                f"the column {column.name!r} must not have missing values. Row "
+                f"{column.is_null().to_list().index(True) + 1} has one. In a CSV file an empty "
+                f"cell and words like NA and NULL are missing values; in quotes they are text."
+            )
         return natural_ids(column.to_list())
     return column.to_native()
 
@@ -83,7 +110,8 @@ def _ids(column: nw.Series[Any], source: str) -> Any:
 def read_file(path: Path, text_columns: Sequence[str] = ()) -> Any:
     """A table file as a pyarrow table.
 
-    The given columns of a CSV file are not taken for numbers: an id may have leading zeros.
+    The given columns of a CSV file are not taken for numbers: an id may have leading zeros. They
+    are missing where the cell is empty or says so without quotes, as in all columns.
     """
     try:
         import pyarrow
@@ -95,6 +123,8 @@ def read_file(path: Path, text_columns: Sequence[str] = ()) -> Any:
         ) from None
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
+    if not path.is_file():
+        raise ValueError(f"{path}: not a regular file, which a table must be.")
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     try:
         if suffix == ".parquet":
@@ -106,7 +136,9 @@ def read_file(path: Path, text_columns: Sequence[str] = ()) -> Any:
                 path,
                 parse_options=csv.ParseOptions(delimiter="\t" if suffix == ".tsv" else ","),
                 convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(text_columns, pyarrow.string())
+                    column_types=dict.fromkeys(text_columns, pyarrow.string()),
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
                 ),
             )
     except (pyarrow.ArrowException, OSError) as error:

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import codecs
+import io
+import re
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.atomic import atomic_write
+from localrank.data.checks import text_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
+
+# The longest line, in bytes.
+MAX_LINE = 1 << 20
+# What an id may hold and a column of a run may not, and the mark that stands for it there.
+_BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
+_MARK, _MARK_BYTES = re.compile(r"\\x[0-9a-f]{2}"), re.compile(rb"\\x([0-9a-f]{2})")
+_NOT_IN_RUNS = re.compile(rf"{_BLANK.pattern}|{_MARK.pattern}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +49,10 @@ class Qrels:
 
 
 def read_run(path: str | PathLike[str]) -> Run:
-    """Read a TREC run: `query Q0 document rank score tag`.
+    r"""Read a TREC run: `query Q0 document rank score tag`.
 
-    The rank column is ignored, as trec_eval does: documents are ranked by score.
+    The rank column is ignored, as trec_eval does: documents are ranked by score. Ids are as
+    `write_run` writes them: `\x20` stands for a blank.
 
     Examples
     --------
@@ -51,8 +65,10 @@ def read_run(path: str | PathLike[str]) -> Run:
     """
     columns, lines = _read_columns(path, 6, "query Q0 document rank score tag")
     scores = _numbers(path, columns[4], lines, "score")
-    _refuse_repeated(path, columns[0], columns[2], lines)
-    return Run(columns[0], columns[2], scores, str(columns[5][0]))
+    queries, documents = _ids(path, columns[0], lines), _ids(path, columns[2], lines)
+    _refuse_repeated(path, queries, documents, lines)
+    tag = columns[5][0].decode("utf-8", "backslashreplace")
+    return Run(text_ids(queries), text_ids(documents), scores, tag)
 
 
 def read_qrels(path: str | PathLike[str]) -> Qrels:
@@ -71,8 +87,9 @@ def read_qrels(path: str | PathLike[str]) -> Qrels:
     """
     columns, lines = _read_columns(path, 4, "query 0 document relevance")
     relevance = _numbers(path, columns[3], lines, "relevance")
-    _refuse_repeated(path, columns[0], columns[2], lines)
-    return Qrels(columns[0], columns[2], relevance)
+    queries, documents = _ids(path, columns[0], lines), _ids(path, columns[2], lines)
+    _refuse_repeated(path, queries, documents, lines)
+    return Qrels(text_ids(queries), text_ids(documents), relevance)
 
 
 def write_run(
@@ -82,9 +99,12 @@ def write_run(
     *,
     tag: str = "localrank",
 ) -> None:
-    """Write scores (one per document, in input order) as a TREC run, best documents first.
+    r"""Write scores (one per document, in input order) as a TREC run, best documents first.
 
     In a dataset without document ids, a document's id is its position within its query, from 1.
+    The columns of a run are separated by blanks, so a blank in an id is written as `\x20`, other
+    white space and control characters likewise; `read_run` turns them back. An id that has
+    such a mark itself keeps it: its backslash is written as `\x5c`.
 
     Examples
     --------
@@ -112,21 +132,24 @@ def run_lines(dataset: RankingDataset, scores: ArrayLike, tag: str) -> Iterator[
         )
     if not np.isfinite(values).all():
         raise ValueError(f"Scores of a run must be finite. {np.sum(~np.isfinite(values))} are not.")
+    if len(tag.split()) != 1:
+        raise ValueError(f"The tag of a run must be one word. Got {tag!r} instead.")
     values = dataset.in_query_order(values)
     order = np.lexsort((-values, dataset.query_index))
     ranks = _position_in_query(dataset)
-    queries = dataset.query_ids.astype(str)
-    documents = run_document_ids(dataset)
-    for name, ids in (("Query", queries), ("Document", documents), ("Tag", np.array([tag]))):
-        if blank := [item for item in ids.tolist() if len(item.split()) != 1]:
-            raise ValueError(
-                f"{name} {blank[0]!r} has blanks or is empty, which a run cannot hold."
-            )
+    queries = [_escaped(name) for name in _texts(dataset.query_ids)]
+    documents = [_escaped(name) for name in run_document_ids(dataset)]
+    if (twice := _repeated_document(dataset)) is not None:
+        warnings.warn(
+            f"Query {twice[0]!r} has two documents with the id {twice[1]!r}: `read_run` and "
+            f"trec_eval refuse such a run.",
+            stacklevel=3,
+        )
     return (
-        f"{query} Q0 {document} {rank} {score!r} {tag}\n"
-        for query, document, rank, score in zip(
-            queries[dataset.query_index].tolist(),
-            documents[order].tolist(),
+        f"{queries[query]} Q0 {documents[row]} {rank} {score!r} {tag}\n"
+        for query, row, rank, score in zip(
+            dataset.query_index.tolist(),
+            order.tolist(),
             (ranks + 1).tolist(),
             values[order].tolist(),
             strict=True,
@@ -134,11 +157,32 @@ def run_lines(dataset: RankingDataset, scores: ArrayLike, tag: str) -> Iterator[
     )
 
 
-def run_document_ids(dataset: RankingDataset) -> NDArray[np.str_]:
+def run_document_ids(dataset: RankingDataset) -> list[str]:
     """The ids a run uses for a dataset's rows: its own, or positions within the query from 1."""
     if dataset.document_ids is not None:
-        return dataset.document_ids.astype(str)
-    return (_position_in_query(dataset) + 1).astype(str)
+        return _texts(dataset.document_ids)
+    return [str(position) for position in (_position_in_query(dataset) + 1).tolist()]
+
+
+def _texts(ids: Array) -> list[str]:
+    """Ids as text. Never as an array, in which each may take the room of the longest."""
+    return list(ids.tolist() if ids.dtype.kind in "UO" else ids.astype(str).tolist())
+
+
+def _escaped(name: str) -> str:
+    """An id as one word without white space; `_plain` undoes it."""
+    if not _NOT_IN_RUNS.search(name):
+        return name
+    name = _MARK.sub(lambda mark: r"\x5c" + mark[0][1:], name)
+    return _BLANK.sub(lambda blank: "".join(rf"\x{byte:02x}" for byte in blank[0].encode()), name)
+
+
+def _plain(word: bytes) -> str:
+    """The id that a word stands for."""
+    if b"\\x" in word:
+        with suppress(UnicodeDecodeError):  # else the marks are another's and mean themselves
+            return _MARK_BYTES.sub(lambda mark: bytes.fromhex(mark[1].decode()), word).decode()
+    return word.decode()
 
 
 def _position_in_query(dataset: RankingDataset) -> Integers:
@@ -157,10 +201,12 @@ def align(run: Run, dataset: RankingDataset) -> Floats:
     >>> align(Run(np.array(["5"]), np.array(["b"]), np.array([1.5])), dataset)
     array([-inf,  1.5])
     """
-    rows = _pairs(dataset.query_ids.astype(str)[dataset.query_index], run_document_ids(dataset))
+    rows = _dataset_pairs(dataset)
+    if (twice := _first_repeated(rows)) is not None:
+        raise ValueError(
+            f"Query {twice[0]!r} of the dataset has two documents with the same id, {twice[1]!r}."
+        )
     place = {pair: row for row, pair in enumerate(rows)}
-    if len(place) < len(rows):
-        raise ValueError("A query of the dataset has two documents with the same id.")
     found = np.array([place.get(pair, -1) for pair in _pairs(run.query_ids, run.document_ids)])
     scores = np.full(dataset.n_documents, -np.inf)
     scores[found[found >= 0]] = run.scores[found >= 0]
@@ -181,7 +227,8 @@ def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, Floats]:
     >>> dataset.relevance, scores
     (array([0., 1.]), array([2., 1.]))
     """
-    in_qrels = np.isin(run.query_ids, qrels.query_ids)
+    judged_queries = set(qrels.query_ids.tolist())
+    in_qrels = np.array([query in judged_queries for query in run.query_ids.tolist()])
     if not in_qrels.any():
         raise ValueError("The run and the judgements have no query in common.")
     scored = dict(
@@ -212,17 +259,31 @@ def _pairs(queries: Array, documents: Array) -> list[tuple[str, str]]:
     return list(zip(queries.tolist(), documents.tolist(), strict=True))
 
 
+def _dataset_pairs(dataset: RankingDataset) -> list[tuple[str, str]]:
+    queries = _texts(dataset.query_ids)
+    numbers = dataset.query_index.tolist()
+    return [(queries[n], name) for n, name in zip(numbers, run_document_ids(dataset), strict=True)]
+
+
+def _repeated_document(dataset: RankingDataset) -> tuple[str, str] | None:
+    return None if dataset.document_ids is None else _first_repeated(_dataset_pairs(dataset))
+
+
+def _first_repeated(pairs: list[tuple[str, str]]) -> tuple[str, str] | None:
+    seen = set()
+    for pair in pairs:
+        if pair in seen:
+            return pair
+        seen.add(pair)
+    return None
+
+
 def _read_columns(
     path: str | PathLike[str], n_columns: int, form: str
-) -> tuple[list[NDArray[np.str_]], list[int]]:
+) -> tuple[list[list[bytes]], list[int]]:
     """The columns of a blank-separated file, and the line number of each row."""
-    try:
-        with open_binary(Path(path)) as file, damage_named(Path(path)):
-            text = file.read().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: not a text file ({error.reason}).") from None
     rows, numbers = [], []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(_lines(Path(path)), start=1):
         row = line.split()
         if not row:
             continue
@@ -235,31 +296,61 @@ def _read_columns(
         numbers.append(number)
     if not rows:
         raise ValueError(f"{path}: no lines of the form {form!r}.")
-    return [np.array(column) for column in zip(*rows, strict=True)], numbers
+    return [list(column) for column in zip(*rows, strict=True)], numbers
 
 
-def _numbers(path: str | PathLike[str], column: Array, lines: list[int], name: str) -> Floats:
-    values = np.empty(len(column))
-    for row, token in enumerate(column.tolist()):
+def _lines(path: Path) -> Iterator[bytes]:
+    """The lines of a text file, one after another, so that an endless one is noticed."""
+    with open_binary(path) as raw, damage_named(path), io.BufferedReader(raw) as file:
+        number = 0
+        while line := file.readline(MAX_LINE + 1):
+            number += 1
+            if number == 1:
+                line = line.removeprefix(codecs.BOM_UTF8)
+            if b"\0" in line:
+                raise ValueError(f"{path}:{number}: NUL byte; not a text file in UTF-8.")
+            if len(line) > MAX_LINE:
+                raise ValueError(f"{path}:{number}: line longer than {MAX_LINE:,} bytes.")
+            if b"\r" in line.rstrip(b"\r\n"):
+                raise ValueError(
+                    f"{path}:{number}: carriage return (CR) inside a line; lines end in LF or CRLF."
+                )
+            yield line
+
+
+def _ids(path: str | PathLike[str], column: list[bytes], lines: list[int]) -> list[str]:
+    names = []
+    for token, line in zip(column, lines, strict=True):
         try:
-            values[row] = float(token)
+            names.append(_plain(token))
+        except UnicodeDecodeError:
+            raise ValueError(f"{path}:{line}: the id {token!r} is not UTF-8.") from None
+    return names
+
+
+def _numbers(path: str | PathLike[str], column: list[bytes], lines: list[int], name: str) -> Floats:
+    values = np.empty(len(column))
+    for row, token in enumerate(column):
+        try:
+            # Python also takes 1_000 for a number, which no other reader of runs does.
+            values[row] = np.nan if b"_" in token else float(token)
         except ValueError:
             values[row] = np.nan
         if not np.isfinite(values[row]):
+            shown = token.decode("utf-8", "backslashreplace")
             raise ValueError(
-                f"{path}:{lines[row]}: the {name} must be a finite number. Got {token!r} instead."
+                f"{path}:{lines[row]}: the {name} must be a finite number. Got {shown!r} instead."
             )
     return values
 
 
 def _refuse_repeated(
-    path: str | PathLike[str], queries: Array, documents: Array, lines: list[int]
+    path: str | PathLike[str], queries: list[str], documents: list[str], lines: list[int]
 ) -> None:
-    pairs = _pairs(queries, documents)
-    if len(set(pairs)) == len(pairs):
-        return
-    seen = set()
-    for pair, line in zip(pairs, lines, strict=True):
-        if pair in seen:
-            raise ValueError(f"{path}:{line}: document {pair[1]!r} of query {pair[0]!r} again.")
-        seen.add(pair)
+    seen: dict[tuple[str, str], int] = {}
+    for pair, line in zip(zip(queries, documents, strict=True), lines, strict=True):
+        if (first := seen.setdefault(pair, line)) != line:
+            raise ValueError(
+                f"{path}:{line}: document {pair[1]!r} of query {pair[0]!r} again; it is in line "
+                f"{first}, and a query may have it once."
+            )

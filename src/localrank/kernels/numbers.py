@@ -31,6 +31,10 @@ from localrank.kernels.text import (
 # Outcomes of reading a number.
 NUMBER, UNSURE, NO_NUMBER = range(3)
 
+# The largest label or value allowed in data, of either sign: sums of squares stay finite, over
+# any number of documents. All of float32 lies below.
+MAX_MAGNITUDE = 1e100
+
 _SMALL_E, _LARGE_E = ord("e"), ord("E")
 
 _ASCII_ZEROS = np.uint64(0x3030303030303030)
@@ -51,6 +55,8 @@ _POWER = np.array([float(10**k) for k in range(_MAX_POWER + 1)])
 _POWER_REST = np.array([float(10**k - int(float(10**k))) for k in range(_MAX_POWER + 1)])
 # _DIVISOR[32 + n] is -10^n: the sign of a number without a branch.
 _DIVISOR = np.concatenate([_POWER[:32], -_POWER[:32]])
+# Larger exponents are cut to this, which no fraction in a line of text brings back into range.
+_MAX_EXPONENT = 10**15
 # Bound on the relative error of `_scaled` before its last rounding, with room to spare.
 _DOUBT = 2.0**-98
 
@@ -158,7 +164,7 @@ def parse_number(begin: int) -> tuple[int, float, int]:
         if not ZERO <= byte_at(p) <= NINE:
             return NO_NUMBER, 0.0, p
         while ZERO <= byte_at(p) <= NINE:
-            exponent = min(10 * exponent + (byte_at(p) - ZERO), 1_000_000)
+            exponent = min(10 * exponent + (byte_at(p) - ZERO), _MAX_EXPONENT)
             p += 1
         if down:
             exponent = -exponent

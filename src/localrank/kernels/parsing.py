@@ -11,13 +11,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.kernels.numbers import NO_NUMBER, NUMBER, UNSURE, parse_number, plain_number
+from localrank.kernels.numbers import (
+    MAX_MAGNITUDE,
+    NO_NUMBER,
+    NUMBER,
+    UNSURE,
+    parse_number,
+    plain_number,
+)
 from localrank.kernels.text import (
     COLON,
     EQUALS,
     HASH,
     NEWLINE,
     NINE,
+    RETURN,
     ZERO,
     blanks_at,
     byte_at,
@@ -29,23 +37,25 @@ from localrank.kernels.text import (
 )
 
 MAX_FEATURES = 100_000
+# Of a query or document id, in bytes.
 MAX_ID_LENGTH = 1_000
 
 # The text lies in a buffer that may be read this far before its begin and past its end.
 MARGIN = 128
 
 # What `parse_lines` returns. The first stand for a need: met by the caller, who calls again.
-DONE, NEED_ROWS, NEED_COLUMNS, NEED_ID_WIDTH, NEED_FIXES = range(5)
+DONE, NEED_ROWS, NEED_COLUMNS, NEED_FIXES = range(4)
 # The others for an error at the position state[TOKEN].
-BAD_LABEL, NEGATIVE_LABEL, NO_QID, BAD_QID, BAD_FEATURE, LARGE_FEATURE = range(5, 11)
-REPEATED_FEATURE, BAD_VALUE, OVERFLOW, NUL_BYTE, LONG_DOCUMENT_ID = range(11, 16)
+BAD_LABEL, NEGATIVE_LABEL, LARGE_LABEL, NO_QID, BAD_QID, LONG_QUERY_ID = range(4, 10)
+BAD_FEATURE, LARGE_FEATURE, REPEATED_FEATURE, BAD_VALUE, LARGE_VALUE = range(10, 15)
+LONG_DOCUMENT_ID, NUL_BYTE, LONE_RETURN = range(15, 18)
 
 # Places in the state that caller and kernel share.
 POSITION, LINE, ROW, N_RUNS, ID_BYTES, LAST_ID, N_FIXES = range(7)
-LARGEST_FEATURE, LONGEST_ID, N_IDS, NEEDED, TOKEN, STAMP = range(7, 13)
+LARGEST_FEATURE, DOCUMENT_BYTES, N_DOCUMENT_IDS, NEEDED, TOKEN, STAMP = range(7, 13)
 STATE_SIZE = 13
 
-# Columns of a fix other than features: what Python still has to put into the row.
+# Columns of a fix other than features: what Python still has to put into the row or to check.
 FIX_LABEL, FIX_DOCUMENT_ID = -1, -2
 
 _U = ord("U")
@@ -58,12 +68,17 @@ _LOW_4, _LOW_5 = np.uint64(2**32 - 1), np.uint64(2**40 - 1)
 
 @inlined
 def _is_blank(c: int) -> bool:
-    return c == 32 or c == 9 or 11 <= c <= 13
+    return c == 32 or c == 9 or c == 11 or c == 12
+
+
+@inlined
+def _ends_data(c: int) -> bool:
+    return c in (NEWLINE, HASH, RETURN)
 
 
 @inlined
 def _ends_token(c: int) -> bool:
-    return _is_blank(c) or c in (NEWLINE, HASH)
+    return _is_blank(c) or _ends_data(c)
 
 
 @inlined
@@ -106,6 +121,8 @@ def _parse_head(state: Any, labels: Any, runs: Any, ids: Any, fixes: Any) -> int
         return _fail(state, BAD_LABEL, begin)
     if value < 0:
         return _fail(state, NEGATIVE_LABEL, begin)
+    if value > MAX_MAGNITUDE:
+        return _fail(state, LARGE_LABEL, begin)
     if outcome == UNSURE:
         _fix(state, fixes, FIX_LABEL, begin, p)
     labels[row] = value
@@ -121,6 +138,8 @@ def _parse_head(state: Any, labels: Any, runs: Any, ids: Any, fixes: Any) -> int
         p += 1
     if p == first or not _ends_token(byte_at(p)):
         return _fail(state, BAD_QID, begin)
+    if p - first > MAX_ID_LENGTH:
+        return _fail(state, LONG_QUERY_ID, begin)
     if not same or ids[last + p - first] != NEWLINE:
         run, used = state[N_RUNS], state[ID_BYTES]
         runs[run, 0], runs[run, 1] = row, state[LINE]
@@ -142,8 +161,12 @@ def _parse_features(
     seen: Any,
     fixes: Any,
 ) -> int:
-    """Read the features of a line, up to its comment or end."""
+    """Read the features of a line, up to its comment or end.
+
+    However often the line is read, it leaves one fix for each feature at most.
+    """
     begin = p = state[POSITION]
+    n_fixes = state[N_FIXES]
     row_begin = state[ROW] * width
     column = needed = last = 0
     careful = False
@@ -167,7 +190,7 @@ def _parse_features(
             last = column
             p = end
         token = p = _skip_blanks(p)
-        if byte_at(p) == NEWLINE or byte_at(p) == HASH:
+        if _ends_data(byte_at(p)):
             break
         feature = 0
         while ZERO <= byte_at(p) <= NINE:
@@ -192,6 +215,7 @@ def _parse_features(
         if feature <= last and not careful:
             # Out of order: begin the line again, now marking each feature.
             careful = True
+            state[N_FIXES] = n_fixes
             state[STAMP] += 1
             p = begin
             column = width
@@ -204,8 +228,9 @@ def _parse_features(
             column = feature
         last = feature
         features[row_begin + feature - 1] = value
-        if np.isinf(features[row_begin + feature - 1]):
-            return _fail(state, OVERFLOW, token)
+        # As stored: what float32 cannot hold has become an infinity.
+        if abs(features[row_begin + feature - 1]) > MAX_MAGNITUDE:
+            return _fail(state, LARGE_VALUE, token)
         if outcome == UNSURE:
             _fix(state, fixes, feature - 1, value_begin, p)
         state[LARGEST_FEATURE] = max(state[LARGEST_FEATURE], feature)
@@ -218,7 +243,7 @@ def _parse_features(
 
 
 @kernel
-def _parse_comment(state: Any, documents: Any, document_width: int, fixes: Any) -> int:
+def _parse_comment(state: Any, documents: Any, sizes: Any, fixes: Any) -> int:
     """Read the document id of a comment that has one."""
     p = _skip_blanks(state[POSITION] + 1)
     if np.int64(word_at(p) & _LOW_5) != _DOCID:
@@ -228,7 +253,7 @@ def _parse_comment(state: Any, documents: Any, document_width: int, fixes: Any) 
         return DONE
     first = p = _skip_blanks(p + 1)
     ascii_only = True
-    while not _is_blank(byte_at(p)) and byte_at(p) != NEWLINE:
+    while not _is_blank(byte_at(p)) and byte_at(p) != NEWLINE and byte_at(p) != RETURN:
         ascii_only = ascii_only and byte_at(p) < 128
         p += 1
     size = p - first
@@ -236,17 +261,15 @@ def _parse_comment(state: Any, documents: Any, document_width: int, fixes: Any) 
         return DONE
     if size > MAX_ID_LENGTH:
         return _fail(state, LONG_DOCUMENT_ID, first)
-    if size > document_width:
-        state[NEEDED] = size
-        return NEED_ID_WIDTH
-    if ascii_only:
-        base = state[ROW] * document_width
-        for i in range(size):
-            documents[base + i] = byte_at(first + i)
-        state[LONGEST_ID] = max(state[LONGEST_ID], size)
-    else:
+    if not ascii_only:
         _fix(state, fixes, FIX_DOCUMENT_ID, first, p)
-    state[N_IDS] += 1
+    used = state[DOCUMENT_BYTES]
+    for i in range(size):
+        documents[used + i] = byte_at(first + i)
+    documents[used + size] = NEWLINE
+    sizes[state[ROW]] = size
+    state[DOCUMENT_BYTES] = used + size + 1
+    state[N_DOCUMENT_IDS] += 1
     return DONE
 
 
@@ -260,7 +283,7 @@ def parse_lines(
     limit: int,
     labels: Any,
     documents: Any,
-    document_width: int,
+    sizes: Any,
     prefixes: int,
     seen: Any,
     runs: Any,
@@ -270,14 +293,17 @@ def parse_lines(
     """Read lines from state[POSITION] to `stop`, where the last of them ends with a newline.
 
     A line is taken over as a whole: on a need or an error, position and row are still those of
-    its begin, and reading it again does no harm.
+    its begin, and reading it again does no harm. What is written per line has a bound: a row of
+    `features` (of `width` places), `labels` and `sizes`, which hold `capacity` rows; a row of
+    `runs`, of which a line fills 8 bytes of text at least; in `ids` and `documents` an id and a
+    newline, less than the line; in `fixes` one row per feature, label and document id.
     """
     while state[POSITION] < stop:
         begin = state[POSITION]
         n_fixes = state[N_FIXES]
         p = _skip_blanks(begin)
         state[POSITION] = p
-        has_document = byte_at(p) != NEWLINE and byte_at(p) != HASH
+        has_document = not _ends_data(byte_at(p))
         if has_document:
             status = DONE
             if state[ROW] >= capacity:
@@ -289,7 +315,7 @@ def parse_lines(
             if status == DONE:
                 status = _parse_features(state, features, width, limit, prefixes, seen, fixes)
             if status == DONE and byte_at(state[POSITION]) == HASH:
-                status = _parse_comment(state, documents, document_width, fixes)
+                status = _parse_comment(state, documents, sizes, fixes)
             if status != DONE:
                 state[POSITION] = begin
                 state[N_FIXES] = n_fixes
@@ -300,9 +326,12 @@ def parse_lines(
             p += 64
             ends = line_ends_at(p)
         p += trailing_zeros(ends)
+        token = p
+        while byte_at(p) == RETURN:
+            p += 1
         if byte_at(p) != NEWLINE:
             state[POSITION] = begin
-            return _fail(state, NUL_BYTE, p)
+            return _fail(state, NUL_BYTE if byte_at(token) == 0 else LONE_RETURN, token)
         state[POSITION] = p + 1
         state[LINE] += 1
         state[ROW] += has_document
@@ -321,6 +350,19 @@ def respace(values: Any, n_rows: int, width: int, new_width: int) -> None:
             values[row * new_width + column] = values[row * width + column]
         for column in range(kept, new_width):
             values[row * new_width + column] = 0
+
+
+@kernel
+def spread_letters(text: Any, sizes: Any, letters: Any) -> None:
+    """Fill each row of `letters` with a string of `text`, where a newline follows each.
+
+    Of ASCII characters; `sizes` are the lengths, none above the width of `letters`.
+    """
+    begin = 0
+    for row in range(len(sizes)):
+        for i in range(sizes[row]):
+            letters[row, i] = text[begin + i]
+        begin += sizes[row] + 1
 
 
 def feature_prefixes(n_features: int) -> NDArray[np.uint64]:

@@ -20,7 +20,7 @@ def argsort_descending(values: Floats, offsets: Integers) -> Integers:
     Parameters
     ----------
     values : ndarray of shape (n_documents,)
-        Without NaN.
+        Without NaN: with one, each row is still there once, but not in its place.
     offsets : ndarray of shape (n_queries + 1,)
         Where each query's rows begin, and the end.
 
@@ -56,7 +56,8 @@ def _argsort_descending(values: Floats, offsets: Integers, longest: int) -> Inte
 def sort_rows(values: Floats, begin: int, end: int, order: Integers, spare: Integers) -> None:
     """Fill `order` with the rows from `begin` to `end` by descending value, stably.
 
-    For kernels that need the order of one query at a time; both arrays have room for it.
+    For kernels that need the order of one query at a time; both arrays have room for it. Whatever
+    the values are, each row is there once: NaN has no place among numbers, but it has one.
     """
     for first in range(begin, end, _BLOCK):
         _place(values[first : min(first + _BLOCK, end)], first, order[first - begin :])
@@ -73,15 +74,31 @@ def _place(block: Floats, first: int, order: Integers) -> None:
     """
     for i in range(len(block)):
         order[i] = -1
+    n_numbers = 0
     for i in range(len(block)):
         value = block[i]
+        if value != value:
+            continue
+        n_numbers += 1
         place = 0
         for j in range(len(block)):
             place += block[j] > value
-        if order[place] >= 0:
+        if value != value:
+            # Nothing is larger than NaN. It needs a place of its own, behind the numbers.
+            for j in range(len(block)):
+                place += block[j] == block[j]
+            for j in range(i):
+                place += block[j] != block[j]
+        elif order[place] >= 0:
             for j in range(i):
                 place += block[j] == value
         order[place] = first + i
+    # What is not a number comes after the numbers, so that every place is taken.
+    if n_numbers < len(block):
+        for i in range(len(block)):
+            if block[i] != block[i]:
+                order[n_numbers] = first + i
+                n_numbers += 1
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ from typing import Any
 from llvmlite import ir
 from numba import extending, njit, types
 
-NEWLINE, HASH, COLON, DOT, MINUS, PLUS, EQUALS = (ord(c) for c in "\n#:.-+=")
+NEWLINE, RETURN, HASH, COLON, DOT, MINUS, PLUS, EQUALS = (ord(c) for c in "\n\r#:.-+=")
 ZERO, NINE, SPACE = (ord(c) for c in "09 ")
 
 kernel = njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
@@ -89,12 +89,14 @@ def points_at(typingctx: Any, address: Any) -> Any:
 
 @_intrinsic
 def line_ends_at(typingctx: Any, address: Any) -> Any:
-    """Which of the next 64 bytes are a newline or NUL."""
+    """Which of the next 64 bytes are a newline, a carriage return or NUL."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         lanes = _load(builder, args[0], _lanes(64))
-        newlines = _where(builder, "==", lanes, NEWLINE)
-        return builder.or_(newlines, _where(builder, "==", lanes, 0))
+        ends = _where(builder, "==", lanes, NEWLINE)
+        for other in (RETURN, 0):
+            ends = builder.or_(ends, _where(builder, "==", lanes, other))
+        return ends
 
     return types.int64(types.int64), codegen
 

@@ -134,6 +134,7 @@ class Reader:
 
     def __init__(self, arrays: memoryview, classes: Sequence[type]) -> None:
         self._arrays = arrays
+        self._left = len(arrays)
         self._classes = {**own_classes(), **{cls.__name__: cls for cls in classes}}
 
     def decoded(self, value: Any) -> Any:
@@ -180,7 +181,10 @@ class Reader:
         size = count * np.dtype(dtype).itemsize
         if at + size > len(self._arrays) or max(shape, default=0) > len(self._arrays):
             raise ValueError("an array ends after the file")
-        # A view: however often a file names the same bytes, they are there once.
+        # Parts copy their arrays: a file that names its bytes many times would fill the memory.
+        self._left -= size
+        if self._left < 0:
+            raise ValueError("its arrays overlap")
         return np.frombuffer(self._arrays, dtype, count, at).reshape(shape)
 
     def _object(self, value: dict[str, Any]) -> Any:

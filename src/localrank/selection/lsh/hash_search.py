@@ -272,10 +272,12 @@ def _most_similar(
     for i in range(len(candidates)):
         sums[i] = _similarity(directions, descriptions[candidates[i]], rest, best - tie)
         best = max(best, sums[i])
-    nearest = first if first_sum >= best - tie else np.int64(len(descriptions))
+    # The first one also where sums are not numbers, and none is the largest.
+    nearest, is_first = first, not first_sum < best - tie
     for i in range(len(candidates)):
         if sums[i] >= best - tie:
-            nearest = min(nearest, candidates[i])
+            nearest = min(nearest, candidates[i]) if is_first else candidates[i]
+            is_first = True
     return nearest
 
 
