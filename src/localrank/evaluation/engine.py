@@ -318,7 +318,11 @@ def _with_jobs(ranker: Ranker, n_jobs: int | None) -> Ranker:
 
 
 def _size(model: Ranker) -> int:
+    """Bytes of the model's file; 0 where it cannot be saved, as a ranker of one's own may not."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.localrank")
-        model.save(path)
+        try:
+            model.save(path)
+        except ValueError:
+            return 0
         return path.stat().st_size
