@@ -148,11 +148,13 @@ class Forger:
         state, arrays = json.loads(origin.state), bytearray(origin.arrays)
         done = []
         for _ in range(rng.choices((1, 2, 3, 6), (70, 15, 10, 5))[0]):
-            if rng.random() < 0.35 and arrays:
-                done.append(change_values(state, arrays, rng))
-            else:
-                state, word = changed(state, rng, self._seeds)
-                done.append(word)
+            try:
+                if rng.random() < 0.35 and arrays:
+                    done.append(change_values(state, arrays, rng))
+                else:
+                    done.append(change(state, rng, self._seeds))
+            except (TypeError, ValueError, IndexError):
+                done.append("nothing: an earlier change prevents it")
         text = json.dumps(state).encode()
         return f"{origin.name}: {'; '.join(done)}", written(origin.manifest, text, bytes(arrays))
 
@@ -196,8 +198,8 @@ def array_places(state: Any) -> list[Place]:
     return [(holder, key) for holder, key in places(state) if key == "array"]
 
 
-def changed(state: Any, rng: random.Random, seeds: list[Seed]) -> tuple[Any, str]:
-    """The state with one thing changed, and which."""
+def change(state: Any, rng: random.Random, seeds: list[Seed]) -> str:
+    """Change one thing of the state, and tell which."""
     everything = list(places(state))
     holder, key = rng.choice(everything)
     way = rng.choice(
@@ -239,7 +241,7 @@ def changed(state: Any, rng: random.Random, seeds: list[Seed]) -> tuple[Any, str
             holder[key] = rng.choice(
                 ([holder[key]], {"tuple": [holder[key]]}, {"dict": [["a", holder[key]]]})
             )
-    return state, f"{way} at {str(key)[:40]}"
+    return f"{way} at {str(key)[:40]}"
 
 
 def _circular(state: Any) -> bool:
@@ -528,7 +530,9 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=1, help="child processes at a time")
     parser.add_argument("--minutes", type=float, default=60.0, help="time for all files")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="time for one file")
-    parser.add_argument("--memory", type=int, default=MEMORY, help="bytes that a child may allocate")
+    parser.add_argument(
+        "--memory", type=int, default=MEMORY, help="bytes that a child may allocate"
+    )
     parser.add_argument("--methods", default="", help="names of models, with commas between them")
     parser.add_argument("--findings", type=Path, default=Path("findings"), help="folder")
     parser.add_argument("--replay", type=Path, help="load and use this file instead")

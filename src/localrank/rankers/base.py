@@ -16,7 +16,7 @@ from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
-from localrank.fitted import Kinds, count, facts, maybe, texts
+from localrank.fitted import Kinds, facts, maybe, n_features, texts
 from localrank.measures import NDCG
 from localrank.parameters import check_parameters
 from localrank.persistence import save_model
@@ -53,7 +53,7 @@ class Ranker(BaseEstimator):
     """
 
     _fitted: ClassVar[Kinds] = {
-        "n_features_in_": count(1, name="n_features"),
+        "n_features_in_": n_features,
         "feature_names_in_": maybe(texts("n_features")),
         "training_data_": facts,
     }

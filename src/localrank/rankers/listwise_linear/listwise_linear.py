@@ -113,7 +113,7 @@ class ListwiseLinear(LinearRanker):
         "n_folds": whole(2),
         "measure": a_measure,
         "tol": number(above=0),
-        "max_iter": whole(1),
+        "max_iter": whole(1, 1_000_000),
     }
 
     _fitted: ClassVar[Kinds] = {
