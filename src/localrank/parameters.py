@@ -118,8 +118,8 @@ def check_parameters(component: BaseEstimator) -> None:
     >>> check_parameters(LambdaMART(n_trees=0))
     Traceback (most recent call last):
     ...
-    ValueError: The 'n_trees' parameter of LambdaMART must be a whole number, 1 or larger. Got 0
-    instead.
+    ValueError: The 'n_trees' parameter of LambdaMART must be a whole number from 1 to 100000.
+    Got 0 instead.
     """
     for name, rule in rules(type(component)).items():
         if not rule.holds(getattr(component, name)):

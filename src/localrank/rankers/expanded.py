@@ -19,7 +19,8 @@ class Expanded(Ranker):
     """Trains a ranker on documents with more features.
 
     A subclass has the parameter `ranker` and implements `expanded`, which looks at each query by
-    itself, and `n_expanded`. Documents are scored in blocks of whole queries, so that few are expanded at a time.
+    itself, and `n_expanded`. Documents are scored in blocks of whole queries, so that few are
+    expanded at a time.
 
     Attributes
     ----------
