@@ -340,7 +340,7 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
         ),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_trees=many"],
-            "'n_trees' parameter of LambdaMART must be a whole number, 1 or larger. Got 'many'",
+            "'n_trees' parameter of LambdaMART must be a whole number from 1 to 100000. Got 'many'",
         ),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_leaves=10000000"],

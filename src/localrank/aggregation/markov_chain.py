@@ -26,7 +26,7 @@ class MarkovChain(RankAggregator):
     Parameters
     ----------
     restart : float, default=0.05
-        Above 0, below 1. Solving takes longer in proportion to 1 / restart.
+        At least 0.0001, below 1. Solving takes longer in proportion to 1 / restart.
 
     Notes
     -----
@@ -46,7 +46,7 @@ class MarkovChain(RankAggregator):
     array([2.73, 0.2 , 0.07])
     """
 
-    _parameters: ClassVar[Rules] = {"restart": number(above=0, below=1)}
+    _parameters: ClassVar[Rules] = {"restart": number(least=1e-4, below=1)}
 
     def __init__(self, restart: float = 0.05) -> None:
         self.restart = restart

@@ -16,8 +16,9 @@ from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
-from localrank.fitted import Kinds, count, facts, maybe, texts
+from localrank.fitted import Kinds, facts, maybe, n_features, texts
 from localrank.measures import NDCG
+from localrank.parallel import one_blas_thread
 from localrank.parameters import check_parameters
 from localrank.persistence import save_model
 from localrank.rankers.inputs import (
@@ -53,7 +54,7 @@ class Ranker(BaseEstimator):
     """
 
     _fitted: ClassVar[Kinds] = {
-        "n_features_in_": count(1, name="n_features"),
+        "n_features_in_": n_features,
         "feature_names_in_": maybe(texts("n_features")),
         "training_data_": facts,
     }
@@ -234,7 +235,9 @@ class Ranker(BaseEstimator):
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         """Learn from rows that are in order already, as along a path of models."""
-        self._fit(dataset, query_weights, valid)
+        # Sums over several threads round differently from one machine to the next.
+        with one_blas_thread():
+            self._fit(dataset, query_weights, valid)
         self._remember(dataset)
         return self
 

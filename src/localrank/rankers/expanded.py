@@ -19,7 +19,8 @@ class Expanded(Ranker):
     """Trains a ranker on documents with more features.
 
     A subclass has the parameter `ranker` and implements `expanded`, which looks at each query by
-    itself. Documents are scored in blocks of whole queries, so that few are expanded at a time.
+    itself, and `n_expanded`. Documents are scored in blocks of whole queries, so that few are
+    expanded at a time.
 
     Attributes
     ----------
@@ -40,6 +41,10 @@ class Expanded(Ranker):
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         """The same documents with more features."""
 
+    @abstractmethod
+    def n_expanded(self, n_features: int) -> int:
+        """How many features documents with so many have then."""
+
     @property
     def n_models_(self) -> int:
         return self.ranker_.n_models_
@@ -56,11 +61,9 @@ class Expanded(Ranker):
         self.ranker_ = ranker.fit_rows(self.expanded(dataset), query_weights, held_out)
 
     def _check_fitted(self) -> None:
-        one = RankingDataset(
-            np.zeros((1, self.n_features_in_)), None, np.array([0, 1]), np.array([0])
+        check_together(
+            self, holds=have_features(self.n_expanded(self.n_features_in_), self.ranker_)
         )
-        width = self.expanded(one).n_features
-        check_together(self, holds=have_features(width, self.ranker_))
 
     def _predict(self, dataset: RankingDataset) -> Array:
         row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize

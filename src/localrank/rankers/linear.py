@@ -78,7 +78,7 @@ class LinearRanker(ScalingRanker):
             features = dataset.features
             weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
         # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
-        return projections(read_only(features, np.float64), np.ascontiguousarray(weights))
+        return projections(read_only(features, np.float64), read_only(weights, np.float64))
 
 
 class PathRanker(LinearRanker):

@@ -85,6 +85,9 @@ class Quadratic(Expanded):
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         return quadratic_features(dataset, self.dtype_)
 
+    def n_expanded(self, n_features: int) -> int:
+        return n_quadratic(n_features)
+
 
 def quadratic_features(dataset: RankingDataset, dtype: str) -> RankingDataset:
     """The same documents with their features, the squares, and the products in pairs.

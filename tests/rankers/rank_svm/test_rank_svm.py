@@ -353,7 +353,7 @@ def test_too_few_steps_warn(queries):
         ),
         (
             {"max_iter": 0},
-            "'max_iter' parameter of RankSVM must be a whole number, 1 or larger. Got 0",
+            "'max_iter' parameter of RankSVM must be a whole number from 1 to 1000000. Got 0",
         ),
         ({"loss": "log"}, "must be 'squared_hinge' or 'hinge'. Got 'log' instead."),
         ({"pair_weight": 1}, "must be 'pair' or 'query'. Got 1 instead."),

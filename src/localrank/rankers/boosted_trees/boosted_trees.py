@@ -42,9 +42,9 @@ class BoostedTrees(Ranker):
     """
 
     _parameters: ClassVar[Rules] = {
-        "n_trees": whole(1),
+        "n_trees": whole(1, 100_000),
         "learning_rate": number(above=0),
-        "n_leaves": whole(2),
+        "n_leaves": whole(2, 131_072),
         "min_leaf_documents": whole(1),
         "feature_fraction": number(above=0, most=1),
         "l2": number(least=0),

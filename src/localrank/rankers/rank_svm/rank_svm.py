@@ -105,7 +105,7 @@ class RankSVM(PathRanker):
             "None or different pairs (high, low) with high > low",
         ),
         "tol": number(above=0),
-        "max_iter": whole(1),
+        "max_iter": whole(1, 1_000_000),
     }
 
     def __init__(

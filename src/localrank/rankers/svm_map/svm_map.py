@@ -90,7 +90,7 @@ class SVMMap(PathRanker, RelevanceRanker):
 
     _parameters: ClassVar[Rules] = {
         "tol": number(above=0),
-        "max_iter": whole(1),
+        "max_iter": whole(1, 1_000_000),
     }
 
     _fitted: ClassVar[Kinds] = {
