@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import joblib
 import threadpoolctl
@@ -54,7 +54,7 @@ def _take_control() -> None:
     From 3.8 on threadpoolctl listens to one thread until it ends: then a block that ends in
     another one would restore nothing.
     """
-    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(openblas, "clear_controlling_thread"):
         openblas.clear_controlling_thread(force=True)
 
