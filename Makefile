@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test lint format bench docs clean
+.PHONY: help setup demo test bounds lint format bench docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
 	@echo "make test    set up and run all tests"
+	@echo "make bounds  run the tests of kernels with a check of every index"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make format  let ruff reformat the code"
 	@echo "make bench   run the benchmarks"
@@ -37,6 +38,13 @@ demo: .venv/.package
 
 test: setup
 	@$(BIN)/python -m pytest -q -n 2
+
+# Kernels as numba compiles them with a check of every index, in a store of their own.
+bounds: setup
+	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=.cache/bounds $(BIN)/python -m pytest -q -n 2 \
+	  tests/kernels tests/aggregation tests/measures tests/representations tests/selection \
+	  tests/rankers/rank_svm tests/rankers/svm_map tests/rankers/rank_boost \
+	  tests/rankers/query_coordinates tests/rankers/lgmml tests/trees
 
 lint: setup
 	$(BIN)/ruff check .
