@@ -451,7 +451,7 @@ def test_scores_that_are_no_numbers_are_an_error(ranker, queries, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of trees and clusters that find nothing
-@pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e100])
+@pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e90])
 def test_tiny_and_huge_features_are_ranked_or_refused(ranker, queries, factor):
     try:
         other = queries.with_features(np.round(4 * queries.features) * factor)

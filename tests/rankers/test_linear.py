@@ -46,7 +46,7 @@ def test_standard_scaling_gives_every_feature_the_spread_one_within_queries(quer
     assert_allclose(np.sqrt(np.mean(rest**2, axis=0)), 1.0)
 
 
-@pytest.mark.parametrize("factor", [1e-200, 1e-8, 1e8, 1e150])
+@pytest.mark.parametrize("factor", [1e-200, 1e-8, 1e8, 1e90])
 @pytest.mark.parametrize("scaling", ["standard", "query"])
 def test_scaled_features_do_not_depend_on_their_unit(queries, scaling, factor):
     other = queries.with_features(queries.features * factor)

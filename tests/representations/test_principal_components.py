@@ -53,7 +53,7 @@ def test_distance_is_invariant_to_translation(pair, size):
 
 
 @settings(deadline=None, max_examples=40)
-@given(pairs_of_clouds(), st.floats(1e-200, 1e200), st.sampled_from([1, -1]))
+@given(pairs_of_clouds(), st.floats(1e-200, 1e90), st.sampled_from([1, -1]))
 def test_distance_is_invariant_to_scaling(pair, factor, sign):
     first, second, P, _ = pair
     scaled = sign * factor * second
