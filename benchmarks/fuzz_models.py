@@ -153,7 +153,7 @@ class Forger:
                     done.append(change_values(state, arrays, rng))
                 else:
                     done.append(change(state, rng, self._seeds))
-            except (TypeError, ValueError, IndexError):
+            except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError):
                 done.append("nothing: an earlier change prevents it")
         text = json.dumps(state).encode()
         return f"{origin.name}: {'; '.join(done)}", written(origin.manifest, text, bytes(arrays))
@@ -312,7 +312,7 @@ def change_values(state: Any, arrays: bytearray, rng: random.Random) -> str:
         width = np.dtype(dtype).itemsize
         count = int(np.prod(shape, dtype=object))
         known = dtype[0] in "<|" and 0 < count < 10**6 and at + count * width <= len(arrays)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, LookupError):
         known = False
     if not known:
         return "no such array"
@@ -519,6 +519,8 @@ class Campaign:
 
     def _count(self, number: int, outcome: str, where: str) -> None:
         self.outcomes[outcome] += 1
+        if (total := self.outcomes.total()) % 10_000 == 0:
+            print(f"{total:,} files", flush=True)
         if outcome != "finding":
             return
         done, content = self.forger.file(number)
@@ -567,8 +569,9 @@ def main() -> int:
     begin = time.monotonic()
     numbers = range(chosen.first, chosen.first + chosen.count)
     campaign.run(numbers, chosen.workers, begin + 60 * chosen.minutes)
-    total = sum(campaign.outcomes.values())
-    print(f"{total:,} files of {len(seeds)} models in {time.monotonic() - begin:.0f} s:")
+    print(
+        f"{campaign.outcomes.total():,} files of {len(seeds)} models in {time.monotonic() - begin:.0f} s:"
+    )
     for outcome, count in campaign.outcomes.most_common():
         print(f"{count:10,}  {outcome}")
     print(f"{len(campaign.findings):10,}  findings at different places")

@@ -23,9 +23,19 @@ from localrank.data import make_queries
 from localrank.fitted import Kinds, floats
 from localrank.measures import NDCG
 from localrank.persistence import read_manifest
-from localrank.persistence.files import MAGIC, MANIFEST
+from localrank.persistence.files import MAGIC
 from localrank.rankers import BestFeature, LambdaMART, Ranker, RankSVM
 from localrank.recipes import adaptive_training, best, local_rank
+
+MANIFEST = {
+    "class": "RankSVM",
+    "parameters": {},
+    "fitted": {},
+    "training_data": {"n_queries": 1, "n_documents": 2, "most_frequent_labels": {"0": 1}},
+    "n_features": 1,
+    "feature_names": None,
+    "versions": {},
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +55,7 @@ def forge(path, state, arrays: bytes = b"", version: int = 2) -> None:
     """A file with everything in order but what it says."""
     head = MAGIC + str(version).encode() + b"\n"
     text = state if isinstance(state, bytes) else json.dumps(state).encode()
-    body = json.dumps(dict.fromkeys(MANIFEST)).encode() + b"\n" + text + b"\n" + arrays
+    body = json.dumps(MANIFEST).encode() + b"\n" + text + b"\n" + arrays
     digest = hashlib.sha256(head + body).hexdigest().encode()
     path.write_bytes(head + digest + b" \n" + body)
 
@@ -288,7 +298,10 @@ def test_a_signature_shows_who_wrote_a_file(fitted, tmp_path):
 
 def test_a_manifest_of_something_else_is_refused(tmp_path):
     path = tmp_path / "model.localrank"
-    for manifest in (b"{}", b"[]", b"not json"):
+    wrong = [{**MANIFEST, name: 0.5} for name in MANIFEST]
+    wrong += [{**MANIFEST, "parameters": {"C": 1}}, {**MANIFEST, "feature_names": [1]}]
+    wrong += [{**MANIFEST, "training_data": {}}]
+    for manifest in (b"{}", b"[]", b"not json", *(json.dumps(m).encode() for m in wrong)):
         body = manifest + b"\n{}\n"
         digest = hashlib.sha256(MAGIC + b"2\n" + body).hexdigest().encode()
         path.write_bytes(MAGIC + b"2\n" + digest + b" \n" + body)

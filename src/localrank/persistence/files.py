@@ -20,14 +20,14 @@ from localrank.data.atomic import atomic_write
 from localrank.persistence.encoding import Reader, Writer
 from localrank.persistence.signatures import sign, verify
 
-MANIFEST = {
-    "class",
-    "parameters",
-    "fitted",
-    "training_data",
-    "n_features",
-    "feature_names",
-    "versions",
+MANIFEST: dict[str, Any] = {
+    "class": str,
+    "parameters": dict,
+    "fitted": dict,
+    "training_data": dict,
+    "n_features": int,
+    "feature_names": list | None,
+    "versions": dict,
 }
 MAGIC = b"localrank model "
 FORMAT_VERSION = 2
@@ -185,6 +185,21 @@ def _read(
         manifest = json.loads(text)
     except (ValueError, RecursionError):
         manifest = None
-    if not isinstance(manifest, dict) or not manifest.keys() >= MANIFEST:
+    if not _is_manifest(manifest):
         raise ValueError(f"{path}: its manifest is not one that localrank writes.")
     return manifest, state, memoryview(arrays)
+
+
+def _is_manifest(value: Any) -> bool:
+    """Whether people can be shown what it says."""
+    if not isinstance(value, dict) or not value.keys() >= MANIFEST.keys():
+        return False
+    if not all(isinstance(value[name], kind) for name, kind in MANIFEST.items()):
+        return False
+    data = value["training_data"]
+    labels = data.get("most_frequent_labels")
+    if not isinstance(labels, dict):
+        return False
+    counts = [value["n_features"], data.get("n_queries"), data.get("n_documents"), *labels.values()]
+    texts = [*value["parameters"].values(), *(value["feature_names"] or [])]
+    return all(type(n) is int for n in counts) and all(type(text) is str for text in texts)
