@@ -11,7 +11,7 @@ from localrank.arrays import Array, Integers
 from localrank.data.dataset import RankingDataset
 
 # What the features of a block should take, unless one query takes more.
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**22
 
 
 class DeferredDataset(RankingDataset):
@@ -65,7 +65,7 @@ class DeferredDataset(RankingDataset):
         )
 
     @property
-    def features(self) -> Array:  # type: ignore[override]
+    def features(self) -> Array:
         """All rows, made anew."""
         table = np.empty((self.n_documents, self.n_features), self._dtype)
         for rows, block in self.feature_blocks():
@@ -79,6 +79,11 @@ class DeferredDataset(RankingDataset):
     @property
     def n_features(self) -> int:
         return self._width
+
+    @property
+    def is_made(self) -> bool:
+        """Whether reading a block is more work than gathering its rows."""
+        return self._make is not None
 
     def gathered(self) -> RankingDataset:
         """The same dataset with all its rows."""
@@ -101,7 +106,7 @@ class DeferredDataset(RankingDataset):
 
     def replaced(self, **changes: Any) -> Self:
         if "features" in changes:
-            return cast(Self, self.gathered().replaced(**changes))
+            return cast(Self, RankingDataset._checked(**_small_fields(self) | changes))
         kept = {name: getattr(self, name) for name in _OWN}
         return self._checked(**_small_fields(self) | kept | changes)
 

@@ -32,7 +32,7 @@ class _Binned(lightgbm.Dataset):
         return dict(self.params or {})
 
 
-def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> lightgbm.Dataset:
+def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
     """The features of a dataset in bins, without labels and groups.
 
     Parameters
@@ -51,7 +51,7 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> lightgbm.Data
     return _filled(data, dataset)
 
 
-def binned_like(train: lightgbm.Dataset, dataset: RankingDataset) -> lightgbm.Dataset:
+def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
     """Held-out queries, labels and groups included, in the bins of training queries."""
     data = _Binned(None, reference=train, params=dict(train.params))
     data._init_from_ref_dataset(dataset.n_documents, train._handle)
