@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
@@ -150,7 +150,9 @@ class RankingPairs:
 
     def hessian(self, at: PairLosses) -> Floats:
         """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
-        n_features = self.features.shape[1]
+        # A table of many columns has no such matrix.
+        features = cast(Floats, self.features)
+        n_features = features.shape[1]
         total = np.zeros((n_features, n_features))
         longest = int(np.diff(self.offsets).max())
         higher, lower = np.empty((2, max(_BLOCK, longest), n_features))
@@ -161,7 +163,7 @@ class RankingPairs:
             end = self.offsets[first] + len(higher)
             last = int(np.searchsorted(self.offsets, end, side="right")) - 1
             n_scaled, n_higher = laplacian_factors(
-                self.features,
+                features,
                 at.scores,
                 self.offsets,
                 self.levels,
