@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import majority_chain
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
+from localrank.memory import check_memory
 from localrank.parameters import Rules, number
 
 
@@ -52,4 +55,10 @@ class MarkovChain(RankAggregator):
         self.restart = restart
 
     def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
+        longest = int(np.diff(offsets).max())
+        check_memory(
+            longest**2,
+            f"MarkovChain on a query of {longest:,} documents",
+            "It compares all pairs: cut the lists, or take Borda() or MedianRank().",
+        )
         return majority_chain(counts, offsets, self.restart)

@@ -123,6 +123,8 @@ class ListwiseLinear(LinearRanker):
         "l2_path_": facts,
     }
 
+    _reads_blocks = True
+
     def __init__(
         self,
         l2: float | None = None,
@@ -150,9 +152,14 @@ class ListwiseLinear(LinearRanker):
                 _check_decides(measure, dataset, weights)
             else:
                 _check_decides(measure, valid, np.ones(valid.n_queries))
-        features = self._scaled_training_features(dataset)
-        # Only differences within a query matter. A constant becomes exactly 0.
-        features = features - np.repeat(features[dataset.offsets[:-1]], dataset.query_sizes, axis=0)
+        self._learn_scaling(dataset)
+        features = np.empty((dataset.n_documents, dataset.n_features))
+        for rows, block in self._scaled_blocks(dataset):
+            # Only differences within a query matter. A constant becomes exactly 0.
+            first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
+            begins = dataset.offsets[first:last] - rows.start
+            firsts = np.repeat(block[begins], dataset.query_sizes[first:last], axis=0)
+            np.subtract(block, firsts, out=features[rows])
         lists = dataset.replaced(features=features)
         # Matrices are small: BLAS's threads would do little but wait for each other.
         with one_blas_thread():
