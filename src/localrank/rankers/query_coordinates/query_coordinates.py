@@ -91,7 +91,7 @@ class QueryCoordinates(Expanded):
     """
 
     _parameters: ClassVar[Rules] = {"parts": some_parts}
-    block_bytes = 2**26
+    block_bytes = 2**24
 
     def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
         self.ranker = ranker
