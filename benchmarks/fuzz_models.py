@@ -569,9 +569,8 @@ def main() -> int:
     begin = time.monotonic()
     numbers = range(chosen.first, chosen.first + chosen.count)
     campaign.run(numbers, chosen.workers, begin + 60 * chosen.minutes)
-    print(
-        f"{campaign.outcomes.total():,} files of {len(seeds)} models in {time.monotonic() - begin:.0f} s:"
-    )
+    taken = time.monotonic() - begin
+    print(f"{campaign.outcomes.total():,} files of {len(seeds)} models in {taken:.0f} s:")
     for outcome, count in campaign.outcomes.most_common():
         print(f"{count:10,}  {outcome}")
     print(f"{len(campaign.findings):10,}  findings at different places")
