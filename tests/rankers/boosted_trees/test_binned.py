@@ -5,6 +5,7 @@ from numpy.testing import assert_array_equal
 
 from localrank.data import RankingDataset, deferred, make_queries
 from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM, expanded
+from localrank.rankers.boosted_trees import binned as module
 from localrank.rankers.boosted_trees.binned import binned
 from localrank.recipes import best
 
@@ -34,3 +35,11 @@ def test_models_do_not_depend_on_the_size_of_blocks(ranker, monkeypatch):
     monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
     monkeypatch.setattr(deferred, "BLOCK_BYTES", 2000)
     assert_array_equal(ranker.fit(train, valid=valid).predict(dataset), scores)
+
+
+def test_a_lightgbm_that_takes_no_blocks_trains_the_same_model(monkeypatch):
+    dataset, _ = make_queries(60, n_features=5, random_state=0)
+    train, valid = dataset.select(range(45)), dataset.select(range(45, 60))
+    scores = LambdaMART(9).fit(train, valid=valid).predict(dataset)
+    monkeypatch.setattr(module, "_TAKES_BLOCKS", False)
+    assert_array_equal(LambdaMART(9).fit(train, valid=valid).predict(dataset), scores)
