@@ -24,12 +24,12 @@ from typing import Any
 import lightgbm
 import numpy as np
 from measuring import mq2007_fold
-from numpy.typing import NDArray
 
+from localrank.arrays import Array
 from localrank.rankers import LambdaMART
 from localrank.trees import Trees, read_lightgbm_text
 
-Scorer = Callable[[NDArray[Any]], Any]
+Scorer = Callable[[Array], Any]
 
 DOCUMENTS, LEAVES, TREES = (20, 66, 100, 1_000, 10_000), (7, 15, 31, 64), (300, 1_000)
 REPEATS = 15
@@ -37,15 +37,15 @@ REPEATS = 15
 RUN = 2_000
 MARKS = {7: 10, 31: 6}
 
-FIRST_CALL = """
+FRESH = """
 import sys, time
 import numpy as np
-import localrank
-from localrank.data import RankingDataset
-model = localrank.load(sys.argv[1])
-rows = np.load(sys.argv[2])
+import localrank.rankers
+from localrank.trees import Trees
+arrays = dict(np.load(sys.argv[1]))
+rows, n_features = arrays.pop("rows"), int(arrays.pop("n_features"))
 start = time.process_time()
-model.trees_.score(rows)
+Trees(n_features=n_features, **arrays).score(rows)
 print(time.process_time() - start)
 """
 
@@ -64,9 +64,8 @@ def main() -> None:
     print("ns per tree and document, processor time; in brackets how often ours fits into it")
     for n_leaves in options.leaves:
         model = LambdaMART(max(options.trees), n_leaves=n_leaves, min_leaf_documents=20).fit(train)
-        print(
-            f"{n_leaves} leaves: first call in a fresh process {first_call(model, features):.2f} s"
-        )
+        first = in_a_fresh_process(model.trees_, features[:66])
+        print(f"{n_leaves} leaves: first scores of a fresh process {first:.2f} s")
         for n_trees in options.trees:
             text = model.booster.model_to_string(num_iteration=n_trees)
             with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +76,7 @@ def main() -> None:
 
 def cell(
     scorers: dict[str, Scorer],
-    features: NDArray[Any],
+    features: Array,
     n_documents: int,
     n_leaves: int,
     n_trees: int,
@@ -126,7 +125,7 @@ def scorers_of(text: str, folder: Path, *, peers: bool) -> Iterator[tuple[str, S
         try:
             yield name, make(path)
         except Exception as error:  # of any kind: a peer that fails here is skipped, and said
-            print(f"  {name} skipped: {type(error).__name__}: {str(error).splitlines()[0]}")
+            print(f"  {name} skipped: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
 
 
 def by_tl2cgen(path: Path) -> Scorer:
@@ -158,14 +157,13 @@ def by_lleaves(path: Path) -> Scorer:
     return lambda rows: model.predict(rows, n_jobs=1)
 
 
-def first_call(model: LambdaMART, features: NDArray[Any]) -> float:
-    """Seconds that the first scores take in a process that has compiled nothing."""
-    model.trees_.score(features[:66])
+def in_a_fresh_process(trees: Trees, rows: Array) -> float:
+    """Processor time of the first scores, with kernels that an earlier process compiled."""
+    trees.score(rows)
     with tempfile.TemporaryDirectory() as folder:
-        model.save(f"{folder}/model.localrank")
-        np.save(f"{folder}/rows.npy", features[:66])
+        np.savez(f"{folder}/trees.npz", rows=rows, **trees.__getstate__())
         result = subprocess.run(
-            [sys.executable, "-c", FIRST_CALL, f"{folder}/model.localrank", f"{folder}/rows.npy"],
+            [sys.executable, "-c", FRESH, f"{folder}/trees.npz"],
             capture_output=True,
             text=True,
             check=True,

@@ -1,13 +1,19 @@
 """What every ranker promises, checked for every ranker and recipe that declares itself."""
 
 import copy
+import os
 import pickle
+import select
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rearranged import rearranged
+from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -18,6 +24,7 @@ from localrank import rankers, recipes
 from localrank.data import RankingDataset
 from localrank.declaration import declared
 from localrank.parts import make_sample
+from localrank.rankers.expanded import Expanded
 
 RANKERS = {
     part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
@@ -33,6 +40,15 @@ def shuffled(dataset: RankingDataset, seed: int = 0) -> tuple[np.ndarray, Rankin
     """The rows of a dataset in random order, queries scattered, and that order."""
     order = np.random.default_rng(seed).permutation(dataset.n_documents)
     return order, rearranged(dataset, order)
+
+
+def parts_of(ranker):
+    """The ranker and all rankers inside."""
+    yield ranker
+    for value in ranker.get_params(deep=False).values():
+        for part in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(part, rankers.Ranker):
+                yield from parts_of(part)
 
 
 def test_the_constructor_only_stores(ranker):
@@ -115,6 +131,46 @@ def test_arrays_dataframes_and_datasets_serve_alike(ranker, queries):
     assert_array_equal(by_frame.predict(frame, qid=qid), by_dataset)
 
 
+def test_single_and_double_precision_of_equal_values_rank_alike(ranker, queries):
+    values = queries.features.astype(np.float32)
+    names = queries.feature_names
+    single = queries.with_features(values, names)
+    double = queries.with_features(values.astype(np.float64), names)
+    by_single = clone(ranker).fit(single).predict(single)
+    by_double = ranker.fit(double).predict(double)
+    if any(isinstance(part, Expanded) for part in parts_of(ranker)):
+        # Columns that are computed are rounded to the precision of the data: as another seed.
+        return
+    assert_allclose(by_single, by_double, rtol=1e-12, atol=1e-12)
+
+
+def test_a_negative_zero_is_a_zero(ranker, queries):
+    features = np.where(np.abs(queries.features) < 0.5, 0.0, queries.features)
+    signed = np.where(features == 0, -0.0, features)
+    names = queries.feature_names
+    plain = clone(ranker).fit(queries.with_features(features, names))
+    other = ranker.fit(queries.with_features(signed, names))
+    assert_array_equal(other.predict(queries), plain.predict(queries))
+
+
+def test_sparse_features_serve_alike(ranker, queries):
+    qid, sparse = queries.query_index, csr_array(queries.features)
+    scores = ranker.fit(queries.features, queries.relevance, qid=qid).predict(queries)
+    again = clone(ranker).fit(sparse, queries.relevance, qid=qid)
+    assert_array_equal(again.predict(sparse, qid=qid), scores)
+
+
+@pytest.mark.parametrize(
+    "ranker", ["BestFeature", "RankSVM", "SVMMap", "ListwiseLinear"], indirect=True
+)
+def test_the_order_of_features_does_not_matter_to_linear_rankers(ranker, queries):
+    order = np.random.default_rng(0).permutation(queries.n_features)
+    mixed = queries.with_features(queries.features[:, order])
+    plain = queries.with_features(queries.features)
+    expected = clone(ranker).fit(plain).predict(plain)
+    assert_allclose(ranker.fit(mixed).predict(mixed), expected, rtol=1e-3, atol=1e-3)
+
+
 def test_float32_features_serve(ranker, queries):
     small = queries.with_features(queries.features.astype(np.float32))
     assert np.isfinite(ranker.fit(small).predict(small)).all()
@@ -127,6 +183,40 @@ def test_a_saved_ranker_scores_as_before(ranker, queries, tmp_path):
     assert type(loaded) is type(ranker)
     assert repr(loaded.get_params()) == repr(ranker.get_params())
     assert_array_equal(loaded.predict(queries), scores)
+
+
+def test_eight_threads_at_once_score_as_one(ranker, queries):
+    scores = ranker.fit(queries).predict(queries)
+    begin = threading.Barrier(8)
+
+    def predict(_):
+        begin.wait(60)
+        return ranker.predict(queries)
+
+    with ThreadPoolExecutor(8) as pool:
+        for found in pool.map(predict, range(8)):
+            assert_array_equal(found, scores)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_child_scores_as_its_parent(ranker, queries):
+    few = queries.select(np.arange(10))
+    # With as many threads as a server would give it, which a child does not inherit.
+    jobs = [name for name in ranker.get_params() if name.split("__")[-1] == "n_jobs"]
+    scores = ranker.set_params(**dict.fromkeys(jobs, 2)).fit(queries).predict(few)
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(write, ranker.predict(few).tobytes())
+        os._exit(0)
+    os.close(write)
+    ready, _, _ = select.select([read], [], [], 60)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert ready, "the child does not answer"
+    with os.fdopen(read, "rb") as answer:
+        assert answer.read() == scores.tobytes()
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
@@ -363,8 +453,8 @@ def test_scores_that_are_no_numbers_are_an_error(ranker, queries, monkeypatch):
 @pytest.mark.filterwarnings("ignore::UserWarning")  # of trees and clusters that find nothing
 @pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e90])
 def test_tiny_and_huge_features_are_ranked_or_refused(ranker, queries, factor):
-    other = queries.with_features(np.round(4 * queries.features) * factor)
     try:
+        other = queries.with_features(np.round(4 * queries.features) * factor)
         scores = ranker.fit(other).predict(other)
     except ValueError:
         return

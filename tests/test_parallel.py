@@ -6,7 +6,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from localrank import parallel
-from localrank.parallel import in_parallel, one_thread, with_jobs
+from localrank.parallel import in_parallel, one_blas_thread, one_thread, with_jobs
 from localrank.rankers import Ensemble, LambdaMART, Quadratic, RankSVM
 from localrank.recipes import query_neighbours
 
@@ -61,3 +61,55 @@ def test_jobs_reach_parts_and_members_of_lists_in_a_copy():
 def test_lists_of_other_things_stay():
     copy = one_thread(query_neighbours(columns=[3, 1], n_jobs=2))
     assert (copy.representation.columns, copy.n_jobs) == ([3, 1], 1)
+
+
+def blas_threads() -> set[int]:
+    return {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+
+
+def test_blocks_of_several_threads_leave_linear_algebra_as_it_was():
+    first_inside, second_inside, first_left = (threading.Event() for _ in range(3))
+
+    def first():
+        with one_blas_thread():
+            first_inside.set()
+            second_inside.wait(20)
+        first_left.set()
+
+    def second():
+        first_inside.wait(20)
+        with one_blas_thread():
+            second_inside.set()
+            first_left.wait(20)
+            seen.append(blas_threads())
+
+    seen: list[set[int]] = []
+    with threadpool_limits(2, user_api="blas"):
+        threads = [threading.Thread(target=work) for work in (first, second)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert seen == [{1}]
+        assert blas_threads() == {2}
+
+
+def test_fits_at_the_same_time_leave_linear_algebra_as_it_was(queries):
+    with threadpool_limits(2, user_api="blas"):
+        threads = [
+            threading.Thread(target=query_neighbours(5, ranker=RankSVM()).fit, args=(queries,))
+            for _ in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert blas_threads() == {2}
+
+
+def test_threads_of_linear_algebra_do_not_change_a_model(queries):
+    models = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, user_api="blas"):
+            models.append(RankSVM().fit(queries))
+    assert models[0].coef_.tobytes() == models[1].coef_.tobytes()

@@ -23,9 +23,19 @@ from localrank.data import make_queries
 from localrank.fitted import Kinds, floats
 from localrank.measures import NDCG
 from localrank.persistence import read_manifest
-from localrank.persistence.files import MAGIC, MANIFEST
+from localrank.persistence.files import MAGIC
 from localrank.rankers import BestFeature, LambdaMART, Ranker, RankSVM
 from localrank.recipes import adaptive_training, best, local_rank
+
+MANIFEST = {
+    "class": "RankSVM",
+    "parameters": {},
+    "fitted": {},
+    "training_data": {"n_queries": 1, "n_documents": 2, "most_frequent_labels": {"0": 1}},
+    "n_features": 1,
+    "feature_names": None,
+    "versions": {},
+}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +55,7 @@ def forge(path, state, arrays: bytes = b"", version: int = 2) -> None:
     """A file with everything in order but what it says."""
     head = MAGIC + str(version).encode() + b"\n"
     text = state if isinstance(state, bytes) else json.dumps(state).encode()
-    body = json.dumps(dict.fromkeys(MANIFEST)).encode() + b"\n" + text + b"\n" + arrays
+    body = json.dumps(MANIFEST).encode() + b"\n" + text + b"\n" + arrays
     digest = hashlib.sha256(head + body).hexdigest().encode()
     path.write_bytes(head + digest + b" \n" + body)
 
@@ -288,7 +298,10 @@ def test_a_signature_shows_who_wrote_a_file(fitted, tmp_path):
 
 def test_a_manifest_of_something_else_is_refused(tmp_path):
     path = tmp_path / "model.localrank"
-    for manifest in (b"{}", b"[]", b"not json"):
+    wrong = [{**MANIFEST, name: 0.5} for name in MANIFEST]
+    wrong += [{**MANIFEST, "parameters": {"C": 1}}, {**MANIFEST, "feature_names": [1]}]
+    wrong += [{**MANIFEST, "training_data": {}}]
+    for manifest in (b"{}", b"[]", b"not json", *(json.dumps(m).encode() for m in wrong)):
         body = manifest + b"\n{}\n"
         digest = hashlib.sha256(MAGIC + b"2\n" + body).hexdigest().encode()
         path.write_bytes(MAGIC + b"2\n" + digest + b" \n" + body)
@@ -352,3 +365,117 @@ def test_every_line_of_the_head_is_text(saved):
     lines = saved.read_bytes().split(b"\n")
     assert lines[0] == MAGIC + b"2"
     assert re.fullmatch(rb"[0-9a-f]{64} ", lines[1])
+
+
+def test_a_file_that_names_its_arrays_many_times_is_refused(tmp_path, queries):
+    path = tmp_path / "model.localrank"
+    localrank.rankers.Ensemble([LambdaMART(3), LambdaMART(3)]).fit(queries).save(path)
+    state, arrays = state_of(path)
+    members = state["fitted"]["rankers_"]
+    state["fitted"]["rankers_"] = [members[0]] * 1000
+    forge(path, state, arrays)
+    refused(path, "its arrays overlap")
+
+
+@pytest.mark.parametrize("number", [2**25, 2**31, 2**62])
+def test_a_number_of_features_that_would_fill_the_memory_is_refused(tmp_path, fitted, number):
+    path = tmp_path / "model.localrank"
+    for model in (fitted[0], LambdaMART(3).fit(fitted[1])):
+        model.save(path)
+        state, arrays = state_of(path)
+        state["fitted"].pop("feature_names_in_")
+        forge(path, corrupted(state, "n_features_in_", lambda _: number), arrays)
+        refused(path, "n_features_in_ of .* must be a whole number, 1 or larger, at most 16777216")
+
+
+def test_values_of_a_best_feature_are_as_many_as_the_features(tmp_path, fitted):
+    path = tmp_path / "model.localrank"
+    fitted[0].save(path)
+    state, arrays = state_of(path)
+    state["fitted"].pop("feature_names_in_")
+    forge(path, corrupted(state, "n_features_in_", lambda _: 2**24), arrays)
+    refused(path, "parts of BestFeature do not fit each other")
+
+
+def test_an_expansion_is_compared_before_it_is_made(tmp_path, queries):
+    path = tmp_path / "model.localrank"
+    localrank.rankers.Quadratic(LambdaMART(3)).fit(queries).save(path)
+    state, arrays = state_of(path)
+    state["fitted"].pop("feature_names_in_")
+    state["fitted"]["n_features_in_"] = 2**23
+    forge(path, state, arrays)
+    refused(path, "parts of Quadratic do not fit each other")
+
+
+def test_more_components_than_features_are_refused(tmp_path, queries):
+    path = tmp_path / "model.localrank"
+    local_rank(3, ranker=RankSVM()).fit(queries).save(path)
+    state, arrays = state_of(path)
+    forge(path, corrupted(state, "n_components_", lambda _: 10**9), arrays)
+    refused(path, "parts of PrincipalComponents do not fit each other")
+
+
+@pytest.mark.parametrize("jobs", [10**6, -(10**6), 2**70, 0.5, "2"])
+def test_threads_that_no_machine_has_are_refused(tmp_path, queries, jobs):
+    path = tmp_path / "model.localrank"
+    adaptive_training(2, ranker=RankSVM()).fit(queries).save(path)
+    state, arrays = state_of(path)
+    forge(path, corrupted(state, "n_jobs", lambda _: jobs), arrays)
+    refused(path, "n_jobs must be None or a whole number up to 1024")
+
+
+def test_numbers_that_collide_as_keys_are_refused(tmp_path, fitted):
+    path = tmp_path / "model.localrank"
+    fitted[0].save(path)
+    state, arrays = state_of(path)
+    colliding = [[i * (2**61 - 1), 0] for i in range(50_000)]
+    state["fitted"]["training_data_"] = {"dict": colliding}
+    forge(path, state, arrays)
+    refused(path, "too many keys that are not texts")
+
+
+def test_rankers_inside_each_other_are_refused_from_some_depth_on(tmp_path, fitted):
+    path = tmp_path / "model.localrank"
+    fitted[0].save(path)
+    state, arrays = state_of(path)
+    for _ in range(200):
+        state = {"class": "Quadratic", "parameters": {"ranker": state}}
+    forge(path, state, arrays)
+    refused(path, "nested too deeply")
+
+
+def test_a_ranker_of_a_group_that_is_not_asked_at_first_is_tried_too(tmp_path, queries):
+    path = tmp_path / "model.localrank"
+    lgmml = localrank.rankers.LGMML(3, unseen="nearest", n_iterations=10)
+    adaptive_training(2, ranker=lgmml).fit(queries).save(path)
+    original, arrays = state_of(path)
+    for group in range(len(original["fitted"]["models_"])):
+        state = json.loads(json.dumps(original))
+        state["fitted"]["models_"][group]["fitted"]["representation_"] = None
+        forge(path, state, arrays)
+        refused(path, "cannot be read")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("metric", "pyfunc"),
+        ("metric", {"measure": "ndcg@10"}),
+        ("weights", {"measure": "ndcg@10"}),
+        ("metric_params", {"dict": [["V", 1]]}),
+    ],
+)
+def test_distances_of_neighbours_that_take_more_are_refused(tmp_path, queries, name, value):
+    ranker = adaptive_training(2, ranker=RankSVM())
+    ranker.set_params(selector__classifier=KNeighborsClassifier(3)).fit(queries)
+    path = tmp_path / "model.localrank"
+    ranker.save(path)
+    state, arrays = state_of(path)
+    forge(path, corrupted(state, name, lambda _: value), arrays)
+    refused(path, "of KNeighborsClassifier must be")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
+def test_a_file_without_end_is_refused():
+    with pytest.raises(ValueError, match="/dev/zero: not a localrank model file"):
+        localrank.load("/dev/zero")

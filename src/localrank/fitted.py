@@ -15,6 +15,9 @@ import numpy as np
 
 Sizes = dict[str, int]
 
+# Features of a model. A file says their number in a few letters, and every document has them.
+MOST_FEATURES = 2**24
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -81,7 +84,9 @@ def integers(*shape: int | str | None, below: int | str) -> Kind:
     return Kind(holds, f"whole numbers below {below}{_of_shape(shape)}")
 
 
-def count(least: int, below: str | None = None, *, name: str | None = None) -> Kind:
+def count(
+    least: int, below: str | None = None, *, name: str | None = None, most: int | None = None
+) -> Kind:
     """One whole number.
 
     Parameters
@@ -89,18 +94,24 @@ def count(least: int, below: str | None = None, *, name: str | None = None) -> K
     least : int
     below : str, optional
         Name of a size.
+    most : int, optional
     name : str, optional
         The size that it is.
     """
 
     def holds(value: Any, sizes: Sizes) -> bool:
-        counts = type(value) is int and value >= least
+        counts = type(value) is int and value >= least and (most is None or value <= most)
         if not counts or (below is not None and value >= sizes.get(below, 0)):
             return False
         return name is None or sizes.setdefault(name, value) == value
 
     bound = "" if below is None else f", below {below}"
+    bound += "" if most is None else f", at most {most}"
     return Kind(holds, f"a whole number, {least} or larger{bound}")
+
+
+# Of whatever learns from features.
+n_features = count(1, name="n_features", most=MOST_FEATURES)
 
 
 def texts(length: str) -> Kind:

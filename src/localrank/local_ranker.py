@@ -25,6 +25,7 @@ from localrank.fitted import (
 )
 from localrank.grouping.base import Groups, a_grouping
 from localrank.grouping.training import TrainingQueries
+from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
 from localrank.rankers.base import HeldOut, Weights, lists_of
@@ -136,7 +137,7 @@ class LocalRanker(Ranker):
             dataset, self.ranker, query_weights, self.min_queries, self.n_jobs
         )
         # One thread in each step, because sums over several round differently from run to run.
-        with threadpool_limits(1):
+        with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
             representation = clone(self.representation).fit_rows(dataset)
             descriptions = representation.transform_rows(dataset)
             groups = training.grouped(self.grouping, representation, descriptions)
@@ -189,7 +190,7 @@ class LocalRanker(Ranker):
             raise ValueError("The ranker was fitted to other queries than those in 'dataset'.")
         twin = copy(self)
         twin.selector = selector
-        with threadpool_limits(1):
+        with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
             representation = clone(self.representation).fit_rows(dataset)
             descriptions = representation.transform_rows(dataset)
             twin.selector_ = clone(selector).fit(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import joblib
+import threadpoolctl
 from sklearn.base import BaseEstimator, clone
 from threadpoolctl import threadpool_limits
 
@@ -14,6 +18,69 @@ from localrank.progress import progress
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
+
+
+class _Users:
+    """How many blocks want linear algebra with one thread, and what it had before."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.n = 0
+        self.limits: threadpool_limits | None = None
+
+    def enter(self) -> None:
+        with self.lock:
+            if self.n == 0:
+                _take_control()
+                self.limits = threadpool_limits(1, user_api="blas")
+            self.n += 1
+
+    def leave(self) -> None:
+        with self.lock:
+            self.n -= 1
+            if self.n == 0 and self.limits is not None:
+                _take_control()
+                self.limits.restore_original_limits()
+                self.limits = None
+
+    def forked(self) -> None:
+        """A thread that is not in the child may have held the lock."""
+        self.lock = threading.Lock()
+
+
+def _take_control() -> None:
+    """Let this thread set the number, also where another one did before.
+
+    From 3.8 on threadpoolctl listens to one thread until it ends: then a block that ends in
+    another one would restore nothing.
+    """
+    openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
+    if hasattr(openblas, "clear_controlling_thread"):
+        openblas.clear_controlling_thread(force=True)
+
+
+_users = _Users()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_users.forked)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Linear algebra with one thread inside the block: sums over several round differently.
+
+    The number is one for the whole process. Blocks of several threads overlap in any way: the
+    last one to end restores what was there before the first one began.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     pass
+    """
+    _users.enter()
+    try:
+        yield
+    finally:
+        _users.leave()
 
 
 def in_parallel(
@@ -44,7 +111,7 @@ def in_parallel(
     [1, 3]
     """
     results = []
-    with progress(description, len(items)) as advance, threadpool_limits(1, user_api="blas"):
+    with progress(description, len(items)) as advance, one_blas_thread():
         jobs = (joblib.delayed(function)(item) for item in items)
         for result in joblib.Parallel(n_jobs, prefer="threads", return_as="generator")(jobs):
             results.append(result)

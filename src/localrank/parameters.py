@@ -118,8 +118,8 @@ def check_parameters(component: BaseEstimator) -> None:
     >>> check_parameters(LambdaMART(n_trees=0))
     Traceback (most recent call last):
     ...
-    ValueError: The 'n_trees' parameter of LambdaMART must be a whole number, 1 or larger. Got 0
-    instead.
+    ValueError: The 'n_trees' parameter of LambdaMART must be a whole number from 1 to 100000.
+    Got 0 instead.
     """
     check_rules(component, rules(type(component)))
     for value in component.get_params(deep=False).values():

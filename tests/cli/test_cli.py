@@ -340,11 +340,11 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
         ),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_trees=many"],
-            "'n_trees' parameter of LambdaMART must be a whole number, 1 or larger. Got 'many'",
+            "'n_trees' parameter of LambdaMART must be a whole number from 1 to 100000. Got 'many'",
         ),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "n_leaves=10000000"],
-            "LightGBMError",
+            "'n_leaves' parameter of LambdaMART must be a whole number from 2 to 131072",
         ),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--set", "measure=5"],
@@ -420,3 +420,15 @@ def test_the_wait_for_compilation_is_explained_once(folder, tmp_path):
         for _ in range(2)
     ]
     assert ["Compiling" in text for text in said] == [True, False]
+
+
+def test_an_error_that_nobody_expected_is_named_in_one_line(run, folder, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("no\nluck")
+
+    monkeypatch.setattr("localrank.rankers.BestFeature._fit", fail)
+    arguments = ["train", folder / "train.txt", "-o", folder / "m", "--method", "best-feature"]
+    code, _, err = run(*arguments)
+    assert code == 1
+    last = err.strip().splitlines()[-1]
+    assert last == "error: RuntimeError: no luck (run with --debug to see where)"

@@ -285,7 +285,7 @@ def test_a_combination_that_fails_is_named_with_the_reason(queries, n_jobs):
         ValueError, match=r"RankBoost with n_rounds=0, fold [12] held out: The 'n_rounds' parameter"
     ) as caught:
         tune(RankBoost(), {"n_rounds": [3, 0]}, queries, folds=2, n_jobs=n_jobs)
-    assert "must be a whole number, 1 or larger. Got 0 instead" in str(caught.value.__cause__)
+    assert "must be a whole number from 1 to 100000. Got 0 instead" in str(caught.value.__cause__)
 
 
 def test_a_combination_that_fails_along_a_path_is_named(queries):

@@ -55,3 +55,19 @@ def test_rows_with_nan_are_still_there_once_each(size):
     values[:: max(2, size // 7)] = np.nan
     order = argsort_descending(values, np.array([0, size]))
     assert_array_equal(np.sort(order), np.arange(size))
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    values=st.lists(
+        st.sampled_from([0.0, -0.0, 1.0, 2.0, np.nan, np.inf, -np.inf]), min_size=1, max_size=300
+    )
+)
+def test_every_row_is_in_the_order_once_whatever_the_values_are(values):
+    order = argsort_descending(np.array(values), np.array([0, len(values)]))
+    assert_array_equal(np.sort(order), np.arange(len(values)))
+
+
+def test_what_is_not_a_number_comes_last_in_a_short_list():
+    values = np.array([np.nan, 1.0, np.nan, 2.0])
+    assert_array_equal(argsort_descending(values, np.array([0, 4])), [3, 1, 0, 2])

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 from random_trees import DECISIONS, NEAR_ZERO, random_documents, random_trees
 
 from localrank.data import make_queries
-from localrank.trees import lanes, read_lightgbm_text, write_lightgbm_text
+from localrank.trees import lanes, read_lightgbm_text, scorer, write_lightgbm_text
 from localrank.trees.scoring import LANES_DIGEST
 
 DTYPES = [np.float32, np.float64]
@@ -122,6 +122,16 @@ def test_a_score_does_not_depend_on_the_other_documents(n):
     trees = random_trees(rng, 20, 20)
     rows = random_documents(rng, 2500, np.float64, trees.thresholds)
     assert_array_equal(trees.score(rows[:n]), trees.score(rows)[:n])
+
+
+@pytest.mark.parametrize("n_tables", [0, 1, 2, 4])
+@pytest.mark.parametrize("max_leaves", [8, 16, 32, 50])
+def test_any_processor_scores_the_same(n_tables, max_leaves, monkeypatch):
+    monkeypatch.setattr(scorer, "_n_tables", lambda: n_tables)
+    rng = np.random.default_rng(max_leaves)
+    trees = random_trees(rng, 40, max_leaves)
+    rows = random_documents(rng, 118, np.float64, trees.thresholds)
+    assert_array_equal(trees.score(rows), by_lightgbm(trees, rows))
 
 
 def test_infinite_values_go_left_and_right():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from localrank.aggregation.base import RankAggregator
 from localrank.aggregation.kernels import majority_chain
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
+from localrank.memory import check_memory
 from localrank.parameters import Rules, number
 
 
@@ -26,7 +29,7 @@ class MarkovChain(RankAggregator):
     Parameters
     ----------
     restart : float, default=0.05
-        Above 0, below 1. Solving takes longer in proportion to 1 / restart.
+        At least 0.0001, below 1. Solving takes longer in proportion to 1 / restart.
 
     Notes
     -----
@@ -46,10 +49,16 @@ class MarkovChain(RankAggregator):
     array([2.73, 0.2 , 0.07])
     """
 
-    _parameters: ClassVar[Rules] = {"restart": number(above=0, below=1)}
+    _parameters: ClassVar[Rules] = {"restart": number(least=1e-4, below=1)}
 
     def __init__(self, restart: float = 0.05) -> None:
         self.restart = restart
 
     def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
+        longest = int(np.diff(offsets).max())
+        check_memory(
+            longest**2,
+            f"MarkovChain on a query of {longest:,} documents",
+            "It compares all pairs: cut the lists, or take Borda() or MedianRank().",
+        )
         return majority_chain(counts, offsets, self.restart)

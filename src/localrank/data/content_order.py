@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from localrank.arrays import Integers
 from localrank.data.dataset import RankingDataset
+from localrank.data.deferred import feature_blocks
 
 # Rows whose values are held in double precision at a time.
 _BLOCK = 4096
@@ -44,11 +45,13 @@ def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
     """
     factors = hash_factors(dataset.n_features + 1, seed)
     keys: NDArray[np.uint64] = (dataset.labels + 0.0).view(np.uint64) * factors[0]
-    for begin in range(0, len(keys), _BLOCK):
-        block = slice(begin, begin + _BLOCK)
-        # The sum with 0.0 turns -0.0 into 0.0.
-        values = dataset.features[block].astype(np.float64) + 0.0
-        keys[block] += values.view(np.uint64) @ factors[1:]
+    for rows, features in feature_blocks(dataset):
+        for begin in range(0, len(features), _BLOCK):
+            # The sum with 0.0 turns -0.0 into 0.0.
+            values = features[begin : begin + _BLOCK].astype(np.float64)
+            values += 0.0
+            first = rows.start + begin
+            keys[first : first + len(values)] += values.view(np.uint64) @ factors[1:]
     return keys
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
@@ -26,6 +25,7 @@ from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
+from localrank.parallel import one_blas_thread
 from localrank.persistence import library_versions
 from localrank.progress import progress
 from localrank.rankers import Ranker
@@ -221,7 +221,7 @@ def run(
                 try:
                     # Threads of linear algebra that wait for each other on a busy machine burn
                     # many times the CPU seconds of the work itself.
-                    with threadpool_limits(1, user_api="blas"):
+                    with one_blas_thread():
                         model, result = _run(ranker, fold, grid, measure, valid, n_controls, n_jobs)
                 except Exception as error:
                     if not keep_failures:
@@ -318,7 +318,11 @@ def _with_jobs(ranker: Ranker, n_jobs: int | None) -> Ranker:
 
 
 def _size(model: Ranker) -> int:
+    """Bytes of the model's file; 0 where it cannot be saved, as a ranker of one's own may not."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.localrank")
-        model.save(path)
+        try:
+            model.save(path)
+        except ValueError:
+            return 0
         return path.stat().st_size

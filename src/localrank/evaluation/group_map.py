@@ -111,7 +111,7 @@ def strongest_features(model: Ranker, dataset: RankingDataset) -> list[StrongFea
     if isinstance(model, LinearRanker):
         weights = model.coef_
     elif isinstance(model, BoostedTrees):
-        weights = np.asarray(model.booster.feature_importance("gain"), dtype=np.float64)
+        weights = model.trees_.importances("gain")
     else:
         return []
     total = np.abs(weights).sum()

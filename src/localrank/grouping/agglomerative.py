@@ -13,6 +13,7 @@ from scipy.spatial.distance import squareform
 from localrank.arrays import Array
 from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups, too_many_groups
+from localrank.memory import check_memory
 from localrank.parameters import Rules, one_of, whole
 from localrank.representations.base import Representation
 
@@ -62,6 +63,11 @@ class Agglomerative(Grouping):
             raise too_many_groups(self, "n_clusters", n)
         if n == 1:
             return Groups.from_labels(np.zeros(1))
+        check_memory(
+            16 * n**2,
+            f"Agglomerative on {n:,} queries",
+            "It holds the distances of all pairs: take k-means, or fewer training queries.",
+        )
         distances = representation.distances(descriptions, descriptions)
         # A query that lies off itself, as one with undetermined components does, is no matter here.
         steps = linkage(squareform(distances, checks=False), self.linkage)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from localrank.arrays import Array, Integers
 from localrank.data.offsets import offsets_of
 from localrank.fitted import Kinds, check_together, count, facts, integers
+from localrank.memory import check_memory
 from localrank.parameters import Rule, check_parameters
 from localrank.representations.base import Representation
 
@@ -160,6 +161,12 @@ def group_queries(grouping: Any, representation: Representation, descriptions: A
     if isinstance(n_clusters, int) and n_clusters > len(descriptions):
         raise too_many_groups(grouping, "n_clusters", len(descriptions))
     if getattr(grouping, "metric", None) == "precomputed":
+        n = len(descriptions)
+        check_memory(
+            16 * n**2,
+            f"{type(grouping).__name__} on the distances of {n:,} queries",
+            "Take k-means, or fewer training queries.",
+        )
         values = representation.distances(descriptions, descriptions)
     elif representation.points:
         values = descriptions

@@ -18,6 +18,9 @@ from localrank.parallel import in_parallel, one_thread
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 
+# What a block of distances takes.
+_BLOCK_BYTES = 2**27
+
 
 @dataclass(frozen=True, eq=False)
 class TrainingQueries:
@@ -131,7 +134,7 @@ def merge_small(
         small = int(np.argmin(counts))
         if counts[small] >= min_queries:
             break
-        apart = representation.distances(descriptions[members[small]], descriptions).mean(axis=0)
+        apart = _mean_distances(representation, descriptions[members[small]], descriptions)
         means = np.array([apart[queries].mean() for queries in members])
         means[small] = np.inf
         nearest = int(np.argmin(means))
@@ -141,3 +144,12 @@ def merge_small(
         del members[small]
         n_merged += 1
     return Groups.from_lists(members, home, n_merged)
+
+
+def _mean_distances(representation: Representation, group: Array, descriptions: Array) -> Floats:
+    """The mean distance of each description from those of a group, a block of these at a time."""
+    n_rows = max(_BLOCK_BYTES // (8 * len(descriptions)), 1)
+    total = np.zeros(len(descriptions))
+    for begin in range(0, len(group), n_rows):
+        total += representation.distances(group[begin : begin + n_rows], descriptions).sum(axis=0)
+    return total / len(group)

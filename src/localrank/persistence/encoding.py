@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from localrank.data import RankingDataset
 from localrank.declaration import declared
 from localrank.fitted import check_fitted, kinds
 from localrank.measures import Measure, parse_measure
@@ -38,8 +39,13 @@ DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
 ALIGNMENT = 8
 MOST_AXES = 8
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+# Objects inside each other: a composed ranker has about ten.
+MOST_LEVELS = 100
+# Entries of a dictionary whose keys are not texts. Numbers can be chosen to collide.
+MOST_NUMBERED = 1_000
+MOST_JOBS = 1_024
 # Letters that texts of one width may take beyond those they have.
-WIDE = 1_000_000
+WIDE = 100_000
 
 
 class Writer:
@@ -135,18 +141,27 @@ class Reader:
     def __init__(self, arrays: memoryview, classes: Sequence[type]) -> None:
         self._arrays = arrays
         self._left = len(arrays)
+        self._level = 0
         self._classes = {**own_classes(), **{cls.__name__: cls for cls in classes}}
 
     def decoded(self, value: Any) -> Any:
         """A value of JSON as it was."""
         if value is None or isinstance(value, bool | str | int | float):
             return value
+        self._level += 1
+        if self._level > MOST_LEVELS:
+            raise ValueError("it is nested too deeply")
+        built = self._built(value)
+        self._level -= 1
+        return built
+
+    def _built(self, value: Any) -> Any:
         if isinstance(value, list):
             return [self.decoded(item) for item in value]
         if "class" in value:
             return self._object(value)
         if "scikit-learn" in value:
-            state = self._mapping(value, "parameters"), self._mapping(value, "fitted")
+            state = self._parameters(value), self._mapping(value, "fitted")
             return scikit_learn.built(value["scikit-learn"], *state)
         ((kind, content),) = value.items()
         if kind == "number":
@@ -154,6 +169,8 @@ class Reader:
         if kind == "tuple":
             return tuple(self.decoded(item) for item in content)
         if kind == "dict":
+            if len(content) > MOST_NUMBERED and not all(type(key) is str for key, _ in content):
+                raise ValueError("a dictionary has too many keys that are not texts")
             return {self.decoded(key): self.decoded(item) for key, item in content}
         if kind == "array":
             return self._array(*content)
@@ -170,6 +187,13 @@ class Reader:
 
     def _mapping(self, value: dict[str, Any], key: str) -> dict[str, Any]:
         return {name: self.decoded(item) for name, item in value.get(key, {}).items()}
+
+    def _parameters(self, value: dict[str, Any]) -> dict[str, Any]:
+        parameters = self._mapping(value, "parameters")
+        jobs = parameters.get("n_jobs")
+        if jobs is not None and (type(jobs) is not int or abs(jobs) > MOST_JOBS):
+            raise ValueError(f"n_jobs must be None or a whole number up to {MOST_JOBS}")
+        return parameters
 
     def _array(self, dtype: str, shape: list[int], at: int) -> NDArray[Any]:
         whole = [at, *shape]
@@ -200,7 +224,7 @@ class Reader:
             built: Any = cls(**fitted)
             check_fitted(built)
             return built
-        built = cls(**self._mapping(value, "parameters"))
+        built = cls(**self._parameters(value))
         check_parameters(built)
         vars(built).update(fitted)
         # A part that is a parameter stays unfitted.
@@ -208,7 +232,22 @@ class Reader:
             check_fitted(built)
             if hasattr(built, "_restored"):
                 built._restored()
+            if hasattr(built, "predict_rows"):
+                _try(built)
         return built
+
+
+def _try(ranker: Any) -> None:
+    """Rank two documents, so that parts that do not fit each other are found now.
+
+    Every ranker by itself: one of another group may not be asked before it serves.
+    """
+    features = np.array([[0.0], [1.0]]) * np.ones(ranker.n_features_in_)
+    dataset = RankingDataset(features, None, np.array([0, 2]), np.array([0]))
+    with np.errstate(all="ignore"):
+        scores = ranker.predict_rows(dataset)
+    if scores.shape != (2,):
+        raise ValueError(f"{type(ranker).__name__} does not give one score per document")
 
 
 @cache

@@ -23,6 +23,7 @@ from localrank.fitted import (
     floats,
     integers,
     maybe,
+    n_features,
     parts,
     texts,
 )
@@ -37,7 +38,7 @@ CLUSTERERS = {
     "MiniBatchKMeans": "cluster",
     "SpectralClustering": "cluster",
 }
-_INPUT: Kinds = {"n_features_in_": count(1, name="n_features")}
+_INPUT: Kinds = {"n_features_in_": n_features}
 _CLASSES: Kinds = {**_INPUT, "classes_": texts("n_classes")}
 _TREE: Kinds = {
     **_CLASSES,
@@ -91,6 +92,7 @@ CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
         {"_fit_X": floats("n_queries", None), "_y": integers("n_queries", below=2**31)},
     ),
 }
+METRICS = ("minkowski", "euclidean", "manhattan", "chebyshev", "cosine")
 NAMES = sorted([*CLUSTERERS, *CLASSIFIERS])
 # Fields of a tree's nodes that scoring looks at.
 NODES = ("left_child", "right_child", "feature", "threshold", "missing_go_to_left")
@@ -122,6 +124,8 @@ def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Base
     """A part of this name, whose fitted attributes are what they must be."""
     if name not in NAMES:
         raise ValueError(f"it asks for {name!r} of scikit-learn, which a model file may not use")
+    if name == "KNeighborsClassifier":
+        _check_neighbours(parameters)
     found = _class(name)(**parameters)
     if not fitted:
         return found
@@ -139,6 +143,15 @@ def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Base
         return found.fit(fitted["_fit_X"], fitted["_y"])
     vars(found).update(fitted)
     return found
+
+
+def _check_neighbours(parameters: dict[str, Any]) -> None:
+    """Distances that need nothing else: others take functions and arrays, and trust them."""
+    plain = all(type(parameters.get(name, "")) is str for name in ("metric", "weights"))
+    if not plain or parameters.get("metric", METRICS[0]) not in METRICS:
+        raise ValueError(f"metric of KNeighborsClassifier must be one of {', '.join(METRICS)}")
+    if parameters.get("metric_params") is not None:
+        raise ValueError("metric_params of KNeighborsClassifier must be None")
 
 
 def _nodes(tree: Any) -> NDArray[Any]:

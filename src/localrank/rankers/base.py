@@ -16,8 +16,10 @@ from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
-from localrank.fitted import Kinds, count, facts, maybe, texts
+from localrank.data.deferred import DeferredDataset, gathered
+from localrank.fitted import Kinds, facts, maybe, n_features, texts
 from localrank.measures import NDCG
+from localrank.parallel import one_blas_thread
 from localrank.parameters import check_parameters
 from localrank.persistence import save_model
 from localrank.rankers.inputs import (
@@ -53,7 +55,7 @@ class Ranker(BaseEstimator):
     """
 
     _fitted: ClassVar[Kinds] = {
-        "n_features_in_": count(1, name="n_features"),
+        "n_features_in_": n_features,
         "feature_names_in_": maybe(texts("n_features")),
         "training_data_": facts,
     }
@@ -79,6 +81,9 @@ class Ranker(BaseEstimator):
         the order of lines in a file. A ranker made of others leaves it to them.
         """
         return 0
+
+    # Whether `_fit` reads features by `feature_blocks` alone, so that they need not all exist.
+    _reads_blocks: ClassVar[bool] = False
 
     def learns_from(self, dataset: RankingDataset) -> Flags:
         """Whether each query has something that this ranker can learn from."""
@@ -173,7 +178,7 @@ class Ranker(BaseEstimator):
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row of a dataset that a door has checked."""
-        return np.asarray(self._predict(dataset), dtype=np.float64)
+        return np.asarray(self._predict(gathered(dataset)), dtype=np.float64)
 
     def score(self, X: Any, y: Any = None, *, qid: Any = None) -> float:
         """Mean NDCG@10 of the ranking of labelled documents."""
@@ -223,18 +228,24 @@ class Ranker(BaseEstimator):
     def _ordered(
         self, dataset: RankingDataset, query_weights: Weights = None
     ) -> tuple[RankingDataset, Weights]:
-        seed = self._order_seed()
-        if seed is None:
-            return dataset, query_weights
-        rows, queries = content_order(dataset, seed)
-        weights = None if query_weights is None else query_weights[queries]
-        return dataset.reordered(rows, queries), weights
+        seed, weights = self._order_seed(), query_weights
+        if seed is not None:
+            rows, queries = content_order(dataset, seed)
+            weights = None if weights is None else weights[queries]
+            if self._reads_blocks and not isinstance(dataset, DeferredDataset):
+                dataset = DeferredDataset.of(dataset)
+            dataset = dataset.reordered(rows, queries)
+        return dataset if self._reads_blocks else gathered(dataset), weights
 
     def _learn(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         """Learn from rows that are in order already, as along a path of models."""
-        self._fit(dataset, query_weights, valid)
+        if valid is not None and not self._reads_blocks:
+            valid = gathered(valid)
+        # Sums over several threads round differently from one machine to the next.
+        with one_blas_thread():
+            self._fit(dataset, query_weights, valid)
         self._remember(dataset)
         return self
 

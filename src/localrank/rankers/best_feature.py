@@ -9,7 +9,7 @@ import numpy as np
 from localrank.arrays import Array
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.fitted import Kinds, choice, count, floats
+from localrank.fitted import Kinds, check_together, choice, count, floats
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import measure_features
@@ -73,6 +73,10 @@ class BestFeature(Ranker):
         row, self.feature_ = (int(i) for i in np.unravel_index(best, values.shape))
         self.direction_ = directions[row]
         self.values_ = values if self.both_directions else values[0]
+
+    def _check_fitted(self) -> None:
+        directions = (2,) if self.both_directions else ()
+        check_together(self, holds=self.values_.shape == (*directions, self.n_features_in_))
 
     def _predict(self, dataset: RankingDataset) -> Array:
         scores: Array = self.direction_ * dataset.features[:, self.feature_]

@@ -76,6 +76,9 @@ class Ensemble(Aggregated):
         self.aggregator = aggregator
         self.n_jobs = n_jobs
 
+    # The rankers gather what they need.
+    _reads_blocks = True
+
     @property
     def accepts_missing(self) -> bool:
         return all(getattr(ranker, "accepts_missing", False) for ranker in self.rankers)

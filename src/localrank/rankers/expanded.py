@@ -10,16 +10,22 @@ from sklearn.base import clone
 
 from localrank.arrays import Array, Flags
 from localrank.data import RankingDataset
+from localrank.data.deferred import DeferredDataset, blocks_of_queries
 from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
 from localrank.rankers.base import HeldOut, Ranker, Weights
+
+# Expansions of training queries that take no more bytes are made once and kept.
+SMALL_BYTES = 2**26
 
 
 class Expanded(Ranker):
     """Trains a ranker on documents with more features.
 
     A subclass has the parameter `ranker` and implements `expanded`, which looks at each query by
-    itself. Documents are scored in blocks of whole queries, so that few are expanded at a time.
+    itself, and `n_expanded`. Documents are scored in blocks of whole queries, so that few are
+    expanded at a time; so are those that a ranker learns from, where it reads them in blocks, as
+    boosted trees do.
 
     Attributes
     ----------
@@ -40,6 +46,10 @@ class Expanded(Ranker):
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         """The same documents with more features."""
 
+    @abstractmethod
+    def n_expanded(self, n_features: int) -> int:
+        """How many features documents with so many have then."""
+
     @property
     def n_models_(self) -> int:
         return self.ranker_.n_models_
@@ -51,26 +61,33 @@ class Expanded(Ranker):
         return None
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        held_out = None if valid is None else self.expanded(valid)
+        held_out = None if valid is None else self._deferred(valid)
         ranker: Ranker = clone(self.ranker)
-        self.ranker_ = ranker.fit_rows(self.expanded(dataset), query_weights, held_out)
+        self.ranker_ = ranker.fit_rows(self._deferred(dataset), query_weights, held_out)
+
+    def _deferred(self, dataset: RankingDataset) -> RankingDataset:
+        """The same documents with more features, which exist once they are read."""
+        like = self.expanded(dataset.taken(np.zeros(1, np.int64)))
+        if dataset.n_documents * like.features[0].nbytes <= SMALL_BYTES:
+            return self.expanded(dataset)
+        return DeferredDataset.of(dataset, self._expanded_features, like)
+
+    def _expanded_features(self, dataset: RankingDataset) -> Array:
+        return self.expanded(dataset).features
 
     def _check_fitted(self) -> None:
-        one = RankingDataset(
-            np.zeros((1, self.n_features_in_)), None, np.array([0, 1]), np.array([0])
+        check_together(
+            self, holds=have_features(self.n_expanded(self.n_features_in_), self.ranker_)
         )
-        width = self.expanded(one).n_features
-        check_together(self, holds=have_features(width, self.ranker_))
 
     def _predict(self, dataset: RankingDataset) -> Array:
         row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize
-        # A block is the queries that begin within one stretch of so many rows.
-        block = dataset.offsets[:-1] // max(self.block_bytes // row_bytes, 1)
-        if block[-1] == 0:
+        if row_bytes * dataset.n_documents <= self.block_bytes:
             return self.ranker_.predict_rows(self.expanded(dataset))
         scores = np.empty(dataset.n_documents)
-        for queries in np.split(np.arange(dataset.n_queries), np.flatnonzero(np.diff(block)) + 1):
-            rows = slice(dataset.offsets[queries[0]], dataset.offsets[queries[-1] + 1])
+        for begin, end in blocks_of_queries(dataset.offsets, row_bytes, self.block_bytes):
+            rows = slice(dataset.offsets[begin], dataset.offsets[end])
             # Not named, so that one block is gone before the next is made.
-            scores[rows] = self.ranker_.predict_rows(self.expanded(dataset.taken(queries)))
+            part = dataset.taken(np.arange(begin, end))
+            scores[rows] = self.ranker_.predict_rows(self.expanded(part))
         return scores

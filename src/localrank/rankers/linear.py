@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.base import clone
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.deferred import feature_blocks
 from localrank.data.spread import spread_within_queries
 from localrank.fitted import Kinds, check_together, floats, maybe
 from localrank.kernels.rows import projections
@@ -39,17 +41,31 @@ class ScalingRanker(Ranker):
 
     def _scaled_training_features(self, dataset: RankingDataset) -> Floats:
         """Learn the scaling, and apply it."""
+        self._learn_scaling(dataset)
+        return self._scaled(dataset)
+
+    def _learn_scaling(self, dataset: RankingDataset) -> None:
         self.__dict__.pop("scale_", None)
         if self.scaling == "standard":
             self.scale_ = spread_within_queries(dataset)
-        return self._scaled(dataset)
 
     def _scaled(self, dataset: RankingDataset) -> Floats:
-        features = dataset.features.astype(np.float64, copy=False)
-        if self.scaling == "standard":
-            scaled: Floats = features / self.scale_
-            return scaled
-        return scaled_by_query(features, dataset.offsets) if self.scaling == "query" else features
+        scaled = np.empty((dataset.n_documents, dataset.n_features))
+        for rows, block in self._scaled_blocks(dataset):
+            scaled[rows] = block
+        return scaled
+
+    def _scaled_blocks(self, dataset: RankingDataset) -> Iterator[tuple[slice, Floats]]:
+        """Scaled features in double precision, a few queries at a time, which may be written to."""
+        for rows, block in feature_blocks(dataset):
+            features = block.astype(np.float64)
+            if self.scaling == "standard":
+                features /= self.scale_
+            elif self.scaling == "query":
+                first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
+                offsets = dataset.offsets[first : last + 1] - rows.start
+                features = scaled_by_query(features, offsets)
+            yield rows, features
 
 
 class LinearRanker(ScalingRanker):
@@ -72,13 +88,14 @@ class LinearRanker(ScalingRanker):
         check_together(self, holds=scaled == (getattr(self, "scale_", None) is not None))
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        if self.scaling == "query":
-            features, weights = self._scaled(dataset), self.coef_
-        else:
-            features = dataset.features
-            weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
-        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
-        return projections(read_only(features, np.float64), np.ascontiguousarray(weights))
+        weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
+        by_query = self.scaling == "query"
+        blocks = self._scaled_blocks(dataset) if by_query else feature_blocks(dataset)
+        scores = np.empty(dataset.n_documents)
+        for rows, block in blocks:
+            # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+            scores[rows] = projections(read_only(block, np.float64), read_only(weights, np.float64))
+        return scores
 
 
 class PathRanker(LinearRanker):

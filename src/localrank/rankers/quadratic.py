@@ -10,6 +10,7 @@ import numpy as np
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, choice
+from localrank.memory import check_memory
 from localrank.parameters import Rules, one_of
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.expanded import Expanded
@@ -80,10 +81,20 @@ class Quadratic(Expanded):
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
+        n, n_columns = dataset.n_documents, n_quadratic(dataset.n_features)
+        check_memory(
+            n * n_columns * np.dtype(self.dtype_).itemsize,
+            f"Quadratic on {n:,} documents, with {n_columns:,} columns of "
+            f"{dataset.n_features:,} features,",
+            "Choose some of the features first, or take boosted trees, which find products alone.",
+        )
         super()._fit(dataset, query_weights, valid)
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         return quadratic_features(dataset, self.dtype_)
+
+    def n_expanded(self, n_features: int) -> int:
+        return n_quadratic(n_features)
 
 
 def quadratic_features(dataset: RankingDataset, dtype: str) -> RankingDataset:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
-from localrank.fitted import Kinds, count
+from localrank.fitted import Kinds, n_features
 from localrank.parameters import check_parameters
 
 # Distances that are held at a time.
@@ -35,7 +35,7 @@ class Representation(BaseEstimator):
     n_features_in_ : int
     """
 
-    _fitted: ClassVar[Kinds] = {"n_features_in_": count(1, name="n_features")}
+    _fitted: ClassVar[Kinds] = {"n_features_in_": n_features}
 
     @property
     def needs_labels(self) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.fitted import Kinds, count, floats
+from localrank.fitted import Kinds, check_together, count, floats
 from localrank.linalg import principal_axes
 from localrank.parameters import refuse
 from localrank.representations.base import Representation
@@ -94,6 +94,9 @@ class PrincipalComponents(Representation):
                 f"an int from 1 to the number of features, {n_features}, or a float above 0, "
                 f"at most 1",
             )
+
+    def _check_fitted(self) -> None:
+        check_together(self, holds=self.n_components_ <= self.n_features_in_)
 
     def transform_rows(self, dataset: RankingDataset) -> Floats:
         _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba.core import codegen
 from numpy.typing import NDArray
 
 from localrank.kernels.sorting import read_only
 from localrank.trees.columns import columns_of
 from localrank.trees.rows import MAX_LEAVES, rows_of
-from localrank.trees.scoring import BLOCK, padded, rank_values, sum_leaves, walk_trees
+from localrank.trees.scoring import BLOCK, MAX_TABLES, padded, rank_values, sum_leaves, walk_trees
 
 if TYPE_CHECKING:
     from localrank.trees.trees import Trees
@@ -52,6 +54,7 @@ class Scorer:
                 rows.bases,
                 rows.row_starts,
                 rows.leaf_values,
+                _n_tables(),
             )
         else:
             self._add_scores = walk_trees
@@ -75,3 +78,10 @@ class Scorer:
             self._rank_values(slab, *self._columns, ranks)
             self._add_scores(ranks, len(slab), self._n_columns, *self._trees, scores[first:])
         return scores[: len(rows)]
+
+
+@cache
+def _n_tables() -> int:
+    """Rows of leaf values to keep in registers: worth it where one instruction looks up eight."""
+    features: Any = codegen.get_host_cpu_features
+    return MAX_TABLES if "+avx512f" in features() else 0

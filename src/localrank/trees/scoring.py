@@ -89,6 +89,7 @@ def _sum_block(lanes: int) -> Any:
         bases: NDArray[np.uint8],
         row_starts: NDArray[np.int64],
         leaf_values: NDArray[np.float64],
+        n_tables: int,
         scores: NDArray[np.float64],
     ) -> None:
         block = first * n_columns
@@ -104,17 +105,17 @@ def _sum_block(lanes: int) -> Any:
                 leaves = first_leaf(leaves, remaining, bases[row])
             n_rows = row_starts[tree + 1] - row_starts[tree]
             start = row_starts[tree] * ROW
-            if n_rows == 1:
-                totals = add(totals, look_up(leaves, leaf_values, start, 1))
-            elif n_rows == 2:
-                totals = add(totals, look_up(leaves, leaf_values, start, 2))
-            elif n_rows <= 4:
-                totals = add(totals, look_up(leaves, leaf_values, start, 4))
-            else:
+            if n_rows > n_tables:
                 store(numbers, 0, leaves)
                 for document in range(lanes):
                     chosen[document] = leaf_values[start + numbers[document]]
                 totals = add(totals, load(chosen, 0, lanes))
+            elif n_rows == 1:
+                totals = add(totals, look_up(leaves, leaf_values, start, 1))
+            elif n_rows == 2:
+                totals = add(totals, look_up(leaves, leaf_values, start, 2))
+            else:
+                totals = add(totals, look_up(leaves, leaf_values, start, 4))
         store(scores, first, totals)
 
     return sum_block
@@ -169,10 +170,14 @@ def sum_leaves(
     bases: NDArray[np.uint8],
     row_starts: NDArray[np.int64],
     leaf_values: NDArray[np.float64],
+    n_tables: int,
     scores: NDArray[np.float64],
 ) -> None:
-    """Add the value of each document's leaf, tree by tree; `scores` has room for whole blocks."""
-    rows = (columns, cuts, masks, starts, bases, row_starts, leaf_values)
+    """Add the value of each document's leaf, tree by tree; `scores` has room for whole blocks.
+
+    Trees of at most `n_tables` rows, and `MAX_TABLES` at most, have their values in registers.
+    """
+    rows = (columns, cuts, masks, starts, bases, row_starts, leaf_values, n_tables)
     first = 0
     while first < n_documents:
         size = _size(n_documents - first)

@@ -289,7 +289,7 @@ def test_directions_of_the_query_decide_what_is_learned(rng):
         ({"kernel": "cosine"}, "must be 'linear', 'poly' or 'rbf'. Got 'cosine' instead"),
         ({"n_components": 0}, "'n_components' .* must be a whole number, 1 or larger. Got 0"),
         ({"n_components": 0.5}, "'n_components' .* must be a whole number"),
-        ({"degree": 0}, "'degree' .* must be a whole number, 1 or larger. Got 0 instead"),
+        ({"degree": 0}, "'degree' .* must be a whole number from 1 to 100. Got 0 instead"),
         ({"degree": 2.5}, "'degree' .* must be a whole number"),
         ({"gamma": 0.0}, "'gamma' .* must be a finite number above 0. Got 0.0 instead"),
         ({"gamma": "scale"}, "'gamma' .* must be a finite number above 0"),

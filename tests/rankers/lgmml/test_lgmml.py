@@ -284,7 +284,7 @@ def test_blocks_of_queries_cover_each_once():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"n_metrics": 0}, "'n_metrics' parameter of LGMML must be a whole number, 1 or larger"),
+        ({"n_metrics": 0}, "'n_metrics' parameter of LGMML must be a whole number from 1 to"),
         ({"n_iterations": -1}, "'n_iterations'"),
         ({"sampling_rate": 1.5}, "'sampling_rate' .* above 0, at most 1. Got 1.5 instead"),
         ({"margin": -0.1}, "'margin'"),

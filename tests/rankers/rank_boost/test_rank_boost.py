@@ -350,7 +350,7 @@ def test_it_ranks_better_than_the_best_feature(queries):
     [
         (
             {"n_rounds": 0},
-            "The 'n_rounds' parameter of RankBoost must be a whole number, 1 or larger. Got 0 inst",
+            "The 'n_rounds' parameter of RankBoost must be a whole number from 1 to 100000. Got 0",
         ),
         (
             {"n_thresholds": 0},

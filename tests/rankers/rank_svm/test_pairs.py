@@ -154,3 +154,31 @@ def test_a_projection_does_not_depend_on_where_the_row_stands(rng, n_features):
     assert_allclose(keys, X @ direction, rtol=1e-12)
     order = rng.permutation(9)
     assert_array_equal(projections(read_only(X[order], np.float64), direction), keys[order])
+
+
+@settings(deadline=None, max_examples=150)
+@given(problems(), st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
+def test_scores_that_are_no_numbers_stay_within_their_query(problem, value, data):
+    scores, labels, offsets, weights, knee = problem
+    query = data.draw(st.integers(0, len(offsets) - 2))
+    rows = np.arange(offsets[query], offsets[query + 1])
+    broken = scores.copy()
+    broken[rows[: data.draw(st.integers(1, len(rows)))]] = value
+    _, expected, _ = evaluated(*problem)
+    _, gradient, (*_, order, _) = evaluated(broken, labels, offsets, weights, knee)
+    for begin, end in pairwise(offsets):
+        assert_array_equal(np.sort(order[begin:end]), np.arange(begin, end))
+    others = np.delete(np.arange(len(scores)), rows)
+    assert_array_equal(gradient[others], expected[others])
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(2, 400), st.integers(2, 5), st.integers(0, 1000))
+def test_long_queries_of_scores_that_are_no_numbers_stay_within_their_rows(n, n_levels, seed):
+    rng = np.random.default_rng(seed)
+    scores = np.where(rng.random(n) < 0.5, np.nan, rng.normal(size=n))
+    labels, offsets = rng.integers(0, n_levels, n).astype(float), np.array([0, n])
+    _, _, given = evaluated(scores, labels, offsets, np.ones(1), 0.5)
+    graph = PairGraph(*given)
+    laplacian_product(rng.normal(size=n), graph, np.empty(n))
+    assert_array_equal(np.sort(graph.order), np.arange(n))

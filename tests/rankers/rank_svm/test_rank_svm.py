@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers.rank_svm import newton
+from localrank.rankers.rank_svm import newton, rank_svm
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
@@ -229,7 +229,8 @@ def test_a_start_from_a_part_leads_to_the_same_minimum():
 
 def test_many_features_need_no_matrix_of_second_derivatives(queries, monkeypatch):
     explicit = RankSVM(10, tol=1e-12).fit(queries)
-    monkeypatch.setattr(newton, "_EXPLICIT", 0)
+    for module in (newton, rank_svm):
+        monkeypatch.setattr(module, "EXPLICIT", 0)
     iterative = RankSVM(10, tol=1e-12).fit(queries)
     assert_allclose(iterative.coef_, explicit.coef_, rtol=1e-5)
 
@@ -353,7 +354,7 @@ def test_too_few_steps_warn(queries):
         ),
         (
             {"max_iter": 0},
-            "'max_iter' parameter of RankSVM must be a whole number, 1 or larger. Got 0",
+            "'max_iter' parameter of RankSVM must be a whole number from 1 to 1000000. Got 0",
         ),
         ({"loss": "log"}, "must be 'squared_hinge' or 'hinge'. Got 'log' instead."),
         ({"pair_weight": 1}, "must be 'pair' or 'query'. Got 1 instead."),

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.rankers.svm_map.query_planes import (
-    centred_by_query,
+    centre_by_query,
     lowest_between,
     store_planes,
     sum_of_highest,
@@ -11,7 +11,8 @@ from localrank.rankers.svm_map.query_planes import (
 
 def test_constant_features_are_exactly_zero_after_centring():
     features = np.column_stack([np.full(7, 0.1), np.full(7, 1e8 / 3), np.arange(7.0)])
-    centred = centred_by_query(features, np.array([0, 3, 7]))
+    centred = features.copy()
+    centre_by_query(centred, np.array([0, 3, 7]))
     assert_array_equal(centred[:, :2], 0)
     assert_allclose(centred[:, 2], [-1, 0, 1, -1.5, -0.5, 0.5, 1.5])
 

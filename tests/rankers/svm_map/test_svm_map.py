@@ -261,7 +261,7 @@ def test_no_usable_query_is_refused(queries):
         ),
         (
             {"max_iter": 0},
-            "'max_iter' parameter of SVMMap must be a whole number, 1 or larger. Got 0 instead.",
+            "'max_iter' parameter of SVMMap must be a whole number from 1 to 1000000. Got 0 inst",
         ),
         ({"scaling": "max"}, "The 'scaling' parameter of SVMMap must be .* Got 'max' instead."),
     ],

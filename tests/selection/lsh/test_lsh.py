@@ -164,7 +164,7 @@ def test_saved_and_loaded_it_finds_the_same(rng, training):
         ({"n_hyperplanes": 0}, "'n_hyperplanes' .* a whole number from 1 to 63. Got 0 instead"),
         ({"n_hyperplanes": 2.5}, "'n_hyperplanes' .* a whole number from 1 to 63. Got 2.5"),
         ({"n_hyperplanes": 64}, "'n_hyperplanes' .* from 1 to 63. Got 64 instead"),
-        ({"n_repeats": 0}, "'n_repeats' parameter of LSH must be a whole number, 1 or larger"),
+        ({"n_repeats": 0}, "'n_repeats' parameter of LSH must be a whole number from 1 to 1024"),
         ({"rescore": 100}, "'rescore' parameter of LSH must be True or False. Got 100"),
     ],
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,9 +43,9 @@ class BoostedTrees(Ranker):
     """
 
     _parameters: ClassVar[Rules] = {
-        "n_trees": whole(1),
+        "n_trees": whole(1, 100_000),
         "learning_rate": number(above=0),
-        "n_leaves": whole(2),
+        "n_leaves": whole(2, 131_072),
         "min_leaf_documents": whole(1),
         "feature_fraction": number(above=0, most=1),
         "l2": number(least=0),
@@ -79,6 +80,8 @@ class BoostedTrees(Ranker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    _reads_blocks = True
+
     @property
     def accepts_missing(self) -> bool:
         return True
@@ -96,14 +99,10 @@ class BoostedTrees(Ranker):
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         import lightgbm
 
+        from localrank.rankers.boosted_trees.binned import binned, binned_like
+
         measure = parse_measure(self.measure)
         objective, target = self._objective(dataset)
-        train = lightgbm.Dataset(
-            dataset.features,
-            target,
-            group=dataset.query_sizes,
-            weight=None if query_weights is None else query_weights[dataset.query_index],
-        )
         parameters = {
             "objective": self._objective_name,
             "learning_rate": self.learning_rate,
@@ -120,11 +119,18 @@ class BoostedTrees(Ranker):
             "verbosity": -1,
             **objective,
         }
+        train = binned(dataset, parameters)
+        train.set_label(target).set_group(dataset.query_sizes)
+        if query_weights is not None:
+            train.set_weight(query_weights[dataset.query_index])
         with progress(type(self).__name__, self.n_trees) as advance:
             callbacks: list[Any] = [lambda _: advance()]
             held_out: dict[str, Any] = {}
             if valid is not None:
-                held_out = _evaluation(valid, measure, train)
+                held_out = {
+                    "valid_sets": [binned_like(train, valid)],
+                    "feval": _evaluation(valid, measure),
+                }
                 callbacks.append(lightgbm.early_stopping(self.patience, verbose=False))
             booster = lightgbm.train(
                 parameters, train, self.n_trees, callbacks=callbacks, **held_out
@@ -159,12 +165,11 @@ class BoostedTrees(Ranker):
         return {name: value for name, value in vars(self).items() if name != "booster"}
 
 
-def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset) -> dict[str, Any]:
-    """Arguments that make LightGBM evaluate our measure on held-out queries after each tree.
+def _evaluation(valid: RankingDataset, measure: Measure) -> Callable[..., tuple[str, float, bool]]:
+    """What makes LightGBM evaluate our measure on held-out queries after each tree.
 
     LightGBM's own gives queries without relevant documents the perfect score.
     """
-    import lightgbm
 
     def evaluate(scores: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:
         value = mean_of_queries(measure.of_rows(valid, scores))
@@ -172,5 +177,4 @@ def _evaluation(valid: RankingDataset, measure: Measure, train: lightgbm.Dataset
             raise ValueError(f"No validation query has a value of {measure}.")
         return str(measure), value, measure.higher_is_better
 
-    data = lightgbm.Dataset(valid.features, valid.labels, group=valid.query_sizes, reference=train)
-    return {"valid_sets": [data], "feval": evaluate}
+    return evaluate

@@ -104,7 +104,7 @@ class DuhKirchhoff(ScalingRanker):
         "ranker": optional(instance(Ranker, "a ranker or None")),
         "kernel": one_of("linear", "poly", "rbf"),
         "n_components": whole(1),
-        "degree": whole(1),
+        "degree": whole(1, 100),
         "gamma": optional(number(above=0)),
     }
 

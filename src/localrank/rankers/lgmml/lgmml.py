@@ -129,11 +129,11 @@ class LGMML(RelevanceRanker):
     descriptions_: Floats
 
     _parameters: ClassVar[Rules] = {
-        "n_metrics": whole(1),
+        "n_metrics": whole(1, 100_000),
         "sampling_rate": number(above=0, most=1),
         "relevance_level": optional(number(above=0)),
         "margin": number(least=0),
-        "n_iterations": whole(0),
+        "n_iterations": whole(0, 10_000_000),
         "step": number(above=0),
         "unseen": one_of("mean", "uniform", "nearest"),
         "query_dependent": flag,

@@ -16,6 +16,8 @@ from localrank.rankers.listwise_linear.softmax import cross_entropy
 
 # With more features than this, the second derivatives at 0 are taken for a diagonal matrix.
 _EXPLICIT = 2000
+# Of a block of features that is multiplied at a time.
+_BLOCK_BYTES = 2**26
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,10 @@ def _curvatures(
     if features.shape[1] > _EXPLICIT:
         squares = np.einsum("i,ij,ij->j", shares, features, features, optimize=False)
         return np.maximum(squares - weights @ means**2, 0.0), None
-    second = (features * shares[:, None]).T @ features - (means * weights[:, None]).T @ means
+    second = -(means * weights[:, None]).T @ means
+    n_rows = max(_BLOCK_BYTES // features[0].nbytes, 1)
+    for begin in range(0, len(features), n_rows):
+        block = features[begin : begin + n_rows]
+        second += (block * shares[begin : begin + n_rows, None]).T @ block
     values, axes = np.linalg.eigh(second)
     return np.maximum(values, 0.0), axes

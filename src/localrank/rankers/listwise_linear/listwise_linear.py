@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
@@ -20,6 +19,7 @@ from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
+from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.linear import LinearRanker, Scaling
@@ -113,7 +113,7 @@ class ListwiseLinear(LinearRanker):
         "n_folds": whole(2),
         "measure": a_measure,
         "tol": number(above=0),
-        "max_iter": whole(1),
+        "max_iter": whole(1, 1_000_000),
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -122,6 +122,8 @@ class ListwiseLinear(LinearRanker):
         "l2_": real,
         "l2_path_": facts,
     }
+
+    _reads_blocks = True
 
     def __init__(
         self,
@@ -150,12 +152,17 @@ class ListwiseLinear(LinearRanker):
                 _check_decides(measure, dataset, weights)
             else:
                 _check_decides(measure, valid, np.ones(valid.n_queries))
-        features = self._scaled_training_features(dataset)
-        # Only differences within a query matter. A constant becomes exactly 0.
-        features = features - np.repeat(features[dataset.offsets[:-1]], dataset.query_sizes, axis=0)
+        self._learn_scaling(dataset)
+        features = np.empty((dataset.n_documents, dataset.n_features))
+        for rows, block in self._scaled_blocks(dataset):
+            # Only differences within a query matter. A constant becomes exactly 0.
+            first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
+            begins = dataset.offsets[first:last] - rows.start
+            firsts = np.repeat(block[begins], dataset.query_sizes[first:last], axis=0)
+            np.subtract(block, firsts, out=features[rows])
         lists = dataset.replaced(features=features)
         # Matrices are small: BLAS's threads would do little but wait for each other.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             teaching = np.where(self.learns_from(lists), weights, 0.0)
             loss = CrossEntropy.of(features, lists.offsets, targets(lists), teaching)
             values: list[float] = []

@@ -14,7 +14,7 @@ from localrank.parameters import Rule, Rules, check_parameters
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.expanded import Expanded
-from localrank.rankers.query_coordinates.coordinates import coordinates
+from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
 
 # Every part, in the order of the columns.
 PARTS = "zpab"
@@ -91,11 +91,15 @@ class QueryCoordinates(Expanded):
     """
 
     _parameters: ClassVar[Rules] = {"parts": some_parts}
-    block_bytes = 2**26
+    block_bytes = 2**24
 
     def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
         self.ranker = ranker
         self.parts = parts
+
+    def n_expanded(self, n_features: int) -> int:
+        n_columns = 1 + sum(part in self.parts for part in "zpb")
+        return n_columns * n_features + N_AGGREGATES * ("a" in self.parts)
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts = "".join(part for part in PARTS if part in self.parts)

@@ -109,7 +109,7 @@ class RankBoost(Ranker):
     """
 
     _parameters: ClassVar[Rules] = {
-        "n_rounds": whole(1),
+        "n_rounds": whole(1, 100_000),
         "n_thresholds": optional(whole(1)),
         "patience": whole(1),
         "measure": a_measure,

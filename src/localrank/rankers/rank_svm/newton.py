@@ -8,10 +8,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from localrank.arrays import Floats
-from localrank.rankers.rank_svm.ranking_pairs import PairLosses, RankingPairs
+from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, PairLosses, RankingPairs
 
-# More features than this and the matrix of second derivatives is not formed.
-_EXPLICIT = 500
 # Most products with it for one step then.
 _PRODUCTS = 200
 # Fewer rows than this are solved at once; more start from a solution for every eighth group.
@@ -121,7 +119,7 @@ def newton_step(
 def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
     if not at.losses.graph.degrees.any():
         return -at.gradient
-    if len(at.weights) > _EXPLICIT:
+    if len(at.weights) > EXPLICIT:
         return _conjugate_gradients(pairs, c, at)
     hessian = c * pairs.hessian(at.losses)
     diagonal = np.diagonal(hessian).copy()
@@ -140,9 +138,7 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
 
 def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> Floats:
     """An approximate Newton direction, always one of descent."""
-    diagonal = 1.0 + c * np.einsum(
-        "i,ij,ij->j", at.losses.graph.degrees, pairs.features, pairs.features, optimize=False
-    )
+    diagonal = 1.0 + c * pairs.weighted_squares(at.losses.graph.degrees)
     direction = np.zeros_like(at.gradient)
     residual = -at.gradient
     search = residual / diagonal

@@ -12,14 +12,16 @@ from sklearn.exceptions import ConvergenceWarning
 
 from localrank.arrays import Flags
 from localrank.data import RankingDataset
+from localrank.data.deferred import gathered
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rule, Rules, number, one_of, whole
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.linear import PathRanker, Scaling
+from localrank.rankers.rank_svm.centred_table import Scaled
 from localrank.rankers.rank_svm.hinge import minimize_hinge
 from localrank.rankers.rank_svm.newton import minimize
-from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
+from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
 
 
 @declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})
@@ -105,8 +107,10 @@ class RankSVM(PathRanker):
             "None or different pairs (high, low) with high > low",
         ),
         "tol": number(above=0),
-        "max_iter": whole(1),
+        "max_iter": whole(1, 1_000_000),
     }
+
+    _reads_blocks = True
 
     def __init__(
         self,
@@ -146,9 +150,19 @@ class RankSVM(PathRanker):
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self._teaching(dataset, query_weights)
+        wide = dataset.n_features > EXPLICIT and self.scaling != "query"
+        if wide or self.label_pairs is not None:
+            # Read many times, or not query by query.
+            dataset = gathered(dataset)
+        self._learn_scaling(dataset)
+        features: Any = self._scaled_blocks(dataset)
+        if self.label_pairs is not None:
+            features = self._scaled(dataset)
+        elif wide:
+            features = Scaled(dataset.features, getattr(self, "scale_", None))
         pairs = RankingPairs.of(
             dataset,
-            self._scaled_training_features(dataset),
+            features,
             query_weights,
             label_pairs=self.label_pairs,
             by_query=self.pair_weight == "query",

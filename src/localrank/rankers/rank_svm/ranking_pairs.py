@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, cast
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from localrank.data import RankingDataset
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.rows import centred_rows
 from localrank.kernels.sorting import read_only
+from localrank.rankers.rank_svm.centred_table import CentredTable, Scaled
 from localrank.rankers.rank_svm.pair_graphs import (
     PairGraph,
     laplacian_factors,
@@ -20,6 +21,8 @@ from localrank.rankers.rank_svm.pair_graphs import (
 )
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
+# More features than this and the matrix of second derivatives is not formed.
+EXPLICIT = 500
 # Rows of the Laplacian times the features that are held at once: few enough for the cache.
 _BLOCK = 1024
 
@@ -45,7 +48,7 @@ class RankingPairs:
 
     Parameters
     ----------
-    features : ndarray of shape (n_rows, n_features)
+    features : ndarray or CentredTable of shape (n_rows, n_features)
     offsets : ndarray of shape (n_groups + 1,)
     levels : ndarray of shape (n_rows,)
         Labels of each group numbered from 0.
@@ -55,7 +58,7 @@ class RankingPairs:
     n_pairs : ndarray of shape (n_groups,)
     """
 
-    features: Floats
+    features: Floats | CentredTable
     offsets: Integers
     levels: Integers
     n_levels: Integers
@@ -66,16 +69,17 @@ class RankingPairs:
     def of(
         cls,
         dataset: RankingDataset,
-        features: Floats,
+        features: Floats | Iterator[tuple[slice, Floats]] | Scaled,
         query_weights: Floats | None = None,
         *,
         label_pairs: Sequence[tuple[float, float]] | None = None,
         by_query: bool = False,
     ) -> Self:
-        """The pairs of a dataset with other features.
+        """The pairs of a dataset with other features: a table, or blocks of whole queries.
 
         Every pair weighs the same times its query's weight; with `by_query` each query's pairs
-        share the query's weight. There is at least one pair.
+        share the query's weight. There is at least one pair. Blocks and `Scaled` are for groups
+        that are queries.
         """
         rows, offsets, queries = _groups(dataset, label_pairs)
         labels = dataset.labels if rows is None else dataset.labels[rows]
@@ -92,10 +96,17 @@ class RankingPairs:
         n_pairs, weights, n_levels = n_pairs[kept], weights[kept], n_levels[kept]
         weights = weights / np.max(weights)
         offsets = offsets_of(np.diff(offsets)[kept])
-        return cls(
-            centred_rows(
+        centred: Floats | CentredTable
+        if isinstance(features, Scaled):
+            centred = CentredTable.of(features, order, offsets)
+        elif isinstance(features, np.ndarray):
+            centred = centred_rows(
                 read_only(features, np.float64), order if rows is None else rows[order], offsets
-            ),
+            )
+        else:
+            centred = _centred_blocks(features, order, offsets, dataset.n_features)
+        return cls(
+            centred,
             offsets,
             levels[order],
             n_levels,
@@ -110,7 +121,9 @@ class RankingPairs:
         weights, n_pairs = self.weights[groups], self.n_pairs[groups]
         return replace(
             self,
-            features=self.features[rows],
+            features=self.features.taken(rows)
+            if isinstance(self.features, CentredTable)
+            else self.features[rows],
             offsets=offsets,
             levels=self.levels[rows],
             n_levels=self.n_levels[groups],
@@ -129,7 +142,9 @@ class RankingPairs:
 
     def hessian(self, at: PairLosses) -> Floats:
         """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
-        n_features = self.features.shape[1]
+        # A table of many columns has no such matrix.
+        features = cast(Floats, self.features)
+        n_features = features.shape[1]
         total = np.zeros((n_features, n_features))
         longest = int(np.diff(self.offsets).max())
         higher, lower = np.empty((2, max(_BLOCK, longest), n_features))
@@ -140,20 +155,46 @@ class RankingPairs:
             end = self.offsets[first] + len(higher)
             last = int(np.searchsorted(self.offsets, end, side="right")) - 1
             n_scaled, n_higher = laplacian_factors(
-                self.features, at.graph, first, last, scaled, higher, lower
+                features, at.graph, first, last, scaled, higher, lower
             )
             crossed = higher[:n_higher].T @ lower[:n_higher]
             total += scaled[:n_scaled].T @ scaled[:n_scaled] - crossed - crossed.T
             first = last
         return total
 
+    def weighted_squares(self, weights: Floats) -> Floats:
+        """The sum over the rows of a weight times the squares of the features."""
+        if isinstance(self.features, CentredTable):
+            return self.features.weighted_squares(weights)
+        squares: Floats = np.einsum(
+            "i,ij,ij->j", weights, self.features, self.features, optimize=False
+        )
+        return squares
+
     def hessian_product(self, at: PairLosses, vector: Floats) -> Floats:
         """The product of that matrix and a vector, without the matrix."""
-        along = self.features @ vector
+        along: Floats = self.features @ vector
         product = np.empty_like(along)
         laplacian_product(along, at.graph, product)
         result: Floats = product @ self.features
         return result
+
+
+def _centred_blocks(
+    blocks: Iterator[tuple[slice, Floats]], order: Integers, offsets: Integers, n_features: int
+) -> Floats:
+    """The rows in `order`, ascending ones and whole queries, less the mean of their query."""
+    centred = np.empty((len(order), n_features))
+    for rows, block in blocks:
+        first, last = np.searchsorted(order, [rows.start, rows.stop])
+        if first < last:
+            begin, end = np.searchsorted(offsets, [first, last])
+            centred[first:last] = centred_rows(
+                read_only(block, np.float64),
+                order[first:last] - rows.start,
+                offsets[begin : end + 1] - first,
+            )
+    return centred
 
 
 def _groups(

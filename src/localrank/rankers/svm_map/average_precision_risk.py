@@ -7,7 +7,7 @@ import numpy as np
 from localrank.arrays import Floats, Integers
 from localrank.kernels.sorting import read_only
 from localrank.rankers.svm_map.average_precision_oracle import most_violated_rankings
-from localrank.rankers.svm_map.query_planes import centred_by_query, store_planes, sum_of_highest
+from localrank.rankers.svm_map.query_planes import centre_by_query, store_planes, sum_of_highest
 
 
 class AveragePrecisionRisk:
@@ -31,6 +31,8 @@ class AveragePrecisionRisk:
     weights : ndarray of shape (n_queries,)
     n_kept : int
         Planes kept per query.
+    overwrite : bool
+        Whether the features may be centred where they are.
 
     Attributes
     ----------
@@ -50,11 +52,12 @@ class AveragePrecisionRisk:
         n_relevant: Integers,
         weights: Floats,
         n_kept: int = 8,
+        overwrite: bool = False,
     ) -> None:
         self.offsets = read_only(offsets, np.int64)
-        self.features = read_only(
-            centred_by_query(read_only(features, np.float64), self.offsets), np.float64
-        )
+        centred = np.array(features, dtype=np.float64, order="C", copy=None if overwrite else True)
+        centre_by_query(centred, self.offsets)
+        self.features = read_only(centred, np.float64)
         self.n_relevant = n_relevant
         self.weights = read_only(weights, np.float64)
         n_documents, n_features = self.features.shape

@@ -12,26 +12,25 @@ from localrank.arrays import Floats, Integers
 
 
 @njit(cache=True, nogil=True)
-def centred_by_query(features: Floats, offsets: Integers) -> Floats:
-    """Each query's features without their mean: only differences within a query matter.
+def centre_by_query(features: Floats, offsets: Integers) -> None:
+    """Take their mean from each query's features: only differences within a query matter.
 
     Exactly 0 where a feature is constant, since the first document is subtracted before.
     """
-    centred = np.empty(features.shape, np.float64)
     n_features = features.shape[1]
-    means = np.empty(n_features, np.float64)
+    first, means = np.empty(n_features, np.float64), np.empty(n_features, np.float64)
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
+        first[:] = features[begin]
         means[:] = 0.0
         for row in range(begin, end):
             for column in range(n_features):
-                centred[row, column] = features[row, column] - features[begin, column]
-                means[column] += centred[row, column]
+                features[row, column] -= first[column]
+                means[column] += features[row, column]
         means /= end - begin
         for row in range(begin, end):
             for column in range(n_features):
-                centred[row, column] -= means[column]
-    return centred
+                features[row, column] -= means[column]
 
 
 @njit(cache=True, nogil=True)

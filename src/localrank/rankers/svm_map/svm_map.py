@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
+from localrank.data.deferred import DeferredDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rules, number, whole
@@ -90,7 +91,7 @@ class SVMMap(PathRanker, RelevanceRanker):
 
     _parameters: ClassVar[Rules] = {
         "tol": number(above=0),
-        "max_iter": whole(1),
+        "max_iter": whole(1, 1_000_000),
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -100,6 +101,8 @@ class SVMMap(PathRanker, RelevanceRanker):
         "n_constraints_": count(0),
         "n_skipped_queries_": count(0),
     }
+
+    _reads_blocks = True
 
     def __init__(
         self,
@@ -157,16 +160,23 @@ class SVMMap(PathRanker, RelevanceRanker):
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
         rows = np.argsort(2 * place[dataset.query_index] + ~relevant, kind="stable")
+        if isinstance(dataset, DeferredDataset) and dataset.is_made:
+            # Read three times.
+            dataset = dataset.gathered()
+        if not isinstance(dataset, DeferredDataset):
+            dataset = DeferredDataset.of(dataset)
         sorted_rows = dataset.reordered(rows, queries)
-        features = self._scaled_training_features(sorted_rows)
+        self._learn_scaling(sorted_rows)
         n_used = int(used.sum())
+        features = self._scaled(sorted_rows.taken(np.arange(n_used)))
         offsets = sorted_rows.offsets[: n_used + 1]
         weights = weights[queries[:n_used]]
         risk = AveragePrecisionRisk(
-            features[: offsets[-1]],
+            features,
             offsets,
             dataset.count(relevant)[queries[:n_used]],
             weights / weights.sum(),
+            overwrite=True,
         )
         return _Training(
             risk,

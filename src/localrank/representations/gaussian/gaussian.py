@@ -10,6 +10,7 @@ from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, floats
+from localrank.memory import check_memory
 from localrank.parameters import Rules, number, one_of
 from localrank.representations.base import Representation
 from localrank.representations.gaussian.divergences import (
@@ -95,6 +96,12 @@ class Gaussian(Representation):
         self.variances_ = np.where(within > 0, within, between)
 
     def transform_rows(self, dataset: RankingDataset) -> Floats:
+        # The covariances, their factors, and these beside the means.
+        check_memory(
+            3 * 8 * dataset.n_queries * dataset.n_features**2,
+            f"Gaussian with {dataset.n_queries:,} covariances of {dataset.n_features:,} features",
+            "Choose some of the features first, or take Mean() or PrincipalComponents().",
+        )
         means, rest = centred(dataset)
         covariances = scatters(rest, dataset.offsets)
         covariances *= ((1 - self.shrinkage) / dataset.query_sizes)[:, None, None]

@@ -86,7 +86,7 @@ class LSH(BaseEstimator):
 
     _parameters: ClassVar[Rules] = {
         "n_hyperplanes": optional(whole(1, _MOST_HYPERPLANES)),
-        "n_repeats": whole(1),
+        "n_repeats": whole(1, 1_024),
         "rescore": flag,
     }
 

@@ -1,0 +1,170 @@
+"""Features that are gathered, or made, a few queries at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Self, cast
+
+import numpy as np
+
+from localrank.arrays import Array, Integers
+from localrank.data.dataset import RankingDataset
+
+# What the features of a block should take, unless one query takes more.
+BLOCK_BYTES = 2**22
+
+
+class DeferredDataset(RankingDataset):
+    """A dataset in another order or with other features, of which few rows exist at a time.
+
+    `feature_blocks` makes them block by block. `features` makes them all, each time it is asked
+    for: who needs them more than once takes `gathered`.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "a", "b"])
+    >>> doubled = DeferredDataset.of(dataset, lambda part: 2 * part.features)
+    >>> doubled.reordered(np.array([2, 1, 0]), np.array([1, 0])).features.ravel()
+    array([6., 4., 2.])
+    """
+
+    _source: RankingDataset
+    _make: Callable[[RankingDataset], Array] | None
+    _width: int
+    _dtype: np.dtype[Any]
+    # The row and the query of the source that each row and each query is.
+    _source_rows: Integers | None
+    _source_queries: Integers | None
+
+    @classmethod
+    def of(
+        cls,
+        dataset: RankingDataset,
+        make: Callable[[RankingDataset], Array] | None = None,
+        like: RankingDataset | None = None,
+    ) -> Self:
+        """A dataset with the features that a function makes of it, or with its own.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+        make : callable, optional
+            The features of the rows of a dataset, looking at each query by itself.
+        like : RankingDataset, optional
+            With as many features as it makes, of the same names and precision.
+        """
+        like = like or dataset
+        return cls._checked(
+            **_small_fields(dataset) | {"feature_names": like.feature_names},
+            _source=dataset,
+            _make=make,
+            _width=like.n_features,
+            _dtype=like.features.dtype,
+            _source_rows=None,
+            _source_queries=None,
+        )
+
+    @property
+    def features(self) -> Array:
+        """All rows, made anew."""
+        table = np.empty((self.n_documents, self.n_features), self._dtype)
+        for rows, block in self.feature_blocks():
+            table[rows] = block
+        return table
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.offsets[-1])
+
+    @property
+    def n_features(self) -> int:
+        return self._width
+
+    @property
+    def is_made(self) -> bool:
+        """Whether reading a block is more work than gathering its rows."""
+        return self._make is not None
+
+    def gathered(self) -> RankingDataset:
+        """The same dataset with all its rows."""
+        return RankingDataset._checked(features=self.features, **_small_fields(self))
+
+    def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Blocks of whole queries: which rows, and their features."""
+        source, queries, order = self._source, self._source_queries, self._source_rows
+        if queries is None or order is None:
+            queries, order = np.arange(self.n_queries), np.arange(self.n_documents)
+        for begin, end in blocks_of_queries(self.offsets, self._width * self._dtype.itemsize):
+            rows = slice(int(self.offsets[begin]), int(self.offsets[end]))
+            if self._make is None:
+                yield rows, source.features[order[rows]]
+                continue
+            part = source.taken(queries[begin:end])
+            # Made in the source's order, which may round otherwise than another, then reordered.
+            shift = source.offsets[queries[begin:end]] - part.offsets[:-1]
+            yield rows, self._make(part)[order[rows] - np.repeat(shift, part.query_sizes)]
+
+    def replaced(self, **changes: Any) -> Self:
+        if "features" in changes:
+            return cast(Self, RankingDataset._checked(**_small_fields(self) | changes))
+        kept = {name: getattr(self, name) for name in _OWN}
+        return self._checked(**_small_fields(self) | kept | changes)
+
+    def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
+        order, own = self._source_rows, self._source_queries
+        return self.replaced(
+            relevance=None if self.relevance is None else self.relevance[rows],
+            offsets=offsets,
+            query_ids=self.query_ids[queries],
+            document_ids=None if self.document_ids is None else self.document_ids[rows],
+            input_order=None,
+            _source_rows=rows if order is None else order[rows],
+            _source_queries=queries if own is None else own[queries],
+        )
+
+
+_OWN = ("_source", "_make", "_width", "_dtype", "_source_rows", "_source_queries")
+
+
+def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
+    """The features of a dataset a few queries at a time: which rows, and a table of them.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
+    >>> [(rows, block.tolist()) for rows, block in feature_blocks(dataset)]
+    [(slice(0, 2, None), [[1.0], [2.0]])]
+    """
+    if isinstance(dataset, DeferredDataset):
+        yield from dataset.feature_blocks()
+        return
+    row_bytes = dataset.n_features * dataset.features.itemsize
+    for begin, end in blocks_of_queries(dataset.offsets, row_bytes):
+        rows = slice(int(dataset.offsets[begin]), int(dataset.offsets[end]))
+        yield rows, dataset.features[rows]
+
+
+def gathered(dataset: RankingDataset) -> RankingDataset:
+    """The dataset with all its rows, itself where it has them."""
+    return dataset.gathered() if isinstance(dataset, DeferredDataset) else dataset
+
+
+def blocks_of_queries(
+    offsets: Integers, row_bytes: int, block_bytes: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """First query and end of each block: the queries that begin within one stretch of rows.
+
+    Examples
+    --------
+    >>> list(blocks_of_queries(np.array([0, 2, 3, 7, 8]), row_bytes=10, block_bytes=30))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    n_rows = max((block_bytes or BLOCK_BYTES) // max(row_bytes, 1), 1)
+    starts = np.flatnonzero(np.diff(offsets[:-1] // n_rows, prepend=-1))
+    yield from zip(starts.tolist(), [*starts[1:].tolist(), len(offsets) - 1], strict=True)
+
+
+def _small_fields(dataset: RankingDataset) -> dict[str, Any]:
+    """All but the features."""
+    names = ("relevance", "offsets", "query_ids", "document_ids", "feature_names", "input_order")
+    return {name: getattr(dataset, name) for name in names}

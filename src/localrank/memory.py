@@ -1,0 +1,73 @@
+"""What an array will take, against what the machine has."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+# Limits of containers, by version of control groups: the most, and what is in use.
+_LIMITS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
+
+
+def check_memory(n_bytes: float, what: str, instead: str) -> None:
+    """Refuse what needs more memory than there is, before it is asked for.
+
+    Parameters
+    ----------
+    n_bytes : float
+        An estimate.
+    what : str
+        What needs it, as the beginning of a sentence.
+    instead : str
+        A sentence on what to do.
+
+    Examples
+    --------
+    >>> check_memory(1e18, "A table of 10^17 numbers", "Take a part of it.")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+        ...
+    MemoryError: A table of 10^17 numbers needs about 931,322,575 GiB of memory, ...
+    """
+    available = available_memory()
+    if available is not None and n_bytes > available:
+        raise MemoryError(
+            f"{what} needs about {_amount(n_bytes)} of memory, and {_amount(available)} are free. "
+            f"{instead}"
+        )
+
+
+def available_memory() -> int | None:
+    """Bytes that may still be taken, by the machine and its container; None where unknown."""
+    amounts = [_free_on_machine(), *(_free_in_container(*files) for files in _LIMITS)]
+    return min((amount for amount in amounts if amount is not None), default=None)
+
+
+def _free_on_machine() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return 1024 * int(line.split()[1])
+    except (OSError, ValueError):
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _free_in_container(limit: str, used: str) -> int | None:
+    try:
+        return max(int(Path(limit).read_text()) - int(Path(used).read_text()), 0)
+    except (OSError, ValueError):
+        # No such file, or the limit is "max".
+        return None
+
+
+def _amount(n_bytes: float) -> str:
+    return f"{n_bytes / 2**30:,.0f} GiB" if n_bytes >= 10 * 2**30 else f"{n_bytes / 2**30:.1f} GiB"

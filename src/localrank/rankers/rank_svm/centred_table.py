@@ -1,0 +1,140 @@
+"""A wide table of scaled and centred features, of which a few rows exist at a time.
+
+In double precision it would take twice the memory of features in single precision, and more
+than all else beside it. Its rows are scaled and centred anew for each product, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from numba import njit
+
+from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.sorting import read_only
+
+# Rows that are held in double precision at a time: few enough for the cache.
+_BLOCK = 256
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Features and what each is divided by, or None."""
+
+    features: Array
+    scale: Floats | None
+
+
+@dataclass(frozen=True)
+class CentredTable:
+    """Rows of features divided by a scale, less the mean of their group.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, n_features)
+        In any precision.
+    rows : ndarray of shape (n_rows,)
+        Rows of the features, group by group.
+    groups : ndarray of shape (n_rows,)
+        The row of the means that each belongs to.
+    scale : ndarray of shape (n_features,)
+    means : ndarray of shape (n_groups, n_features)
+        Of the scaled features.
+
+    Examples
+    --------
+    >>> scaled = Scaled(np.array([[2.0], [6.0], [9.0]]), np.array([2.0]))
+    >>> table = CentredTable.of(scaled, np.arange(3), np.array([0, 2, 3]))
+    >>> table @ np.ones(1)
+    array([-1.,  1.,  0.])
+    """
+
+    features: Array
+    rows: Integers
+    groups: Integers
+    scale: Floats
+    means: Floats
+
+    # Makes numpy leave `array @ table` to the table.
+    __array_ufunc__ = None
+
+    @classmethod
+    def of(cls, scaled: Scaled, rows: Integers, offsets: Integers) -> Self:
+        """The given rows, in groups."""
+        features = read_only(scaled.features, scaled.features.dtype)
+        scale = np.ones(features.shape[1]) if scaled.scale is None else scaled.scale
+        rows, scale = read_only(rows, np.int64), read_only(scale, np.float64)
+        groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        means = _means(features, rows, read_only(offsets, np.int64), scale)
+        return cls(features, rows, groups, scale, read_only(means, np.float64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.rows), len(self.scale)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def taken(self, rows: Integers) -> Self:
+        """Some of the rows, of the same features."""
+        return replace(self, rows=read_only(self.rows[rows], np.int64), groups=self.groups[rows])
+
+    def __matmul__(self, vector: Floats) -> Floats:
+        products = np.empty(len(self))
+        for rows, block in self._blocks():
+            products[rows] = block @ vector
+        return products
+
+    def __rmatmul__(self, weights: Floats) -> Floats:
+        total = np.zeros(len(self.scale))
+        for rows, block in self._blocks():
+            total += weights[rows] @ block
+        return total
+
+    def weighted_squares(self, weights: Floats) -> Floats:
+        """The sum over the rows of a weight times the squares."""
+        total = np.zeros(len(self.scale))
+        for rows, block in self._blocks():
+            total += weights[rows] @ (block * block)
+        return total
+
+    def _blocks(self) -> Iterator[tuple[slice, Floats]]:
+        room = np.empty((_BLOCK, len(self.scale)))
+        for begin in range(0, len(self), _BLOCK):
+            rows = slice(begin, min(begin + _BLOCK, len(self)))
+            block = room[: rows.stop - begin]
+            _centre(self.features, self.rows, self.groups, self.scale, self.means, begin, block)
+            yield rows, block
+
+
+@njit(cache=True, nogil=True)
+def _means(features: Array, rows: Integers, offsets: Integers, scale: Floats) -> Floats:
+    means = np.zeros((len(offsets) - 1, len(scale)))
+    for group in range(len(means)):
+        mean = means[group]
+        for place in range(offsets[group], offsets[group + 1]):
+            row = features[rows[place]]
+            for column in range(len(scale)):
+                mean[column] += row[column] / scale[column]
+        for column in range(len(scale)):
+            mean[column] /= offsets[group + 1] - offsets[group]
+    return means
+
+
+@njit(cache=True, nogil=True)
+def _centre(
+    features: Array,
+    rows: Integers,
+    groups: Integers,
+    scale: Floats,
+    means: Floats,
+    begin: int,
+    block: Floats,
+) -> None:
+    for place in range(len(block)):
+        row, mean = features[rows[begin + place]], means[groups[begin + place]]
+        for column in range(len(scale)):
+            block[place, column] = row[column] / scale[column] - mean[column]

@@ -1,0 +1,62 @@
+"""Makes the golden models: a file of every ranker and recipe, and the scores each gives.
+
+Run with `python tests/golden/make.py` after a change of the format, which gets another number
+then; `tests/test_golden.py` loads the files.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.neighbors import KNeighborsClassifier
+
+from localrank import rankers, recipes
+from localrank.data import RankingDataset, make_queries
+from localrank.declaration import declared
+from localrank.parts import make_sample
+from localrank.rankers import RankSVM
+
+FOLDER = Path(__file__).parent
+
+
+def documents() -> RankingDataset:
+    """Three queries that depend on no random numbers."""
+    features = np.sin(np.arange(60.0)).reshape(12, 5)
+    return RankingDataset(features, None, np.array([0, 2, 7, 12]), np.arange(3))
+
+
+def models() -> dict:
+    """Small models that hold every class which a file may hold."""
+    parts = {**declared(rankers), **declared(recipes)}
+    found = {name: make_sample(part) for name, part in parts.items()}
+    found["lsh"] = recipes.local_rank(2, ranker=RankSVM(), index="lsh")
+    for name, classifier in {
+        "forest": RandomForestClassifier(2, max_depth=2, random_state=0),
+        "neighbours": KNeighborsClassifier(3),
+    }.items():
+        adaptive = recipes.adaptive_training(2, ranker=RankSVM(), select="fusion")
+        found[name] = adaptive.set_params(selector__classifier=classifier)
+    for model in found.values():
+        smaller = {"n_trees": 4, "n_rounds": 4, "n_metrics": 3}
+        known = model.get_params()
+        model.set_params(
+            **{name: smaller[key] for name in known if (key := name.split("__")[-1]) in smaller}
+        )
+    return found
+
+
+def main() -> None:
+    """Write the files."""
+    dataset, _ = make_queries(20, n_documents=(3, 6), n_features=5, n_types=2, random_state=1)
+    dataset = dataset.with_features(dataset.features)
+    scores = {}
+    for name, model in models().items():
+        model.fit(dataset).save(FOLDER / f"{name}.localrank")
+        scores[name] = model.predict(documents()).tolist()
+    lines = [f"{json.dumps(name)}: {json.dumps(values)}" for name, values in scores.items()]
+    (FOLDER / "scores.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+import lightgbm
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from localrank.data import RankingDataset, deferred, make_queries
+from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM, expanded
+from localrank.rankers.boosted_trees import binned as module
+from localrank.rankers.boosted_trees.binned import binned
+from localrank.recipes import best
+
+# LightGBM draws a sample where there are more rows than this.
+SAMPLE = 200_000
+
+
+def test_trees_are_those_of_the_whole_array():
+    generator = np.random.default_rng(0)
+    features = generator.normal(size=(SAMPLE + 20_000, 4)).astype(np.float32)
+    features[:, 1] *= generator.random(len(features)) < 0.1
+    features[:, 2] = np.where(features[:, 2] > 1, np.nan, features[:, 2])
+    labels = np.nan_to_num(features).sum(axis=1)
+    dataset = RankingDataset.from_arrays(features, qid=np.arange(len(features)) // 50)
+    parameters = {"seed": 3, "objective": "regression", "verbosity": -1, "num_threads": 1}
+    expected = lightgbm.train(parameters, lightgbm.Dataset(features, labels), 3)
+    found = lightgbm.train(parameters, binned(dataset, parameters).set_label(labels), 3)
+    assert found.model_to_string() == expected.model_to_string()
+
+
+@pytest.mark.parametrize("ranker", [LambdaMART(9), RankSVM(), best(9, min_leaf_documents=5)])
+def test_models_do_not_depend_on_the_size_of_blocks(ranker, monkeypatch):
+    dataset, _ = make_queries(60, n_features=5, random_state=0)
+    train, valid = dataset.select(range(45)), dataset.select(range(45, 60))
+    ranker = QueryCoordinates(ranker)
+    scores = ranker.fit(train, valid=valid).predict(dataset)
+    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
+    monkeypatch.setattr(deferred, "BLOCK_BYTES", 2000)
+    assert_array_equal(ranker.fit(train, valid=valid).predict(dataset), scores)
+
+
+def test_a_lightgbm_that_takes_no_blocks_trains_the_same_model(monkeypatch):
+    dataset, _ = make_queries(60, n_features=5, random_state=0)
+    train, valid = dataset.select(range(45)), dataset.select(range(45, 60))
+    scores = LambdaMART(9).fit(train, valid=valid).predict(dataset)
+    monkeypatch.setattr(module, "_TAKES_BLOCKS", False)
+    assert_array_equal(LambdaMART(9).fit(train, valid=valid).predict(dataset), scores)
