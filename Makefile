@@ -44,6 +44,7 @@ test: setup
 # that no test called. Compiled code is kept apart: numba does not see that it is another.
 KERNEL_TESTS = tests/kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
+  tests/rankers/rank_svm/test_rank_svm.py \
   $(foreach module,$(shell grep -rl --include='*.py' njit src/localrank),$(wildcard \
     $(dir $(module:src/localrank/%=tests/%))test_$(notdir $(module))))
 
