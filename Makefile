@@ -41,13 +41,15 @@ test: setup
 	@$(BIN)/python -m pytest -q -n 2
 
 # A kernel's tests have its name; where they have not, they are listed. The plugin tells of kernels
-# that no test called. Compiled code is kept apart: numba does not see that it is another.
+# that no test compiled, so all are compiled anew, and apart: numba does not see that checks differ.
 KERNEL_TESTS = tests/kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
+  tests/rankers/rank_svm/test_rank_svm.py \
   $(foreach module,$(shell grep -rl --include='*.py' njit src/localrank),$(wildcard \
     $(dir $(module:src/localrank/%=tests/%))test_$(notdir $(module))))
 
 bounds: setup
+	@rm -rf .cache/bounds
 	@NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$(CURDIR)/.cache/bounds \
 	  $(BIN)/python -m pytest -q -p kernels_compiled $(sort $(KERNEL_TESTS))
 
