@@ -16,6 +16,7 @@ from localrank.cli.info import info
 from localrank.cli.methods import methods
 from localrank.cli.rank import rank
 from localrank.cli.reproduce import reproduce
+from localrank.cli.serve import serve
 from localrank.cli.train import train
 
 app = typer.Typer(
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, rank, evaluate, explain, reproduce, info, methods):
+for command in (demo, compare, train, rank, evaluate, explain, serve, reproduce, info, methods):
     app.command()(command)
 
 

@@ -102,7 +102,7 @@ def load(
 
 
 def read_manifest(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a model file says about itself: class, parameters, training data, versions.
+    """What a model file says about itself: class, parameters, training data, versions, digest.
 
     Examples
     --------
@@ -114,7 +114,8 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Any]:
     ...     read_manifest(f"{folder}/best.localrank")["class"]
     'BestFeature'
     """
-    return _read(path)[0]
+    manifest, _, _ = _read(path)
+    return manifest
 
 
 def is_model(path: str | PathLike[str]) -> bool:
@@ -187,7 +188,7 @@ def _read(
         manifest = None
     if not _is_manifest(manifest):
         raise ValueError(f"{path}: its manifest is not one that localrank writes.")
-    return manifest, state, memoryview(arrays)
+    return {**manifest, "digest": digest.hex()}, state, memoryview(arrays)
 
 
 def _is_manifest(value: Any) -> bool:

@@ -1,0 +1,102 @@
+"""`localrank serve`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import typer
+
+
+def serve(
+    models: list[Path] = typer.Argument(
+        help="Model files, each served under its name without the ending, or as NAME=FILE. The "
+        "first one answers requests that name no model."
+    ),
+    host: str = typer.Option("127.0.0.1", help="Where to listen; 0.0.0.0 for all networks."),
+    port: int = typer.Option(8080, min=0, max=65535, help="Port; 0 takes a free one."),
+    workers: int = typer.Option(1, min=1, max=256, help="Processes that answer."),
+    share: list[str] = typer.Option(
+        [], metavar="NAME=SHARE", help="Let a model answer this share in place of the first one."
+    ),
+    shadow: str = typer.Option(
+        None, metavar="NAME", help="Also rank with this model, and record how it differs."
+    ),
+    token_file: Path = typer.Option(
+        None, help="Ask for the token in this file; else that in LOCALRANK_TOKEN, if it is set."
+    ),
+    timeout: float = typer.Option(2.0, min=0.001, help="Seconds that a request may take."),
+    max_body: int = typer.Option(8 << 20, min=1, help="Bytes of a request."),
+    max_documents: int = typer.Option(10_000, min=1, help="Documents of a request."),
+    max_lists: int = typer.Option(1_000, min=1, help="Lists of a request."),
+    max_queue: int = typer.Option(64, min=1, help="Requests that may wait, in each process."),
+    reload_interval: float = typer.Option(
+        1.0, min=0.05, help="Seconds between looks for new model files."
+    ),
+    access_log: bool = typer.Option(False, help="Log a line for each request."),
+) -> None:
+    """Answer ranking requests over HTTP."""
+    # A worker ranks one list at a time: threads inside it would only get into each other's way.
+    for library in ("OPENBLAS", "OMP", "MKL"):
+        os.environ.setdefault(f"{library}_NUM_THREADS", "1")
+    try:
+        from localrank import serving
+    except ImportError as error:
+        raise ImportError(
+            f"The service needs {error.name}. Install it with pip install 'localrank[serve]'."
+        ) from None
+    settings = serving.Settings(
+        _named(models),
+        _shares(share),
+        shadow,
+        _token(token_file),
+        max_body=max_body,
+        max_documents=max_documents,
+        max_lists=max_lists,
+        max_queue=max_queue,
+        timeout=timeout,
+        reload_interval=reload_interval,
+    )
+    serving.serve(settings, host=host, port=port, workers=workers, access_log=access_log)
+
+
+def _named(models: list[Path]) -> dict[str, Path]:
+    """Model files by name."""
+    from localrank.persistence import read_manifest
+
+    result: dict[str, Path] = {}
+    for model in models:
+        name, equals, file = str(model).partition("=")
+        path = model
+        if equals and not model.exists():
+            path = Path(file)
+        else:
+            name = model.name.removesuffix(".localrank")
+        if name in result:
+            raise ValueError(
+                f"Two models have the name {name!r}: give one as NAME=FILE, "
+                f"for example {name}-2={path}."
+            )
+        read_manifest(path)  # an error where it is no model file
+        result[name] = path
+    return result
+
+
+def _shares(given: list[str]) -> dict[str, float]:
+    result = {}
+    for text in given:
+        name, _, share = text.partition("=")
+        try:
+            result[name] = float(share)
+        except ValueError:
+            raise ValueError(f"--share must be NAME=SHARE, like new=0.05. Got {text!r}.") from None
+    return result
+
+
+def _token(file: Path | None) -> str | None:
+    if file is None:
+        return os.environ.get("LOCALRANK_TOKEN")
+    token = file.read_text(encoding="utf-8").strip()
+    if not token:
+        raise ValueError(f"{file}: holds no token.")
+    return token

@@ -1,0 +1,338 @@
+"""The service: an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import hmac
+import logging
+import signal
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from localrank.arrays import Floats
+from localrank.parallel import one_blas_thread
+from localrank.serving.bodies import (
+    ARROW,
+    JSON,
+    Asked,
+    answer_format,
+    content_format,
+    decoded,
+    encoded,
+)
+from localrank.serving.failures import Refused
+from localrank.serving.lists import Lists
+from localrank.serving.messages import Models, Problem
+from localrank.serving.metrics import CONTENT_TYPE, Metrics
+from localrank.serving.models import Loaded, ServedModels
+from localrank.serving.openapi import openapi
+from localrank.serving.page import page, policy
+from localrank.serving.ranking import agreement, rankings, scored
+from localrank.serving.settings import Settings
+
+log = logging.getLogger("localrank.serving")
+# Requests that wait for the shadow model; more are left out.
+MAX_SHADOWS = 16
+NO_MODEL = "none"
+
+
+class Application:
+    """Ranks lists of documents over HTTP.
+
+    One thread ranks; the event loop does nothing but read and write, so that a long list does
+    not keep `/healthz` waiting. Another thread loads new files, and one more runs the shadow model.
+
+    Parameters
+    ----------
+    settings : Settings
+    failed : callable, optional
+        Called with the reason where a model cannot be loaded at the start. By default the
+        application waits, unready, for a better file.
+
+    Attributes
+    ----------
+    asgi : Starlette
+        What a server runs.
+    """
+
+    def __init__(self, settings: Settings, failed: Callable[[str], None] | None = None) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.models = ServedModels(settings, self._reloaded)
+        self._failed = failed
+        self._token = None if settings.token is None else settings.token.encode()
+        self._ranks = ThreadPoolExecutor(1, "rank")
+        self._shadows = ThreadPoolExecutor(1, "shadow")
+        self._loads = ThreadPoolExecutor(1, "load")
+        self._n_pending = 0
+        self._free_shadows = threading.Semaphore(MAX_SHADOWS)
+        self._hang_up = asyncio.Event()
+        ranking = ("/v1/rank", "/v1/models/{name}/rank", "/v1/batch", "/v1/models/{name}/batch")
+        routes = [
+            *(Route(path, self._rank, methods=["POST"]) for path in ranking),
+            Route("/", self._page),
+            Route("/openapi.json", self._openapi),
+            Route("/healthz", self._health),
+            Route("/readyz", self._ready),
+            Route("/metrics", self._metrics),
+            Route("/v1/models", self._models),
+        ]
+        self.asgi = Starlette(
+            routes=routes,
+            lifespan=self._lifespan,
+            exception_handlers={
+                Refused: _refused,
+                HTTPException: _not_routed,
+            },
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        loop = asyncio.get_running_loop()
+        with suppress(AttributeError, ValueError, RuntimeError, NotImplementedError):
+            loop.add_signal_handler(signal.SIGHUP, self._hang_up.set)
+        with one_blas_thread():
+            watching = asyncio.create_task(self._watch())
+            yield
+            watching.cancel()
+            for pool in (self._ranks, self._shadows, self._loads):
+                pool.shutdown(cancel_futures=pool is not self._ranks)
+
+    async def _watch(self) -> None:
+        """Load what is new, now and then, and at once on a hang-up."""
+        loop = asyncio.get_running_loop()
+        always = False
+        while True:
+            before = self.models.n_loads
+            await loop.run_in_executor(self._loads, partial(self.models.refresh, always=always))
+            if self.models.n_loads != before:
+                _settle()
+            self.metrics.ready.set(self.models.ready)
+            if before == 0 and self._failed is not None and self.models.problems:
+                self._failed(next(iter(self.models.problems.values())))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hang_up.wait(), self.settings.reload_interval)
+            always = self._hang_up.is_set()
+            self._hang_up.clear()
+
+    def _reloaded(self, name: str, success: bool) -> None:
+        self.metrics.reloads.labels(name, "loaded" if success else "refused").inc()
+
+    def _admit(self, request: Request) -> None:
+        """Refuse a request without the token."""
+        if self._token is None:
+            return
+        kind, _, given = request.headers.get("authorization", "").partition(" ")
+        # In constant time, so that answers do not tell how much of a guess is right.
+        right = hmac.compare_digest(given.strip().encode(), self._token)
+        if kind.lower() != "bearer" or not right:
+            raise Refused(
+                401, "A token is needed: Authorization: Bearer ….", WWW_Authenticate="Bearer"
+            )
+
+    async def _rank(self, request: Request) -> Response:
+        began = time.perf_counter()
+        model = request.path_params.get("name", NO_MODEL)
+        status = 500
+        try:
+            self._admit(request)
+            response, model = await self._ranked(request)
+            status = response.status_code
+        except Refused as refused:
+            status = refused.status
+            raise
+        except Exception as error:  # the last door: a server would log what the request holds
+            return _broken(error)
+        finally:
+            if model not in self.settings.models:
+                model = NO_MODEL
+            self.metrics.requests.labels(model, str(status)).inc()
+            self.metrics.seconds.labels(model).observe(time.perf_counter() - began)
+        return response
+
+    async def _ranked(self, request: Request) -> tuple[Response, str]:
+        top, explain = _options(request)
+        name = request.path_params.get("name")
+        if name is not None:
+            self.models.named(name)
+        kind = content_format(request.headers.get("content-type", ""))
+        form = answer_format(request.headers.get("accept", ""), kind)
+        batch = request.url.path.endswith("/batch")
+        if explain and form == ARROW:
+            raise Refused(406, f"Explanations come as JSON: send Accept: {JSON}.")
+        if self._n_pending >= self.settings.max_queue:
+            raise Refused(
+                503,
+                f"{self._n_pending:,} requests are waiting, and no more may.",
+                Retry_After="1",
+            )
+        self._n_pending += 1
+        self.metrics.pending.inc()
+        job: Future[tuple[bytes, str]] | None = None
+        stage = 408, "The body did not arrive"
+        try:
+            async with asyncio.timeout(self.settings.timeout):
+                body = await self._body(request)
+                stage = 504, "The lists were not ranked"
+                job = self._ranks.submit(self._answer, body, name, kind, form, batch, top, explain)
+                content, model = await asyncio.wrap_future(job)
+        except TimeoutError:
+            status, what = stage
+            raise Refused(status, f"{what} within {self.settings.timeout:g} s.") from None
+        except ClientDisconnect:
+            raise Refused(400, "The connection was closed before all of the body came.") from None
+        finally:
+            # What cannot be stopped any more counts until it ends.
+            if job is None or not job.running():
+                self._done()
+            else:
+                loop = asyncio.get_running_loop()
+                job.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
+        return Response(content, media_type=form), model
+
+    def _done(self) -> None:
+        self._n_pending -= 1
+        self.metrics.pending.dec()
+
+    async def _body(self, request: Request) -> bytes:
+        most = self.settings.max_body
+        length = request.headers.get("content-length", "")
+        if length.isdigit() and int(length) > most:
+            raise Refused(413, f"A request may have {most:,} bytes. Got {int(length):,} instead.")
+        parts, size = [], 0
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise Refused(413, f"A request may have {most:,} bytes. More came.")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _answer(
+        self,
+        body: bytes,
+        name: str | None,
+        kind: str,
+        form: str,
+        batch: bool,
+        top: int | None,
+        explain: bool,
+    ) -> tuple[bytes, str]:
+        """The bytes of the answer, and the model that gave it. Runs in the ranking thread."""
+        asked = decoded(body, kind, self.settings, batch=batch)
+        model = self.models.chosen(asked.queries[0]) if name is None else self.models.named(name)
+        lists = asked.lists(model.ranker)
+        scores = scored(model, lists)
+        answer = encoded(
+            rankings(model, lists, scores, top=top, explain=explain), form, batch=batch
+        )
+        self.metrics.lists.labels(model.name).inc(len(lists.queries))
+        documents = self.metrics.documents.labels(model.name)
+        for size in lists.dataset.query_sizes.tolist():
+            documents.observe(size)
+        if self.settings.shadow not in (None, model.name):
+            self._shade(asked, lists, model, scores)
+        return answer, model.name
+
+    def _shade(self, asked: Asked, lists: Lists, model: Loaded, scores: Floats) -> None:
+        """Let the shadow model rank the same lists, unless it is behind."""
+        name = str(self.settings.shadow)
+        if not self._free_shadows.acquire(blocking=False):
+            self.metrics.shadow_skipped.labels(name).inc(len(lists.queries))
+            return
+        job = self._shadows.submit(self._compare, asked, lists, model.name, scores)
+        job.add_done_callback(lambda _: self._free_shadows.release())
+
+    def _compare(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
+        name = str(self.settings.shadow)
+        try:
+            shadow = self.models.named(name)
+            others = scored(shadow, asked.lists(shadow.ranker))
+        except Refused:
+            self.metrics.shadow_skipped.labels(name).inc(len(lists.queries))
+            return
+        correlation = self.metrics.shadow_correlation.labels(model, name)
+        overlap = self.metrics.shadow_overlap.labels(model, name)
+        offsets = lists.dataset.offsets
+        for begin, end in pairwise(offsets):
+            together = agreement(scores[begin:end], others[begin:end])
+            correlation.observe(together[0])
+            overlap.observe(together[1])
+
+    async def _health(self, _: Request) -> Response:
+        return _json({"status": "alive"})
+
+    async def _ready(self, _: Request) -> Response:
+        if not self.models.ready:
+            why = "; ".join(self.models.problems.values()) or "Models are being loaded."
+            raise Refused(503, why, Retry_After="1")
+        return _json({"status": "ready"})
+
+    async def _metrics(self, request: Request) -> Response:
+        self._admit(request)
+        return Response(self.metrics.exposed(), media_type=CONTENT_TYPE)
+
+    async def _models(self, request: Request) -> Response:
+        self._admit(request)
+        return _json(Models(self.models.described()))
+
+    async def _openapi(self, _: Request) -> Response:
+        return _json(openapi(self.settings))
+
+    async def _page(self, _: Request) -> Response:
+        return Response(
+            page(), media_type="text/html", headers={"Content-Security-Policy": policy()}
+        )
+
+
+def _options(request: Request) -> tuple[int | None, bool]:
+    """`top` and `explain` of the query string."""
+    given = dict(request.query_params)
+    top, explain = given.pop("top", None), given.pop("explain", "false")
+    if given:
+        raise Refused(422, f"There is no parameter {next(iter(given))!r}: top and explain are.")
+    if top is not None and not (top.isascii() and top.isdigit() and 0 < len(top) < 10 and int(top)):
+        raise Refused(422, f"top must be a whole number, 1 or larger. Got {top!r} instead.")
+    if explain not in ("true", "false"):
+        raise Refused(422, f"explain must be true or false. Got {explain!r} instead.")
+    return (None if top is None else int(top)), explain == "true"
+
+
+def _settle() -> None:
+    """Spare the garbage collector what models consist of: going through it would stop answers."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
+def _json(content: Any, status: int = 200, **headers: str) -> Response:
+    return Response(msgspec.json.encode(content), status, headers, media_type=JSON)
+
+
+async def _refused(_: Request, refused: Any) -> Response:
+    return _json(Problem(refused.message), refused.status, **refused.headers)
+
+
+async def _not_routed(_: Request, error: Any) -> Response:
+    return _json(Problem(f"{error.detail}."), error.status_code, **(error.headers or {}))
+
+
+def _broken(error: Exception) -> Response:
+    # Where, not what: a message may hold values of a request.
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    log.error("%s in a request\n%s", type(error).__name__, frames)
+    return _json(Problem("The service failed at this request."), 500)

@@ -1,0 +1,193 @@
+"""Lists of documents as Arrow tables, in the format of its streams.
+
+A request is a table with a column for each feature, one row for each document, and if wanted a
+column `id`. A batch has a column `qid` with the list of each document; the rows of a list follow
+one another. The answer has the columns `qid`, `id`, `index`, `rank` and `score`, the best
+documents of a list first.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localrank.data.dataset import group_rows
+from localrank.rankers import Ranker
+from localrank.serving.failures import Refused
+from localrank.serving.lists import Lists, as_dataset, columns_of
+from localrank.serving.messages import Id, Ranking
+
+QUERY, DOCUMENT = "qid", "id"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table that was read; its columns are as they came."""
+
+    features: Any
+    qid: Any
+    ids: Any
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.features.num_rows)
+
+    def queries(self) -> tuple[list[Id | None], list[int]]:
+        """The id of each list, None where there is one without, and their sizes."""
+        if self.qid is None:
+            return [None], [self.n_documents]
+        names, offsets, order = group_rows(np.array(_ids(self.qid), dtype=object))
+        if order is not None:
+            raise Refused(422, f"The rows of a list must follow one another in {QUERY!r}.")
+        return names.tolist(), np.diff(offsets).tolist()
+
+    def lists(self, ranker: Ranker) -> Lists:
+        """The lists as a ranker takes them."""
+        names = self.features.column_names
+        known = getattr(ranker, "feature_names_in_", None)
+        columns = range(len(names)) if known is None else columns_of(names, known)
+        if len(columns) != ranker.n_features_in_:
+            raise Refused(
+                422,
+                f"The model takes {ranker.n_features_in_} features. "
+                f"The table has {len(columns)} columns for them.",
+            )
+        single = all(field.type == "float" for field in self.features.schema)
+        matrix = np.empty((self.n_documents, len(columns)), np.float32 if single else np.float64)
+        for place, column in enumerate(columns):
+            matrix[:, place] = self.features.column(column).to_numpy(zero_copy_only=False)
+        queries, sizes = self.queries()
+        bounds = np.cumsum([0, *sizes]).tolist()
+        ids = None if self.ids is None else _ids(self.ids)
+        return Lists(
+            as_dataset(matrix, sizes),
+            queries,
+            [
+                list(range(size)) if ids is None else ids[begin : begin + size]
+                for begin, size in zip(bounds, sizes, strict=False)
+            ],
+        )
+
+
+def read(body: bytes, *, batch: bool) -> Table:
+    """The table of a request, or a `Refused` that says what is wrong with it."""
+    pyarrow, ipc = _arrow()
+    try:
+        _refuse_compressed(ipc, body)
+        table = ipc.open_stream(body).read_all()
+        table.validate(full=True)
+    except (pyarrow.ArrowException, OSError, struct.error) as error:
+        raise Refused(400, f"The body is not an Arrow stream: {error}.") from None
+    names = table.column_names
+    if len(set(names)) != len(names):
+        raise Refused(422, "Column names must be unique.")
+    if table.num_rows == 0:
+        raise Refused(422, "The table has no rows: a list needs a document.")
+    if batch != (QUERY in names):
+        raise Refused(
+            422,
+            f"A batch needs the column {QUERY!r}, which tells the list of each document."
+            if batch
+            else f"A table with the column {QUERY!r} holds several lists: send it to …/batch.",
+        )
+    for field in table.schema:
+        kinds = pyarrow.types
+        number = kinds.is_integer(field.type) or str(field.type) in ("float", "double", "bool")
+        text = kinds.is_string(field.type) or kinds.is_large_string(field.type)
+        if field.name in (QUERY, DOCUMENT):
+            if not (kinds.is_integer(field.type) or text):
+                raise Refused(422, f"Column {field.name!r} must hold integers or strings.")
+        elif not number:
+            raise Refused(
+                422, f"Column {field.name!r} must hold numbers. Its type is {field.type}."
+            )
+    return Table(
+        table.drop_columns([name for name in (QUERY, DOCUMENT) if name in names]),
+        table.column(QUERY) if QUERY in names else None,
+        table.column(DOCUMENT) if DOCUMENT in names else None,
+    )
+
+
+def write(rankings: list[Ranking]) -> bytes:
+    """Rankings as the bytes of a stream."""
+    pyarrow, ipc = _arrow()
+    places = [place for ranking in rankings for place in ranking.ranking]
+    columns: dict[str, Any] = {
+        QUERY: _column(
+            [ranking.query for ranking in rankings for _ in ranking.ranking],
+        ),
+        DOCUMENT: _column([place.id for place in places]),
+        "index": [place.index for place in places],
+        "rank": [rank for ranking in rankings for rank in range(1, len(ranking.ranking) + 1)],
+        "score": [place.score for place in places],
+    }
+    table = pyarrow.table(columns).replace_schema_metadata(
+        {"model": rankings[0].model, "version": rankings[0].version}
+    )
+    sink = pyarrow.BufferOutputStream()
+    with ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def _column(ids: list[Id | None]) -> list[Any]:
+    """Ids of one type: as text where some are."""
+    if any(isinstance(name, str) for name in ids):
+        return [None if name is None else str(name) for name in ids]
+    return ids
+
+
+def _ids(column: Any) -> list[Id]:
+    if column.null_count:
+        raise Refused(422, f"Ids must not be missing: {column.null_count:,} are.")
+    return list(column.to_pylist())
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import ipc
+    except ImportError:
+        raise Refused(
+            415,
+            "This service takes no Arrow bodies: it lacks pyarrow, which comes with "
+            "pip install 'localrank[serve,tables]'. Send JSON.",
+        ) from None
+    return pyarrow, ipc
+
+
+def _refuse_compressed(ipc: Any, body: bytes) -> None:
+    """A few compressed bytes may stand for any number: they are not taken."""
+    reader = ipc.MessageReader.open_stream(body)
+    while True:
+        try:
+            message = reader.read_next_message()
+        except StopIteration:
+            return
+        # Tables of the format's flatbuffers: Message.header, DictionaryBatch.data, and
+        # RecordBatch.compression.
+        metadata = bytes(message.metadata)
+        if message.type not in ("record batch", "dictionary"):
+            continue
+        (root,) = struct.unpack_from("<I", metadata)
+        batch = _inner_table(metadata, root, 2)
+        if message.type == "dictionary" and batch is not None:
+            batch = _inner_table(metadata, batch, 1)
+        if batch is not None and _inner_table(metadata, batch, 3) is not None:
+            raise Refused(415, "Compressed Arrow buffers are not taken: send them as they are.")
+
+
+def _inner_table(metadata: bytes, table: int, field: int) -> int | None:
+    """Where a table that is a field of another one begins; None where it is left out."""
+    vtable = table - struct.unpack_from("<i", metadata, table)[0]
+    (size,) = struct.unpack_from("<H", metadata, vtable)
+    if 4 + 2 * field >= size:
+        return None
+    (offset,) = struct.unpack_from("<H", metadata, vtable + 4 + 2 * field)
+    if not offset:
+        return None
+    place = table + offset
+    return int(place + struct.unpack_from("<I", metadata, place)[0])

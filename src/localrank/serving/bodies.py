@@ -1,0 +1,87 @@
+"""Formats of requests and answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from localrank.rankers import Ranker
+from localrank.serving import arrow
+from localrank.serving.failures import Refused
+from localrank.serving.lists import Lists, lists_of_documents
+from localrank.serving.messages import Batch, DocumentList, Id, Ranking, Rankings
+from localrank.serving.settings import Settings
+
+JSON = "application/json"
+ARROW = "application/vnd.apache.arrow.stream"
+
+_one = msgspec.json.Decoder(DocumentList)
+_several = msgspec.json.Decoder(Batch)
+_encoder = msgspec.json.Encoder()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The lists of a request, before a model is known.
+
+    Attributes
+    ----------
+    queries : sequence
+        The ids of the lists' queries; None where there is none.
+    lists : callable
+        The lists as a ranker takes them.
+    """
+
+    queries: Sequence[Id | None]
+    lists: Callable[[Ranker], Lists]
+
+
+def content_format(content_type: str) -> str:
+    """The format of a request by its Content-Type, or a `Refused`."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind not in (JSON, ARROW):
+        raise Refused(415, f"Content-Type must be {JSON} or {ARROW}. Got {kind!r} instead.")
+    return kind
+
+
+def answer_format(accept: str, asked: str) -> str:
+    """The format of the answer: that of the request, unless only the other one is accepted."""
+    accepted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
+    (other,) = {JSON, ARROW} - {asked}
+    return other if other in accepted and asked not in accepted else asked
+
+
+def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked:
+    """What a request asks for, or a `Refused` that says where it is wrong."""
+    if kind == ARROW:
+        table = arrow.read(body, batch=batch)
+        _check_sizes(settings, table.n_documents)
+        queries, _ = table.queries()
+        _check_sizes(settings, table.n_documents, len(queries))
+        return Asked(queries, table.lists)
+    try:
+        lists = _several.decode(body).lists if batch else [_one.decode(body)]
+    except msgspec.ValidationError as error:
+        raise Refused(422, f"{error}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Refused(400, f"The body is not JSON: {error}.") from None
+    _check_sizes(settings, sum(len(one.documents) for one in lists), len(lists))
+    return Asked([one.query for one in lists], lambda ranker: lists_of_documents(lists, ranker))
+
+
+def encoded(rankings: list[Ranking], kind: str, *, batch: bool) -> bytes:
+    """The answer's body."""
+    if kind == ARROW:
+        return arrow.write(rankings)
+    return _encoder.encode(Rankings(rankings) if batch else rankings[0])
+
+
+def _check_sizes(settings: Settings, n_documents: int, n_lists: int = 1) -> None:
+    for n, most, what in (
+        (n_documents, settings.max_documents, "documents"),
+        (n_lists, settings.max_lists, "lists"),
+    ):
+        if n > most:
+            raise Refused(413, f"A request may hold {most:,} {what}. Got {n:,} instead.")

@@ -1,0 +1,115 @@
+"""The service's description of itself, in OpenAPI."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+import localrank
+from localrank.serving.bodies import ARROW, JSON
+from localrank.serving.messages import Batch, DocumentList, Models, Problem, Ranking, Rankings
+from localrank.serving.settings import Settings
+
+REFUSALS = {
+    "400": "The body cannot be read.",
+    "401": "The token is missing or wrong.",
+    "404": "There is no such model.",
+    "406": "Explanations come as JSON only.",
+    "408": "The body did not arrive in time.",
+    "413": "The body, its documents or its lists are more than the service takes.",
+    "415": "The body is in a format that the service does not take.",
+    "422": "The body or a parameter is not what it must be: the message says where.",
+    "503": "The model is not ready, or too many requests wait.",
+    "504": "The lists were not ranked in time.",
+}
+OPTIONS = [
+    {
+        "name": "top",
+        "in": "query",
+        "description": "How many documents of each list to return; all by default.",
+        "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
+    },
+    {
+        "name": "explain",
+        "in": "query",
+        "description": "Also tell the group, weights, neighbours and scores of single models.",
+        "schema": {"type": "boolean", "default": False},
+    },
+]
+
+
+def openapi(settings: Settings) -> dict[str, Any]:
+    """The document that `/openapi.json` answers.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> sorted(openapi(Settings({"m": Path("m.localrank")}, {}))["paths"])[:3]
+    ['/healthz', '/metrics', '/readyz']
+    """
+    types = (DocumentList, Batch, Ranking, Rankings, Models, Problem)
+    schemas, components = msgspec.json.schema_components(
+        types, ref_template="#/components/schemas/{name}"
+    )
+    schema: dict[type, Any] = dict(zip(types, schemas, strict=True))
+    secured: dict[str, Any] = {} if settings.token is None else {"security": [{"token": []}]}
+    name = {
+        "name": "name",
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "enum": list(settings.models)},
+    }
+
+    def told(what: str, kind: str, form: Any) -> dict[str, Any]:
+        return {"description": what, "content": {kind: {"schema": form}}}
+
+    def refusals(*codes: str) -> dict[str, Any]:
+        return {code: told(REFUSALS[code], JSON, schema[Problem]) for code in codes}
+
+    def ranks(asked: type, answered: type, summary: str, named: bool) -> dict[str, Any]:
+        answer = told("The ranking, best documents first.", JSON, schema[answered])
+        answer["content"][ARROW] = {}
+        return {
+            "post": {
+                "summary": summary,
+                "parameters": [*([name] if named else []), *OPTIONS],
+                "requestBody": {
+                    "required": True,
+                    "content": {JSON: {"schema": schema[asked]}, ARROW: {}},
+                },
+                "responses": {"200": answer, **refusals(*REFUSALS)},
+                **secured,
+            }
+        }
+
+    def tells(summary: str, kind: str, form: Any, *codes: str, open_: bool = False) -> Any:
+        answers = {"200": told(summary, kind, form), **refusals(*codes)}
+        return {"get": {"summary": summary, "responses": answers, **({} if open_ else secured)}}
+
+    status = {"type": "object", "properties": {"status": {"type": "string"}}}
+    document: dict[str, Any] = {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "localrank",
+            "version": localrank.__version__,
+            "description": "Ranks lists of documents with query-adaptive models.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": {
+            "/v1/rank": ranks(DocumentList, Ranking, "Rank a list of documents.", False),
+            "/v1/batch": ranks(Batch, Rankings, "Rank several lists.", False),
+            "/v1/models/{name}/rank": ranks(
+                DocumentList, Ranking, "Rank a list with a model.", True
+            ),
+            "/v1/models/{name}/batch": ranks(Batch, Rankings, "Rank lists with a model.", True),
+            "/v1/models": tells("The models that are served.", JSON, schema[Models], "401"),
+            "/metrics": tells("Counters for Prometheus.", "text/plain", {"type": "string"}, "401"),
+            "/healthz": tells("Whether the service lives.", JSON, status, open_=True),
+            "/readyz": tells("Whether every model can answer.", JSON, status, "503", open_=True),
+        },
+        "components": {"schemas": components},
+    }
+    if settings.token is not None:
+        document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    return document

@@ -1,0 +1,75 @@
+"""From the rows of a request to its answer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localrank.arrays import Floats, Integers
+from localrank.serving.explaining import reasons
+from localrank.serving.failures import Refused
+from localrank.serving.lists import Lists
+from localrank.serving.messages import Place, Ranking
+from localrank.serving.models import Loaded
+
+# Places in which two rankings are compared by what they have in common.
+N_FIRST = 10
+
+
+def scored(model: Loaded, lists: Lists) -> Floats:
+    """The scores of all rows, which are those of `predict`."""
+    try:
+        return model.ranker.predict(lists.dataset)
+    except ValueError as error:
+        raise Refused(422, str(error)) from None
+
+
+def best_first(scores: Floats) -> Integers:
+    """The order of documents by score; equal scores keep the order of the request.
+
+    Examples
+    --------
+    >>> best_first(np.array([0.5, 2.0, 0.5]))
+    array([1, 0, 2])
+    """
+    return np.argsort(-scores, kind="stable")
+
+
+def rankings(
+    model: Loaded, lists: Lists, scores: Floats, *, top: int | None, explain: bool
+) -> list[Ranking]:
+    """The answer for each list."""
+    offsets = lists.dataset.offsets
+    why = reasons(model.ranker, lists.dataset) if explain else None
+    result = []
+    for number, (query, ids) in enumerate(zip(lists.queries, lists.ids, strict=True)):
+        own = scores[offsets[number] : offsets[number + 1]]
+        order = best_first(own)[:top]
+        places = [
+            Place(ids[index], index, score)
+            for index, score in zip(order.tolist(), own[order].tolist(), strict=True)
+        ]
+        ranking = Ranking(model.name, model.version, query, len(ids), places)
+        if why is not None:
+            ranking.explanation = why[number]
+        result.append(ranking)
+    return result
+
+
+def agreement(first: Floats, second: Floats) -> tuple[float, float]:
+    """Spearman's correlation of two rankings of a list, and the overlap of their beginnings.
+
+    Examples
+    --------
+    >>> agreement(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0]))
+    (-1.0, 1.0)
+    """
+    n = len(first)
+    orders = best_first(first), best_first(second)
+    overlap = len(np.intersect1d(orders[0][:N_FIRST], orders[1][:N_FIRST])) / min(n, N_FIRST)
+    if n == 1:
+        return 1.0, overlap
+    places = np.empty((2, n))
+    for place, order in zip(places, orders, strict=True):
+        place[order] = np.arange(n)
+    gaps = float(np.sum((places[0] - places[1]) ** 2))
+    return 1 - 6 * gaps / (n * (n**2 - 1)), overlap

@@ -1,0 +1,105 @@
+"""Running the service: one process, or several that share a socket."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import tempfile
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from localrank.persistence import load
+from localrank.serving.application import Application
+from localrank.serving.settings import Settings
+
+# Seconds that requests have to end when the service stops.
+GRACE = 30
+
+
+@dataclass(frozen=True)
+class _Worker:
+    """Builds the application of one of several workers, in its own process."""
+
+    settings: Settings
+    log_level: str
+
+    def __call__(self) -> Any:
+        _log(self.log_level)
+        return Application(self.settings).asgi
+
+
+def serve(
+    settings: Settings,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    workers: int = 1,
+    log_level: str = "info",
+    access_log: bool = False,
+) -> None:
+    """Answer requests until a signal says to stop; what was begun is finished then.
+
+    SIGHUP loads the model files anew. Changed files are noticed without it.
+
+    Parameters
+    ----------
+    settings : Settings
+    host, port : str, int
+        Where to listen; port 0 takes a free one.
+    workers : int, default=1
+        Processes. One that dies is started again.
+    log_level : str, default="info"
+    access_log : bool, default=False
+        A line for each request: method, path and status.
+    """
+    _log(log_level)
+    options: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "log_level": log_level,
+        "access_log": access_log,
+        "server_header": False,
+        "timeout_graceful_shutdown": GRACE,
+    }
+    if workers == 1:
+        _serve_alone(settings, options)
+        return
+    # Before there are workers: one that cannot be loaded is an error of the command, and kernels
+    # are compiled once.
+    for path in settings.models.values():
+        load(path)
+    with tempfile.TemporaryDirectory(prefix="localrank-metrics-") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+        app: Any = _Worker(settings, log_level)
+        config = uvicorn.Config(app, factory=True, workers=workers, **options)
+        _Workers(config, sockets=[config.bind_socket()]).run()
+
+
+def _serve_alone(settings: Settings, options: dict[str, Any]) -> None:
+    problems: list[str] = []
+
+    def failed(problem: str) -> None:
+        problems.append(problem)
+        server.should_exit = True
+
+    server = uvicorn.Server(uvicorn.Config(Application(settings, failed).asgi, **options))
+    server.run()
+    if problems:
+        raise ValueError(problems[0])
+
+
+class _Workers(Multiprocess):
+    """Workers that load their models anew on SIGHUP instead of being replaced."""
+
+    def handle_hup(self) -> None:
+        for process in self.processes:
+            if process.pid is not None:
+                os.kill(process.pid, signal.SIGHUP)
+
+
+def _log(level: str) -> None:
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(message)s", level=level.upper())

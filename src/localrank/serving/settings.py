@@ -1,0 +1,84 @@
+"""What a service is told when it starts."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from localrank.names import unknown
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Models, limits and secrets of a service.
+
+    Parameters
+    ----------
+    models : dict of str to Path
+        The file of each model by name. The first one answers requests that name no model.
+    shares : dict of str to float
+        Models that answer a share of those requests in its place.
+    shadow : str or None
+        A model that ranks the same lists after they were answered, to be compared.
+    token : str or None
+        What requests must bring as `Authorization: Bearer …`; None asks for nothing.
+    max_body : int
+        Bytes of one request.
+    max_documents, max_lists : int
+        Of one request.
+    max_queue : int
+        Requests that wait or are ranked at once.
+    timeout : float
+        Seconds that a request may take, from its first byte on.
+    reload_interval : float
+        Seconds between two looks at the files.
+
+    Examples
+    --------
+    >>> settings = Settings({"a": Path("a.localrank"), "b": Path("b.localrank")}, {"b": 0.05})
+    >>> settings.default
+    'a'
+    """
+
+    models: dict[str, Path]
+    shares: dict[str, float]
+    shadow: str | None = None
+    token: str | None = None
+    max_body: int = 8 << 20
+    max_documents: int = 10_000
+    max_lists: int = 1_000
+    max_queue: int = 64
+    timeout: float = 2.0
+    reload_interval: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.models:
+            raise ValueError("A service needs a model.")
+        for name in self.models:
+            if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
+                raise ValueError(
+                    f"The name of a model may hold letters, digits, '.', '_' and '-'. "
+                    f"Got {name!r} instead."
+                )
+        for name in (*self.shares, *([] if self.shadow is None else [self.shadow])):
+            if name not in self.models:
+                raise unknown("There is no model", name, self.models)
+        if self.default in self.shares:
+            raise ValueError(
+                f"{self.default!r} answers what the shares of the other models leave: "
+                f"give a share to those."
+            )
+        for name, share in self.shares.items():
+            if not 0 <= share <= 1:
+                raise ValueError(f"The share of {name!r} must lie in [0, 1]. Got {share} instead.")
+        if (total := math.fsum(self.shares.values())) > 1:
+            raise ValueError(f"Shares must add up to at most 1. Got {total:g} instead.")
+        if self.token is not None and not (self.token and self.token.isascii()):
+            raise ValueError("A token must be ASCII text, not empty.")
+
+    @property
+    def default(self) -> str:
+        """The model that answers where no share decides otherwise."""
+        return next(iter(self.models))
