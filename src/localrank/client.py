@@ -111,9 +111,9 @@ class Client:
         explain : bool, default=False
             Also tell the group, weights, neighbours and scores of single models.
         """
-        rows = [{"features": row} for row in documents]
-        if ids is not None:
-            rows = [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)]
+        rows: list[dict[str, Any]] = [{"features": row} for row in documents]
+        for row, given in zip(rows, ids or [], strict=ids is not None):
+            row["id"] = given
         options = {"explain": "true"} if explain else {}
         if top is not None:
             options["top"] = str(top)
