@@ -60,7 +60,7 @@ def serve(
     options: dict[str, Any] = {
         "host": host,
         "port": port,
-        "log_level": log_level,
+        "log_config": None,
         "access_log": access_log,
         "server_header": False,
         "timeout_graceful_shutdown": GRACE,
