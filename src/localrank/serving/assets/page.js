@@ -40,7 +40,8 @@ function scroller(label, child) {
 }
 
 const heading = (name, small, kind) =>
-  el("th", { scope: "col", class: kind }, name, small ? el("small", {}, small) : null);
+  el("th", { scope: "col", class: kind }, name, small ? el("small", {}, breakable(small)) : null);
+const breakable = (name) => name.split(/(?<=\()/).flatMap((text) => [text, el("wbr")]);
 const bar = (share) => el("span", { class: "share", "--share": share }, el("span"));
 
 const count = (number, noun, plural = `${noun}s`) =>
