@@ -163,6 +163,15 @@ def column(page, heading):
     return [float(cell.split()[0].replace("−", "-")) for cell in cells]
 
 
+def curl(page):
+    """The address and the body of the shown request."""
+    command = page.locator("#curl").text_content().replace("\\\n", "")
+    name, url, *options, body = shlex.split(command)
+    assert name == "curl"
+    assert options == ["-H", "Content-Type: application/json", "--data-binary"]
+    return url, json.loads(body)
+
+
 def places(scores):
     """The rank of each document, the highest score first."""
     return np.argsort(np.argsort(-scores, kind="stable")) + 1
@@ -234,14 +243,16 @@ def test_a_list_comes_in_the_order_of_predict(page, rankers, query, form):
         assert column(page, "Label") == query.labels[order].tolist()
 
 
-def test_absent_features_of_letor_are_zero_and_null_is_missing(page, rankers):
-    rank(page, "0 qid:1 2:1 # docid = a\n0 qid:1 6:-3e-1\n1 qid:1\n", "local")
-    rows = np.zeros((3, 6))
-    rows[0, 1], rows[1, 5] = 1, -0.3
-    order = np.argsort(-rankers["local"].predict(rows, qid=np.ones(3)), kind="stable")
-    assert ids(page) == [["a", "1", "2"][i] for i in order]
-    page.fill("#text", "0 qid:1 2:NULL\n0 qid:1 6:1")
-    page.locator("#recognised", has_text="2 documents").wait_for()
+def test_absent_features_of_letor_are_zero_and_null_is_missing(visit, address):
+    page = visit(address, refusals=[422])
+    page.select_option("#model", "local")
+    page.fill("#text", "0 qid:1 2:1 # docid = a\n0 qid:1 6:-3e-1 1:NULL\n1 qid:1\n")
+    page.click("#rank")
+    _, body = curl(page)
+    rows = [document["features"] for document in body["documents"]]
+    assert rows == [[0, 1, 0, 0, 0, 0], [None, 0, 0, 0, 0, -0.3], [0] * 6]
+    assert [document.get("id") for document in body["documents"]] == ["a", None, None]
+    assert body["query"] == 1
 
 
 def test_moves_are_shown(page, query):
@@ -298,6 +309,14 @@ def test_top_shortens_the_table(page, query):
     assert told.startswith(
         f"The first 3 of {len(everything)} documents of query 10 ranked by local"
     )
+
+
+def test_a_long_list_is_shown_in_part_at_first(page, rng):
+    rank(page, json.dumps(rng.random((250, 6)).tolist()), "local")
+    assert len(ids(page)) == 200
+    page.get_by_role("button", name="Show all 250").click()
+    assert len(set(ids(page))) == 250
+    assert page.get_by_role("button", name="Show all").count() == 0
 
 
 def test_the_answer_names_model_version_and_time(page, address, query):
@@ -468,10 +487,9 @@ def test_the_curl_command_asks_the_same(page, query):
     page.fill("#top", "4")
     rank(page, text, "local")
     page.click("#request summary")
-    command, url, *options = shlex.split(page.locator("#curl").inner_text().replace("\\\n", ""))
-    assert command == "curl"
-    assert options[:3] == ["-H", "Content-Type: application/json", "--data-binary"]
-    asked = urllib.request.Request(url, options[3].encode(), {"Content-Type": "application/json"})
+    url, body = curl(page)
+    headers = {"Content-Type": "application/json"}
+    asked = urllib.request.Request(url, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(asked) as answer:
         assert [str(place["id"]) for place in json.load(answer)["ranking"]] == ids(page)
 
@@ -551,12 +569,12 @@ def test_a_narrow_page_does_not_scroll_sideways(visit, address, model):
     page.click("#example")
     text = page.input_value("#text").replace("doc-1", "document-of-a-very-long-name-" * 8)
     rank(page, text)
+    # The ranking stands below the list, and comes into view.
+    assert page.locator("#result-title").evaluate("node => node.getBoundingClientRect().y") < 300
     page.click("#request summary")
     assert page.evaluate("document.documentElement.scrollWidth") == 360
     box = page.get_by_role("region", name="Ranked documents")
     assert box.evaluate("node => node.scrollWidth > node.clientWidth")
-    # The ranking stands below the list, and comes into view.
-    assert page.locator("#result-title").evaluate("node => node.getBoundingClientRect().y") < 600
 
 
 # Of all elements that hold text, painted over the grounds of those around them.

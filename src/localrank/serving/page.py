@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 # Parts of the page's script, which share one scope.
-SCRIPTS = ("reading", "page")
+SCRIPTS = ("elements", "reading", "ranking", "page")
 
 
 @cache

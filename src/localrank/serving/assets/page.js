@@ -1,6 +1,6 @@
-// The page: its models, the list, the answer.
+// The page: the service and its models, the list, the request.
 
-const part = (id) => document.getElementById(id);
+// Characters of a body that a command line may hold.
 const MAX_CURL = 100_000;
 
 let token = "";
@@ -8,50 +8,6 @@ let models = [];
 let reading = null;
 let pending = null;
 let timer = 0;
-
-// ---- Elements. All text goes in as text nodes, never as HTML.
-
-function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("--")) element.style.setProperty(name, value);
-    else element.setAttribute(name, value === true ? "" : value);
-  }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  return element;
-}
-
-function tell(id, message) {
-  part(id).textContent = message ?? "";
-  part(id).hidden = !message;
-}
-
-/** A box that scrolls sideways on its own. Its right edge fades where there is more to see. */
-function scroller(label, child) {
-  const box = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label });
-  const update = () =>
-    box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
-  const observer = new ResizeObserver(update);
-  [box, child].forEach((each) => observer.observe(each));
-  box.addEventListener("scroll", update, { passive: true });
-  box.append(child);
-  return box;
-}
-
-const heading = (name, small, kind) =>
-  el("th", { scope: "col", class: kind }, name, small ? el("small", {}, breakable(small)) : null);
-const breakable = (name) => name.split(/(?<=\()/).flatMap((text) => [text, el("wbr")]);
-const bar = (share) => el("span", { class: "share", "--share": share }, el("span"));
-
-const count = (number, noun, plural = `${noun}s`) =>
-  `${number.toLocaleString("en")} ${number === 1 ? noun : plural}`;
-const queries = (number) => count(number, "query", "queries");
-const minus = (text) => text.replace("-", "−");
-
-/** Four significant digits. */
-const short = (number) => minus(Number(number.toPrecision(4)).toString());
-const duration = (ms) => (ms < 1000 ? `${short(Number(ms.toPrecision(2)))} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 // ---- The service
 
@@ -287,145 +243,6 @@ async function rank() {
   // Where the ranking stands below the list, bring it into view.
   if (part("result").getBoundingClientRect().top > 0.6 * innerHeight)
     part("result").scrollIntoView();
-}
-
-function showRanking(answer, list, ms) {
-  const { ranking, n_documents, model, version, query, explanation } = answer;
-  const shown = ranking.length < n_documents ? `The first ${ranking.length} of ` : "";
-  const of = query === null ? "" : ` of query ${query}`;
-  part("summary").replaceChildren(
-    `${shown}${count(n_documents, "document")}${of} ranked by `,
-    el("strong", {}, model),
-    ", version ",
-    el("code", {}, version),
-    `, in ${duration(ms)}.`,
-  );
-  const groups = explanation?.groups ?? [];
-  const columns = [
-    ...groups.map(({ group, weight, scores }) => ({
-      name: groupName(group),
-      small: weight > 0 ? `weight ${weight.toFixed(2)}` : "not used",
-      scores,
-    })),
-    ...(explanation?.models ?? []).map(({ model: name, scores }, index) => ({
-      name: `Model ${index + 1}`,
-      small: name,
-      scores,
-    })),
-  ];
-  part("answer").replaceChildren(
-    ...(groups.length ? [served(groups, explanation.neighbours)] : []),
-    ...(explanation && !columns.length
-      ? [el("p", { class: "note" }, "This model has no groups or members to show.")]
-      : []),
-    scroller("Ranked documents", documentTable(answer, list, columns)),
-    ...(columns.length
-      ? [
-          el(
-            "p",
-            { class: "note" },
-            `${groups.length ? "Group" : "Model"} columns: the rank of each document by that model alone.`,
-          ),
-        ]
-      : []),
-  );
-}
-
-const groupName = (group) => `Group ${group + 1}`;
-
-/** Which groups of training queries serve the list, and why. */
-function served(groups, neighbours) {
-  const used = groups.filter(({ weight }) => weight > 0);
-  const line = (name, share, text) =>
-    el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, bar(share)), el("td", {}, text));
-  const table = (title, rows) =>
-    el("div", {}, el("h3", {}, title), el("table", { class: "plain" }, el("tbody", {}, rows)));
-  return el(
-    "div",
-    { class: "served" },
-    table(
-      used.length === 1
-        ? `Served by group ${used[0].group + 1}`
-        : `Served by ${used.length} groups`,
-      groups.map(({ group, weight, n_queries }) =>
-        line(groupName(group), weight, `weight ${weight.toFixed(2)}, ${queries(n_queries)}`),
-      ),
-    ),
-    table(
-      "Nearest training queries",
-      neighbours.map(({ query, group, similarity }) =>
-        line(String(query), similarity, `similarity ${similarity.toFixed(2)}, group ${group + 1}`),
-      ),
-    ),
-  );
-}
-
-/** The rank of each document by scores; equal scores keep the order of the list. */
-function ranksBy(scores) {
-  const order = scores.map((_, index) => index).sort((a, b) => scores[b] - scores[a] || a - b);
-  const ranks = [];
-  order.forEach((index, place) => (ranks[index] = place + 1));
-  return ranks;
-}
-
-function documentTable({ ranking, n_documents }, list, columns) {
-  const labelled = list.labels?.some((label) => label !== undefined);
-  const highest = Math.max(...(list.labels ?? []).map((label) => Number(label) || 0));
-  const scores = ranking.map(({ score }) => score);
-  const low = Math.min(...scores);
-  const range = Math.max(...scores) - low || 1;
-  const largest = Math.max(...scores.map(Math.abs)) || 1;
-  const digits = Math.max(0, Math.min(9, 3 - Math.floor(Math.log10(largest))));
-  const ranks = columns.map((column) => ranksBy(column.scores));
-  const share = (rank) => (n_documents > 1 ? 1 - (rank - 1) / (n_documents - 1) : 1);
-  const moved = (by) =>
-    el(
-      "span",
-      { class: by > 0 ? "gain" : by < 0 ? "loss" : "same" },
-      by > 0 ? `↑${by}` : by < 0 ? `↓${-by}` : "=",
-    );
-  return el(
-    "table",
-    { class: "documents" },
-    el(
-      "thead",
-      {},
-      el(
-        "tr",
-        {},
-        heading("Rank", null, "number"),
-        heading("Document"),
-        heading("Before", null, "number"),
-        heading("Score", null, "number"),
-        labelled ? heading("Label", null, "number") : null,
-        columns.map(({ name, small }) => heading(name, small, "number")),
-      ),
-    ),
-    el(
-      "tbody",
-      {},
-      ranking.map(({ id, index, score }, place) =>
-        el(
-          "tr",
-          {},
-          el("td", { class: "number" }, String(place + 1)),
-          el("th", { scope: "row" }, String(id)),
-          el("td", { class: "number" }, `${index + 1} `, moved(index - place)),
-          el("td", { class: "number" }, minus(score.toFixed(digits)), bar((score - low) / range)),
-          labelled ? el("td", { class: "number" }, labelChip(list.labels[index], highest)) : null,
-          ranks.map((each) =>
-            el("td", { class: "number place", "--share": share(each[index]) }, String(each[index])),
-          ),
-        ),
-      ),
-    ),
-  );
-}
-
-/** A document's label, darker where it is higher. */
-function labelChip(label, most) {
-  const step = label > 0 ? Math.min(4, Math.max(1, Math.ceil((4 * label) / most))) : 0;
-  return el("span", { class: `label label-${step}` }, String(label ?? "–"));
 }
 
 // ---- The request
