@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from browser import browser as browser
 
 from localrank.data import RankingDataset, make_queries
 from localrank.recipes import best, local_rank
@@ -21,18 +22,6 @@ from localrank.serving import Application, Settings
 from localrank.serving.page import page as whole_page
 from localrank.serving.page import policy
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-# Without a sandbox (which root may not use) and without calls home.
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-dev-shm-usage",
-    "--no-first-run",
-    "--disable-quic",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
 NAMES = ["bm25", "page rank", 'the "title", in full', "age", "clicks", "length"]
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>bold</b>'
 TOKEN = "let me in"
@@ -89,18 +78,6 @@ def serving(models, shares=None, **options):
 def address(files):
     with serving(files, {"best": 0.25}, shadow="best") as address:
         yield address
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip(f"no browser installed: none of {', '.join(BROWSERS)} is on the path")
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=[*FLAGS])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
