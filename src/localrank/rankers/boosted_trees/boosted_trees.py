@@ -149,6 +149,10 @@ class BoostedTrees(Ranker):
     def _check_fitted(self) -> None:
         check_together(self, holds=self.trees_.n_features == self.n_features_in_)
 
+    @property
+    def _needs_trial(self) -> bool:
+        return False
+
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.trees_.score(dataset.features)
 
