@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any
+from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 Id = str | int
@@ -54,7 +54,9 @@ class ServiceError(Exception):
 
 
 class Client:
-    """Asks a service over one connection that stays open; each thread needs its own.
+    """Asks a service over one connection, open until `close` or the end of a `with`.
+
+    Each thread needs its own.
 
     Parameters
     ----------
@@ -67,9 +69,9 @@ class Client:
 
     Examples
     --------
-    >>> client = Client("http://127.0.0.1:8080")
     >>> documents = [{"bm25": 7.1, "age": 3}, {"bm25": 9.4, "age": 1}]
-    >>> client.rank(documents, ids=["a", "b"]).ids  # doctest: +SKIP
+    >>> with Client("http://127.0.0.1:8080") as client:  # doctest: +SKIP
+    ...     client.rank(documents, ids=["a", "b"]).ids
     ['b', 'a']
     """
 
@@ -83,6 +85,16 @@ class Client:
         self._headers = {"Content-Type": "application/json"}
         if token is not None:
             self._headers["Authorization"] = f"Bearer {token}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        self._connection.close()
 
     def rank(
         self,
@@ -111,9 +123,9 @@ class Client:
         explain : bool, default=False
             Also tell the group, weights, neighbours and scores of single models.
         """
-        rows = [{"features": row} for row in documents]
-        if ids is not None:
-            rows = [{"id": id_, **row} for id_, row in zip(ids, rows, strict=True)]
+        rows: list[dict[str, Any]] = [{"features": row} for row in documents]
+        for row, given in zip(rows, ids or [], strict=ids is not None):
+            row["id"] = given
         options = {"explain": "true"} if explain else {}
         if top is not None:
             options["top"] = str(top)
@@ -139,7 +151,7 @@ class Client:
                 break
             except (ConnectionError, HTTPException):
                 # The service closes connections that were idle; ranking twice does no harm.
-                self._connection.close()
+                self.close()
                 if attempt == 2:
                     raise
         if response.status != 200:

@@ -8,12 +8,11 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.estimator import check_is_fitted, clone
 from localrank.fitted import (
     Kinds,
     check_together,

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from localrank.data import RankingDataset
 from localrank.declaration import declared
+from localrank.estimator import is_estimator
 from localrank.fitted import check_fitted, kinds
 from localrank.measures import Measure, parse_measure
 from localrank.parameters import check_parameters
@@ -101,7 +101,7 @@ class Writer:
             return {"scikit-learn": cls.__name__, **self._mappings(state)}
         if is_dataclass(value):
             state = {"fitted": {f.name: getattr(value, f.name) for f in fields(value)}}
-        elif isinstance(value, BaseEstimator) and cls.__module__.split(".")[0] != "sklearn":
+        elif is_estimator(value) and cls.__module__.split(".")[0] != "sklearn":
             saved = value._saved() if hasattr(value, "_saved") else vars(value)
             known = kinds(cls)
             state = {

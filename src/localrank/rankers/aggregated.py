@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sklearn.base import clone
-
 from localrank.aggregation import Aggregator
 from localrank.arrays import Array
 from localrank.data import RankingDataset
+from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part, parts
 from localrank.parameters import Rules, instance, optional
 from localrank.rankers.base import Ranker, Weights, lists_of

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from localrank.arrays import Array, Flags
 from localrank.data import RankingDataset
 from localrank.data.deferred import DeferredDataset, blocks_of_queries
+from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
 from localrank.rankers.base import HeldOut, Ranker, Weights

@@ -7,14 +7,12 @@ import gc
 import hmac
 import logging
 import signal
-import threading
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import msgspec
@@ -24,30 +22,26 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localrank.arrays import Floats
 from localrank.parallel import one_blas_thread
 from localrank.serving.bodies import (
     ARROW,
     JSON,
-    Asked,
     answer_format,
     content_format,
     decoded,
     encoded,
 )
 from localrank.serving.failures import Refused
-from localrank.serving.lists import Lists
 from localrank.serving.messages import Models, Problem
 from localrank.serving.metrics import CONTENT_TYPE, Metrics
-from localrank.serving.models import Loaded, ServedModels
+from localrank.serving.models import ServedModels
 from localrank.serving.openapi import openapi
 from localrank.serving.page import page, policy
-from localrank.serving.ranking import agreement, rankings, scored
+from localrank.serving.ranking import rankings, scored
 from localrank.serving.settings import Settings
+from localrank.serving.shadow import Shadow
 
 log = logging.getLogger("localrank.serving")
-# Requests that wait for the shadow model; more are left out.
-MAX_SHADOWS = 16
 NO_MODEL = "none"
 
 
@@ -77,10 +71,11 @@ class Application:
         self._failed = failed
         self._token = None if settings.token is None else settings.token.encode()
         self._ranks = ThreadPoolExecutor(1, "rank")
-        self._shadows = ThreadPoolExecutor(1, "shadow")
+        self._shadow = None
+        if settings.shadow is not None:
+            self._shadow = Shadow(settings.shadow, self.models, self.metrics)
         self._loads = ThreadPoolExecutor(1, "load")
         self._n_pending = 0
-        self._free_shadows = threading.Semaphore(MAX_SHADOWS)
         self._hang_up = asyncio.Event()
         ranking = ("/v1/rank", "/v1/models/{name}/rank", "/v1/batch", "/v1/models/{name}/batch")
         routes = [
@@ -110,8 +105,10 @@ class Application:
             watching = asyncio.create_task(self._watch())
             yield
             watching.cancel()
-            for pool in (self._ranks, self._shadows, self._loads):
-                pool.shutdown(cancel_futures=pool is not self._ranks)
+            self._ranks.shutdown()
+            self._loads.shutdown(cancel_futures=True)
+            if self._shadow is not None:
+                self._shadow.stop()
 
     async def _watch(self) -> None:
         """Load what is new, now and then, and at once on a hang-up."""
@@ -244,34 +241,9 @@ class Application:
         documents = self.metrics.documents.labels(model.name)
         for size in lists.dataset.query_sizes.tolist():
             documents.observe(size)
-        if self.settings.shadow not in (None, model.name):
-            self._shade(asked, lists, model, scores)
+        if self._shadow is not None:
+            self._shadow.watch(asked, lists, model.name, scores)
         return answer, model.name
-
-    def _shade(self, asked: Asked, lists: Lists, model: Loaded, scores: Floats) -> None:
-        """Let the shadow model rank the same lists, unless it is behind."""
-        name = str(self.settings.shadow)
-        if not self._free_shadows.acquire(blocking=False):
-            self.metrics.shadow_skipped.labels(name).inc(len(lists.queries))
-            return
-        job = self._shadows.submit(self._compare, asked, lists, model.name, scores)
-        job.add_done_callback(lambda _: self._free_shadows.release())
-
-    def _compare(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
-        name = str(self.settings.shadow)
-        try:
-            shadow = self.models.named(name)
-            others = scored(shadow, asked.lists(shadow.ranker))
-        except Refused:
-            self.metrics.shadow_skipped.labels(name).inc(len(lists.queries))
-            return
-        correlation = self.metrics.shadow_correlation.labels(model, name)
-        overlap = self.metrics.shadow_overlap.labels(model, name)
-        offsets = lists.dataset.offsets
-        for begin, end in pairwise(offsets):
-            together = agreement(scores[begin:end], others[begin:end])
-            correlation.observe(together[0])
-            overlap.observe(together[1])
 
     async def _health(self, _: Request) -> Response:
         return _json({"status": "alive"})

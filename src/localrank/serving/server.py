@@ -10,14 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
+from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.supervisors import Multiprocess
 
 from localrank.persistence import load
 from localrank.serving.application import Application
 from localrank.serving.settings import Settings
 
+log = logging.getLogger("localrank.serving")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Seconds that requests have to end when the service stops.
 GRACE = 30
+# Seconds after which a worker that does not react is replaced. It does not while it is started.
+PATIENCE = 60
 
 
 @dataclass(frozen=True)
@@ -57,13 +62,16 @@ def serve(
         A line for each request: method, path and status.
     """
     _log(log_level)
+    if settings.token is None and host not in LOOPBACK:
+        log.warning("Everybody who reaches %s may ask: no token was given.", host)
     options: dict[str, Any] = {
         "host": host,
         "port": port,
-        "log_level": log_level,
+        "log_config": None,
         "access_log": access_log,
         "server_header": False,
         "timeout_graceful_shutdown": GRACE,
+        "timeout_worker_healthcheck": PATIENCE,
     }
     if workers == 1:
         _serve_alone(settings, options)
@@ -94,6 +102,13 @@ def _serve_alone(settings: Settings, options: dict[str, Any]) -> None:
 
 class _Workers(Multiprocess):
     """Workers that load their models anew on SIGHUP instead of being replaced."""
+
+    def keep_subprocess_alive(self) -> None:
+        before = {process.pid for process in self.processes}
+        super().keep_subprocess_alive()
+        for pid in before - {process.pid for process in self.processes}:
+            # Its requests no longer wait.
+            mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
     def handle_hup(self) -> None:
         for process in self.processes:

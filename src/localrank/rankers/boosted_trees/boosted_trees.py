@@ -11,12 +11,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import joblib
 import numpy as np
-from sklearn.utils import check_random_state
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, check_together, count, part
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
@@ -87,7 +86,7 @@ class BoostedTrees(Ranker):
         return True
 
     def _order_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return drawn_seed(self.random_state)
 
     # LightGBM's name of what the trees are trained for.
     _objective_name: ClassVar[str]
@@ -97,6 +96,7 @@ class BoostedTrees(Ranker):
         """LightGBM's parameters for the objective, and the target of each row."""
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        import joblib
         import lightgbm
 
         from localrank.rankers.boosted_trees.binned import binned, binned_like

@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from localrank.arrays import Flags
 from localrank.data import RankingDataset
@@ -175,6 +174,8 @@ class RankSVM(PathRanker):
         self.n_iter_ = solution.n_steps
         self.n_pairs_ = int(pairs.n_pairs.sum())
         if not solution.gap <= self.tol * solution.objective:
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(
                 f"RankSVM stopped after {self.n_iter_} steps with a relative duality gap of "
                 f"{solution.gap / solution.objective:.2g}, above tol={self.tol:g}.",

@@ -1,0 +1,68 @@
+"""A model that ranks what others answered, to be compared with them."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+from localrank.arrays import Floats
+from localrank.serving.bodies import Asked
+from localrank.serving.failures import Refused
+from localrank.serving.lists import Lists
+from localrank.serving.metrics import Metrics
+from localrank.serving.models import ServedModels
+from localrank.serving.ranking import agreement, scored
+
+# Requests that wait for it; more are left out, so that it never keeps answers waiting.
+MAX_WAITING = 16
+
+
+class Shadow:
+    """Ranks in a thread of its own, after the answer, and records how the rankings agree.
+
+    Parameters
+    ----------
+    name : str
+        Of the model.
+    models : ServedModels
+    metrics : Metrics
+    """
+
+    def __init__(self, name: str, models: ServedModels, metrics: Metrics) -> None:
+        self.name = name
+        self.models = models
+        self.metrics = metrics
+        self._thread = ThreadPoolExecutor(1, "shadow")
+        self._free = threading.Semaphore(MAX_WAITING)
+
+    def watch(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
+        """Compare with what a model answered, unless that is the shadow itself."""
+        if model == self.name:
+            return
+        if not self._free.acquire(blocking=False):
+            self._skip(lists)
+            return
+        job = self._thread.submit(self._compare, asked, lists, model, scores)
+        job.add_done_callback(lambda _: self._free.release())
+
+    def stop(self) -> None:
+        """Forget what waits."""
+        self._thread.shutdown(cancel_futures=True)
+
+    def _compare(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
+        try:
+            shadow = self.models.named(self.name)
+            others = scored(shadow, asked.lists(shadow.ranker))
+        except Refused:
+            self._skip(lists)
+            return
+        correlation = self.metrics.shadow_correlation.labels(model, self.name)
+        overlap = self.metrics.shadow_overlap.labels(model, self.name)
+        for begin, end in pairwise(lists.dataset.offsets):
+            rho, common = agreement(scores[begin:end], others[begin:end])
+            correlation.observe(rho)
+            overlap.observe(common)
+
+    def _skip(self, lists: Lists) -> None:
+        self.metrics.shadow_skipped.labels(self.name).inc(len(lists.queries))

@@ -1,0 +1,58 @@
+"""What `localrank serve` refuses before it listens; `tests/serving` has what it answers."""
+
+import pytest
+
+from localrank.rankers import RankSVM
+
+
+@pytest.fixture
+def model(queries, tmp_path):
+    path = tmp_path / "m.localrank"
+    RankSVM().fit(queries).save(path)
+    return path
+
+
+def test_a_file_that_is_no_model_is_refused(run, tmp_path):
+    (tmp_path / "x.localrank").write_text("hello")
+    code, _, error = run("serve", tmp_path / "x.localrank")
+    assert (code, "x.localrank: not a localrank model file" in error) == (1, True)
+    code, _, error = run("serve", tmp_path / "absent.localrank")
+    assert (code, "absent.localrank: No such file" in error) == (1, True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["{m}"], "Two models have the name 'm': give one as NAME=FILE"),
+        (["--share", "b=0.5"], "no model 'b'"),
+        (["--share", "half"], "--share must be NAME=SHARE, like new=0.05. Got 'half'"),
+        (["--shadow", "b"], "no model 'b'"),
+        (["b=c"], "c: No such file"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(run, model, options, message):
+    code, _, error = run("serve", model, *(option.format(m=model) for option in options))
+    assert (code, message in error) == (1, True), error
+
+
+def test_an_empty_token_is_refused(run, model, tmp_path, monkeypatch):
+    (tmp_path / "token").write_text("\n")
+    code, _, error = run("serve", model, "--token-file", tmp_path / "token")
+    assert (code, "token: holds no token" in error) == (1, True)
+    monkeypatch.setenv("LOCALRANK_TOKEN", "")
+    code, _, error = run("serve", model)
+    assert (code, "not empty" in error) == (1, True)
+
+
+def test_names_tokens_and_options_reach_the_service(run, model, tmp_path, monkeypatch):
+    from localrank import serving
+
+    told = {}
+    monkeypatch.setattr(serving, "serve", lambda settings, **rest: told.update(rest, s=settings))
+    (tmp_path / "token").write_text("secret\n")
+    arguments = ["--share", "new=0.25", "--token-file", tmp_path / "token", "--port", "0"]
+    code, _, _ = run("serve", model, f"new={model}", *arguments, "--max-body", "9")
+    assert code == 0
+    assert told["s"].models == {"m": model, "new": model}
+    assert (told["s"].shares, told["s"].token, told["s"].max_body) == ({"new": 0.25}, "secret", 9)
+    assert (told["host"], told["port"]) == ("127.0.0.1", 0)

@@ -1,0 +1,89 @@
+import socket
+import threading
+
+import numpy as np
+import pytest
+import uvicorn
+from numpy.testing import assert_array_equal
+
+from localrank.client import Client, ServiceError
+from localrank.rankers import Ensemble, LambdaMART, RankSVM
+from localrank.serving import Application, Settings
+
+
+@pytest.fixture(scope="module")
+def ranker(queries):
+    return Ensemble([LambdaMART(5), RankSVM()]).fit(queries)
+
+
+@pytest.fixture
+def client(url):
+    with Client(url, token="secret") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def url(ranker, tmp_path_factory):
+    """A service on a port of its own that closes idle connections at once."""
+    path = tmp_path_factory.mktemp("model") / "m.localrank"
+    ranker.save(path)
+    application = Application(Settings({"m": path, "n": path}, {}, token="secret"))
+    config = uvicorn.Config(application.asgi, timeout_keep_alive=0, log_level="warning")
+    server = uvicorn.Server(config)
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        thread = threading.Thread(target=server.run, args=([listening],))
+        thread.start()
+        while not application.models.ready:
+            thread.join(0.05)
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server.should_exit = True
+        thread.join()
+
+
+def test_a_list_is_ranked(client, queries, ranker):
+    one = queries.select([4])
+    expected = ranker.predict(one)
+    order = np.argsort(-expected, kind="stable")
+    ids = [f"d{number}" for number in range(one.n_documents)]
+    named = [dict(zip(ranker.feature_names_in_, row, strict=True)) for row in one.features]
+    # Values of numpy too, and more than once over connections that the service closes.
+    for documents in (one.features, one.features.tolist(), named):
+        ranking = client.rank(documents, ids=ids)
+        assert_array_equal(ranking.indices, order)
+        assert_array_equal(ranking.scores, expected[order])
+        assert ranking.ids == [ids[index] for index in order]
+        assert (ranking.model, ranking.explanation) == ("m", None)
+
+
+def test_options_reach_the_service(client, queries):
+    ranking = client.rank(queries.select([4]).features, query="q", model="n", top=2, explain=True)
+    assert (ranking.model, len(ranking.ids)) == ("n", 2)
+    assert [member["model"] for member in ranking.explanation["models"]] == [
+        "LambdaMART",
+        "RankSVM",
+    ]
+
+
+def test_a_refusal_is_an_error_with_the_services_words(url, client):
+    with Client(url) as stranger, pytest.raises(ServiceError, match="401: A token") as refused:
+        stranger.rank([[1.0]])
+    assert refused.value.status == 401
+    with pytest.raises(ServiceError, match=r"422: documents\[0\]: the model takes 8 features"):
+        client.rank([[1.0]])
+    with pytest.raises(ServiceError, match="404: There is no model 'linear'"):
+        client.rank([[1.0]], model="linear")
+
+
+def test_what_cannot_be_sent_is_not(client):
+    with pytest.raises(ValueError, match="url must look like"):
+        Client("localhost:8080")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        client.rank([[float("nan")]])
+    with pytest.raises(ValueError, match="shorter|longer"):
+        client.rank([[1.0]], ids=["a", "b"])
+
+
+def test_nobody_listening_is_an_error():
+    with pytest.raises(ConnectionError):
+        Client("http://127.0.0.1:9").rank([[1.0]])
