@@ -353,7 +353,7 @@ def mixed(model: Path, bodies: Bodies, seconds: float) -> None:
 
 
 def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
-    """Replace the model file by one of two again and again, each as soon as the last is served."""
+    """Replace the model file by one of two, a second after the last one is served."""
     versions = [model.with_name("first"), model.with_name("second")]
     shutil.copy(model, versions[0])
     other.save(versions[1])
@@ -370,6 +370,7 @@ def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
                 while service.version() == before:
                     time.sleep(0.02)
                 done.append(time.perf_counter() - start)
+                time.sleep(1)
 
         replacing = threading.Thread(target=replace)
         replacing.start()
