@@ -5,7 +5,7 @@ import random
 import socket
 import struct
 import sys
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 
 import numpy as np
 import pyarrow
@@ -205,7 +205,7 @@ def test_a_large_id_comes_back_as_it_was(service, number):
         (head("/v1/rank", "PUT"), 405),
         (head("/v1/rank", "DELETE"), 405),
         (head("/v1/rank", "OPTIONS"), 405),
-        (head("/v1/rank", "HEAD"), 405),
+        (head("/v1/rank", "HEAD", Connection="close"), 405),
         (head("/healthz", "POST"), 405),
         (head("/healthz", "HEAD"), 200),
     ],
@@ -270,13 +270,22 @@ def test_slow_bodies_are_given_up_and_keep_no_one_waiting(service):
             assert (status, b"did not arrive within 5 s" in told) == (408, True)
 
 
-def test_idle_connections_keep_no_one_waiting(service):
+def test_connections_without_a_request_keep_no_one_waiting_and_are_closed(service):
     with ExitStack() as open_connections:
-        for number in range(200):
-            connection = open_connections.enter_context(connect(service))
-            if number % 2:
-                connection.sendall(head()[: number // 2])
+        idle = [open_connections.enter_context(connect(service)) for _ in range(200)]
+        for number, connection in enumerate(idle):
+            connection.sendall(head()[: number // 2])
         assert_lives(service)
+        for connection in idle:
+            assert connection.recv(1) == b""
+
+
+def test_a_head_without_end_is_given_up(service):
+    endless = b"POST /v1/rank?top=" + b"9" * 1_000_000, head()[:-2] + b"X-More: more\r\n" * 100_000
+    for content in endless:
+        with connect(service) as connection, suppress(ConnectionError):
+            connection.sendall(content)
+            assert connection.recv(1) == b""
 
 
 def test_requests_in_one_go_are_answered_in_their_order(service):
