@@ -72,5 +72,9 @@ def test_a_notebook_shows_the_parts():
     assert "RankSVM" in Quadratic(RankSVM(C=3.0))._repr_html_()
 
 
-def test_a_pickle_keeps_parameters():
-    assert pickle.loads(pickle.dumps(RankSVM(C=3.0))).C == 3.0
+def test_a_pickle_keeps_parameters_and_requests():
+    with config_context(enable_metadata_routing=True):
+        ranker = RankSVM(C=3.0).set_fit_request(query_weight=True)
+    copy = pickle.loads(pickle.dumps(ranker))
+    assert copy.C == 3.0
+    assert copy.get_metadata_routing().fit.requests["query_weight"] is True

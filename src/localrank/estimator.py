@@ -80,7 +80,11 @@ class Estimator(Base):
 
     def get_metadata_routing(self) -> Any:
         """What `fit`, `predict` and `score` take beside X and y, for scikit-learn's routing."""
-        return _twin(self).get_metadata_routing()
+        routing = _twin(self).get_metadata_routing()
+        for request in (routing, *vars(routing).values()):
+            if hasattr(request, "owner"):
+                request.owner = self
+        return routing
 
     def set_fit_request(self, **requests: bool | str | None) -> Self:
         """Choose what scikit-learn's routing passes to `fit`: True, False or another name."""

@@ -56,5 +56,10 @@ class Aggregated(Ranker):
     def _check_fitted(self) -> None:
         check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
 
+    @property
+    def _needs_trial(self) -> bool:
+        # What it learned may be of another number of lists.
+        return self.aggregator_.learns
+
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))

@@ -81,6 +81,16 @@ class Ranker(Estimator):
         """
         return 0
 
+    @property
+    def _needs_trial(self) -> bool:
+        """Whether a loaded model must rank something to show that its parts fit each other.
+
+        Not where what the class declares, with `_check_fitted`, leaves nothing in `_predict` that
+        could fail. A trial is the first to call kernels, which takes longer than all the rest of
+        loading. A subclass with another `_predict` answers anew.
+        """
+        return True
+
     # Whether `_fit` reads features by `feature_blocks` alone, so that they need not all exist.
     _reads_blocks: ClassVar[bool] = False
 

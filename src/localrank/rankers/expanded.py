@@ -80,6 +80,10 @@ class Expanded(Ranker):
             self, holds=have_features(self.n_expanded(self.n_features_in_), self.ranker_)
         )
 
+    @property
+    def _needs_trial(self) -> bool:
+        return False
+
     def _predict(self, dataset: RankingDataset) -> Array:
         row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize
         if row_bytes * dataset.n_documents <= self.block_bytes:

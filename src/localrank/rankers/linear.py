@@ -87,6 +87,10 @@ class LinearRanker(ScalingRanker):
         scaled = self.scaling == "standard"
         check_together(self, holds=scaled == (getattr(self, "scale_", None) is not None))
 
+    @property
+    def _needs_trial(self) -> bool:
+        return False
+
     def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
         by_query = self.scaling == "query"
