@@ -25,10 +25,11 @@ def reproduce(
     """Repeat an experiment: published numbers beside ours, and what holds."""
     import time
 
-    from localrank.cli.tables import print_json, print_table, say, say_if_compiling
+    from localrank.cli.tables import print_json, print_result, say, say_if_compiling
     from localrank.experiments import reproduce as repeat
     from localrank.experiments.setting import Setting
     from localrank.persistence import library_versions
+    from localrank.printing import Table
 
     start = time.perf_counter()
     say_if_compiling()
@@ -42,9 +43,8 @@ def reproduce(
     if as_json:
         print_json(found.as_json())
     else:
-        for table in found.tables:
-            print_table(table.title, list(table.columns), table.cells())
-        typer.echo(found.conclusion)
+        tables = [Table(table.title, table.columns, table.cells()) for table in found.tables]
+        print_result([*tables, found.conclusion])
     if not drawn:
         say("Figures are skipped: they need pip install 'localrank[plots]'.")
     say(f"Repeated in {seconds:.0f} s. The tables: {(output / 'index.md').resolve()}")
