@@ -12,6 +12,7 @@ from scipy import special, stats
 
 from localrank.arrays import Floats
 from localrank.evaluation.randomisation import sign_flip_p_value
+from localrank.printing import as_html
 
 TESTS = {"t": "paired t", "wilcoxon": "Wilcoxon signed rank", "randomisation": "randomisation"}
 # A difference is established below this p-value.
@@ -79,6 +80,9 @@ class PairedTest:
     def sign(self) -> int:
         """1 for a gain, -1 for a loss, 0 where neither is established."""
         return int(np.sign(self.mean_difference)) if self.p < LEVEL else 0
+
+    def _repr_html_(self) -> str:
+        return as_html([repr(self)])
 
     def __repr__(self) -> str:
         corrected = self.corrected_p_value is not None
