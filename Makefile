@@ -21,10 +21,10 @@ help:
 	@echo "Creating .venv/ ..."
 	@$(PYTHON) -m venv .venv
 
-# The package alone is enough for the demo; tests, benchmarks and docs need the rest.
+# The demo trains boosted trees; tests, benchmarks and docs need the rest.
 .venv/.package: pyproject.toml | .venv/pyvenv.cfg
 	@echo "Installing localrank into .venv/ (once, about a minute) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[train]"
 	@touch $@
 
 .venv/.everything: pyproject.toml | .venv/pyvenv.cfg
@@ -68,7 +68,7 @@ format: setup
 
 bench: setup
 	@for name in parsing measures rankers principal_components selection speed_local \
-	  query_coordinates global_rankers letor_baselines local aggregation wins_costs; do \
+	  query_coordinates global_rankers letor_baselines local aggregation wins_costs startup; do \
 	  echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs: setup

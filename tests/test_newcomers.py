@@ -177,8 +177,9 @@ def call(tmp_path_factory):
     shutil.copytree(Path(localrank.__file__).parent, folder / "localrank")
     for package, (line, text) in NEWCOMERS.items():
         (folder / "localrank" / package / "dummy.py").write_text(text)
-        with (folder / "localrank" / package / "__init__.py").open("a") as file:
-            file.write(line + "\n")
+        exports = folder / "localrank" / package / "__init__.py"
+        head, lines = exports.read_text().split("if TYPE_CHECKING:\n")
+        exports.write_text(f"{head}if TYPE_CHECKING:\n    {line}\n{lines}")
     environment = {**os.environ, "PYTHONPATH": str(folder), "COLUMNS": "200"}
 
     def run(*arguments):

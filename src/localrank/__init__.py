@@ -6,26 +6,14 @@ parts in `localrank.representations`, `localrank.grouping`, `localrank.rankers` 
 measured by. `localrank.load` reads a saved model.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from typing import TYPE_CHECKING, Any
+from localrank.exports import on_use
 
 if TYPE_CHECKING:
-    from localrank.local_ranker import LocalRanker
-    from localrank.persistence import load
+    from localrank.local_ranker import LocalRanker as LocalRanker
+    from localrank.persistence import load as load
+else:
+    __getattr__, __dir__ = on_use(__name__)
 
 __version__ = "0.1.0.dev0"
-__all__ = ["LocalRanker", "load"]
-
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use, so that `import localrank` stays cheap.
-    if name == "load":
-        from localrank.persistence import load
-
-        return load
-    if name == "LocalRanker":
-        from localrank.local_ranker import LocalRanker
-
-        return LocalRanker
-    raise AttributeError(f"module 'localrank' has no attribute {name!r}")

@@ -64,11 +64,15 @@ def declared(package: ModuleType) -> dict[str, Any]:
     ['borda', 'markov-chain', 'mean-score', 'median-rank', 'weighted-borda', 'z-score']
     """
     parts = {}
-    for value in list(vars(package).values()):
-        # Of its own: a subclass does not go by the name of its base.
-        declaration = getattr(value, "__dict__", {}).get("declaration")
-        if isinstance(declaration, Declaration):
-            if declaration.name in parts:
-                raise ValueError(f"{package.__name__} has two parts named {declaration.name!r}.")
-            parts[declaration.name] = value
+    for value in [getattr(package, name) for name in dir(package)]:
+        if is_declared(value):
+            name = value.declaration.name
+            if name in parts:
+                raise ValueError(f"{package.__name__} has two parts named {name!r}.")
+            parts[name] = value
     return dict(sorted(parts.items()))
+
+
+def is_declared(value: Any) -> bool:
+    """Whether a part declares itself; a subclass does not go by the name of its base."""
+    return isinstance(getattr(value, "__dict__", {}).get("declaration"), Declaration)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.clouds import spread_of_clouds
@@ -72,6 +71,9 @@ def geometric_mean(S: Floats, D: Floats, t: float = 0.5) -> Floats:
     array([[3. , 0. ],
            [0. , 0.5]])
     """
+    # Imported by those who need it: to load a model takes less.
+    from scipy.linalg import solve_triangular
+
     L, K = np.linalg.cholesky(S), np.linalg.cholesky(D)
     _, spreads, axes = np.linalg.svd(K.T @ L)
     root = solve_triangular(L, axes.T * spreads**t, trans="T", lower=True, check_finite=False)

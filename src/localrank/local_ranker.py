@@ -7,12 +7,11 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from localrank.arrays import Array
 from localrank.data import RankingDataset
+from localrank.estimator import check_is_fitted, clone
 from localrank.explanation import Explanation
 from localrank.fitted import (
     Kinds,

@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import joblib
 import threadpoolctl
-from sklearn.base import BaseEstimator, clone
 from threadpoolctl import threadpool_limits
 
+from localrank.estimator import Estimator, clone, is_estimator
 from localrank.progress import progress
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Estimator = TypeVar("Estimator", bound=BaseEstimator)
+Part = TypeVar("Part", bound=Estimator)
 
 
 class _Users:
@@ -110,6 +109,9 @@ def in_parallel(
     >>> in_parallel(len, ["a", "bcd"], n_jobs=2, description="Lengths")
     [1, 3]
     """
+    # Only who trains needs it.
+    import joblib
+
     results = []
     with progress(description, len(items)) as advance, one_blas_thread():
         jobs = (joblib.delayed(function)(item) for item in items)
@@ -119,7 +121,7 @@ def in_parallel(
     return results
 
 
-def one_thread(estimator: Estimator) -> Estimator:
+def one_thread(estimator: Part) -> Part:
     """A clone that works with one thread, as everything that runs beside others should.
 
     Examples
@@ -131,7 +133,7 @@ def one_thread(estimator: Estimator) -> Estimator:
     return with_jobs(estimator, 1)
 
 
-def with_jobs(estimator: Estimator, n_jobs: int | None) -> Estimator:
+def with_jobs(estimator: Part, n_jobs: int | None) -> Part:
     """A clone in which every part that has `n_jobs` has this one, members of lists too.
 
     Examples
@@ -140,12 +142,12 @@ def with_jobs(estimator: Estimator, n_jobs: int | None) -> Estimator:
     >>> with_jobs(Ensemble([LambdaMART()]), 3)
     Ensemble(n_jobs=3, rankers=[LambdaMART(n_jobs=3)])
     """
-    copy: Estimator = clone(estimator)
+    copy = clone(estimator)
     parameters = copy.get_params()
     names = [name for name in parameters if name.split("__")[-1] == "n_jobs"]
     copy.set_params(**dict.fromkeys(names, n_jobs))
     for name, value in parameters.items():
         if isinstance(value, list | tuple):
-            parts = [with_jobs(v, n_jobs) if isinstance(v, BaseEstimator) else v for v in value]
+            parts = [with_jobs(v, n_jobs) if is_estimator(v) else v for v in value]
             copy.set_params(**{name: type(value)(parts)})
     return copy

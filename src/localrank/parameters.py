@@ -13,7 +13,8 @@ from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
-from sklearn.base import BaseEstimator
+
+from localrank.estimator import Estimator, is_estimator
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def optional(rule: Rule) -> Rule:
     return Rule(lambda value: value is None or rule.holds(value), rule.words)
 
 
-def check_parameters(component: BaseEstimator) -> None:
+def check_parameters(component: Estimator) -> None:
     """Refuse the first parameter that breaks its rule, in a component or in its parts.
 
     Examples
@@ -124,7 +125,7 @@ def check_parameters(component: BaseEstimator) -> None:
     check_rules(component, rules(type(component)))
     for value in component.get_params(deep=False).values():
         for part in value if isinstance(value, list | tuple) else [value]:
-            if isinstance(part, BaseEstimator):
+            if is_estimator(part):
                 check_parameters(part)
 
 

@@ -93,6 +93,45 @@ def test_text_in_a_feature_column_is_refused_by_name():
         RankingDataset.from_arrays(frame, qid=[1])
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1.5, 2.5],
+        np.array([1.5, 2.5], np.float32),
+        np.array([1, 2], np.uint8),
+        [True, False],
+        [None, 2.5],
+        pd.array([1, None], "Int64"),
+    ],
+    ids=["float64", "float32", "uint8", "truths", "missing", "missing integers"],
+)
+def test_columns_of_numbers_serve_beside_others(library, values):
+    kept = list(values) if library is not pd.DataFrame and hasattr(values, "isna") else values
+    kept = [None if value is pd.NA else value for value in kept] if kept is not values else kept
+    frame = library({"a": [0.5, -0.5], "b": kept})
+    dataset = RankingDataset.from_arrays(frame, qid=[1, 1])
+    expected = [np.nan if value is None or value is pd.NA else float(value) for value in values]
+    assert_array_equal(dataset.features, np.column_stack([[0.5, -0.5], expected]))
+    assert dataset.feature_names == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        # Their libraries would make numbers of them.
+        pd.DataFrame({"a": [0.5, 1.5], "b": pd.Categorical([1.0, 2.0])}),
+        pl.DataFrame({"a": [0.5, 1.5], "b": pl.Series([0, 1]).cast(pl.Date)}),
+        pl.DataFrame({"a": [0.5, 1.5], "b": pl.Series([0, 1]).cast(pl.Duration)}),
+        pa.table({"a": [0.5, 1.5], "b": pa.array([1.0, 2.0]).dictionary_encode()}),
+    ],
+    ids=["categories", "dates", "durations", "dictionary"],
+)
+def test_columns_that_only_look_like_numbers_are_refused(frame):
+    with pytest.raises(ValueError, match="Column 'b' of X must hold numbers"):
+        RankingDataset.from_arrays(frame, qid=[1, 1])
+
+
 def test_masked_values_are_missing_values():
     values = np.ma.masked_greater(X, 35)
     assert_array_equal(

@@ -7,15 +7,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
 
 from localrank.aggregation.kernels import counts_below
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.estimator import Estimator
 from localrank.parameters import check_parameters
 
 
-class Aggregator(BaseEstimator):
+class Aggregator(Estimator):
     """Makes one list of several lists of each query's documents.
 
     Lists come as scores, larger is better. `fit` and `aggregate` are the doors, with one row for

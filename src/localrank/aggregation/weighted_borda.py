@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation.base import RankAggregator
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.estimator import check_is_fitted
 from localrank.fitted import Kinds, floats, real
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure

@@ -1,29 +1,26 @@
 """Datasets: documents grouped by query, from arrays, tables and files."""
 
-from localrank.data.cleaning import CleaningReport, clean
-from localrank.data.dataset import RankingDataset, concatenate
-from localrank.data.folds import Fold, folds
-from localrank.data.letor import read_letor, write_letor
-from localrank.data.synthetic import make_queries
-from localrank.data.tables import read_table
-from localrank.data.trec import Qrels, Run, align, judged, read_qrels, read_run, write_run
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "CleaningReport",
-    "Fold",
-    "Qrels",
-    "RankingDataset",
-    "Run",
-    "align",
-    "clean",
-    "concatenate",
-    "folds",
-    "judged",
-    "make_queries",
-    "read_letor",
-    "read_qrels",
-    "read_run",
-    "read_table",
-    "write_letor",
-    "write_run",
-]
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.data.cleaning import CleaningReport as CleaningReport
+    from localrank.data.cleaning import clean as clean
+    from localrank.data.dataset import RankingDataset as RankingDataset
+    from localrank.data.dataset import concatenate as concatenate
+    from localrank.data.fold import Fold as Fold
+    from localrank.data.fold import folds as folds
+    from localrank.data.letor import read_letor as read_letor
+    from localrank.data.letor import write_letor as write_letor
+    from localrank.data.synthetic import make_queries as make_queries
+    from localrank.data.tables import read_table as read_table
+    from localrank.data.trec import Qrels as Qrels
+    from localrank.data.trec import Run as Run
+    from localrank.data.trec import align as align
+    from localrank.data.trec import judged as judged
+    from localrank.data.trec import read_qrels as read_qrels
+    from localrank.data.trec import read_run as read_run
+    from localrank.data.trec import write_run as write_run
+else:
+    __getattr__, __dir__ = on_use(__name__)

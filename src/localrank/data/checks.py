@@ -6,9 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-import narwhals.stable.v1 as nw
 import numpy as np
-from scipy import sparse
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.numbers import MAX_MAGNITUDE
@@ -16,45 +14,86 @@ from localrank.kernels.numbers import MAX_MAGNITUDE
 _SURROGATES = re.compile("[\ud800-\udfff]")
 # Strings in an array of fixed width take at most this many bytes, or this many times their text.
 _FIXED_WIDTH_BYTES, _FIXED_WIDTH_RATIO = 1 << 24, 8
+# Types of columns that are numbers and nothing else, as the libraries call them.
+_PLAIN = {"double", "float", "float32", "float64"} | {
+    f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)
+}
 
 
 def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
     """The values and, for a DataFrame, the column names."""
-    if sparse.issparse(X):
-        return X.toarray(), None
+    if type(X) is np.ndarray or isinstance(X, list | tuple):
+        return np.asarray(X), None
     if isinstance(X, np.ma.MaskedArray):
         return np.ma.filled(X.astype(np.float64), np.nan), None
+    if hasattr(X, "toarray"):
+        return X.toarray(), None
     if hasattr(X, "collect"):
         raise ValueError("X is a lazy frame. Call its collect() first.")
+    return _plain_frame(X) or _any_frame(X)
+
+
+def _plain_frame(X: Any) -> tuple[Array, list[str]] | None:
+    """A DataFrame of pandas, polars or pyarrow whose columns are plain numbers; None for others.
+
+    It looks at each type of column once, which for short lists is much less work than to look at
+    each column.
+    """
+    if all(hasattr(X, name) for name in ("columns", "dtypes", "to_numpy")):
+        names, types = list(X.columns), set(X.dtypes)
+    elif hasattr(X, "column_names") and hasattr(X, "schema"):
+        names, types = X.column_names, set(X.schema.types)
+    else:
+        return None
+    plain = {str(kind).lower() for kind in types} <= _PLAIN
+    if not plain or not names or len(set(names)) < len(names):
+        return None
+    if hasattr(X, "to_numpy"):
+        values = X.to_numpy()
+    else:
+        values = np.column_stack([column.to_numpy() for column in X.columns])
+    # Of missing integers some libraries make objects.
+    return None if values.dtype.kind not in "fiu" else (values, [str(name) for name in names])
+
+
+def _any_frame(X: Any) -> tuple[Array, list[str] | None]:
+    """A DataFrame of any library, column by column, or anything array-like."""
+    # Imported by those who need it: to load a model takes less.
+    import narwhals.stable.v1 as nw
+
     try:
         frame = nw.from_native(X, eager_only=True, pass_through=True)
     except nw.exceptions.DuplicateError as error:
         raise ValueError(f"X must have unique column names: {error}") from None
     if not isinstance(frame, nw.DataFrame):
         return np.asarray(X), None
-    for name, dtype in frame.schema.items():
+    schema = frame.schema
+    for name, dtype in schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(f"Column {name!r} of X must hold numbers. Its type is {dtype}.")
-    truths = [name for name, dtype in frame.schema.items() if dtype == nw.Boolean]
+    truths = [name for name, dtype in schema.items() if dtype == nw.Boolean]
     if truths:
         frame = frame.with_columns(nw.col(truths).cast(nw.Float64))
-    return frame.to_numpy(), [str(name) for name in frame.columns]
+    return frame.to_numpy(), [str(name) for name in schema]
 
 
 def as_array(values: Any) -> Array:
     """A Series of any library, or anything array-like, as an array; None where it is masked."""
+    if type(values) is np.ndarray:
+        return values
     if isinstance(values, np.ma.MaskedArray):
         if not values.mask.any():
             return values.data
         hidden = values.data.astype(object)
         hidden[values.mask] = None
         return hidden
-    series = nw.from_native(values, series_only=True, pass_through=True)
-    if isinstance(series, nw.Series):
-        return series.to_numpy()
-    if isinstance(values, list | tuple) and any(
-        issubclass(kind, str | bytes) for kind in set(map(type, values))
-    ):
+    if not isinstance(values, list | tuple):
+        # Imported by those who need it: to load a model takes less.
+        import narwhals.stable.v1 as nw
+
+        series = nw.from_native(values, series_only=True, pass_through=True)
+        return series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
+    if any(issubclass(kind, str | bytes) for kind in set(map(type, values))):
         # numpy would turn what is no text into text, and give each the room of the longest.
         array = np.empty(len(values), dtype=object)
         array[:] = values

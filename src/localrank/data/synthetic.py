@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from localrank.arrays import Integers
 from localrank.data.dataset import RankingDataset
@@ -69,6 +68,9 @@ def make_queries(
             f"Need n_types >= 1, n_queries >= n_types and n_features >= n_types + 1. "
             f"Got n_types={n_types}, n_queries={n_queries}, n_features={n_features}."
         )
+    # Imported by those who need it: to load a model takes less.
+    from scipy import stats
+
     rng = np.random.default_rng(random_state)
     block = np.arange(n_features) * (n_types + 1) // n_features
     # Every type gets its turn, so that none is missing however few the queries.

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.base import clone
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
+from localrank.estimator import clone
 from localrank.grouping.training import TrainingQueries
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure

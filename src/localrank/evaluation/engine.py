@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
+from localrank.estimator import clone
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.group_map import group_map
 from localrank.evaluation.significance import PairedTest, paired_test

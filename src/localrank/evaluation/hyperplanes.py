@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.estimator import check_is_fitted
 from localrank.measures import OrderErrorRate, evaluate
 from localrank.plots import draw_bars, draw_cosines, save_figure
 from localrank.rankers import MultipleHyperplaneRanker

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sklearn.base import clone
-
+from localrank.estimator import clone
 from localrank.evaluation.store import described
 from localrank.local_ranker import LocalRanker
 from localrank.methods import METHODS, check_method, make_ranker

@@ -10,11 +10,11 @@ from typing import Any
 
 import joblib
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.estimator import clone
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.names import unknown

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from sklearn.base import clone
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset
+from localrank.estimator import clone
 from localrank.evaluation import (
     Calibration,
     best_feature_calibration,

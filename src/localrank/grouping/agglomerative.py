@@ -5,10 +5,6 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.cluster.hierarchy import linkage
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
-from scipy.spatial.distance import squareform
 
 from localrank.arrays import Array
 from localrank.declaration import declare
@@ -58,6 +54,12 @@ class Agglomerative(Grouping):
         self.linkage = linkage
 
     def _group(self, representation: Representation, descriptions: Array) -> Groups:
+        # Imported by those who need it: to load a model takes less.
+        from scipy.cluster.hierarchy import linkage
+        from scipy.sparse import coo_array
+        from scipy.sparse.csgraph import connected_components
+        from scipy.spatial.distance import squareform
+
         n = len(descriptions)
         if self.n_clusters > n:
             raise too_many_groups(self, "n_clusters", n)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from localrank.arrays import Array, Integers
 from localrank.data.offsets import offsets_of
+from localrank.estimator import Estimator, clone
 from localrank.fitted import Kinds, check_together, count, facts, integers
 from localrank.memory import check_memory
 from localrank.parameters import Rule, check_parameters
@@ -111,7 +111,7 @@ class Groups:
         return Groups.from_lists(lists, kept[self.home], self.n_merged)
 
 
-class Grouping(BaseEstimator):
+class Grouping(Estimator):
     """Puts training queries into groups; scikit-learn's clusterers serve as well."""
 
     def group(self, representation: Representation, descriptions: Array) -> Groups:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from sklearn.cluster import BisectingKMeans, KMeans
+from typing import TYPE_CHECKING
 
 from localrank.declaration import declare
 from localrank.grouping.agglomerative import Agglomerative
+
+# Imported by those who need it: to load a model takes less.
+if TYPE_CHECKING:
+    from sklearn.cluster import BisectingKMeans, KMeans
 
 
 @declare("kmeans", "clusters of points around their means", sample={"n_clusters": 3})
@@ -22,6 +26,8 @@ def kmeans(n_clusters: int = 5, *, random_state: int | None = 0) -> KMeans:
     >>> kmeans(3)
     KMeans(n_clusters=3, n_init=10, random_state=0)
     """
+    from sklearn.cluster import KMeans
+
     return KMeans(n_clusters, n_init=10, random_state=random_state)
 
 
@@ -39,6 +45,8 @@ def bisecting_kmeans(n_clusters: int = 4, *, random_state: int | None = 0) -> Bi
     >>> bisecting_kmeans(3)
     BisectingKMeans(n_clusters=3, n_init=10, random_state=0)
     """
+    from sklearn.cluster import BisectingKMeans
+
     return BisectingKMeans(n_clusters, n_init=10, random_state=random_state)
 
 

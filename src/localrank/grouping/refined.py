@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
@@ -179,6 +178,9 @@ def count_changed(before: Integers, after: Integers) -> int:
     >>> count_changed(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]))
     1
     """
+    # Imported by those who need it: to load a model takes less.
+    from scipy.optimize import linear_sum_assignment
+
     shared = np.zeros((before.max() + 1, after.max() + 1), dtype=np.int64)
     np.add.at(shared, (before, after), 1)
     rows, columns = linear_sum_assignment(shared, maximize=True)

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
+from localrank.estimator import clone
 from localrank.grouping.base import Grouping, Groups, group_queries
 from localrank.parallel import in_parallel, one_thread
 from localrank.rankers import Ranker

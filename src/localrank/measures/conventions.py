@@ -27,9 +27,10 @@ def measures_of(convention: str) -> dict[type[Measure], dict[str, Any]]:
     >>> [measure.name for measure in measures_of("sklearn")]
     ['map', 'ndcg']
     """
+    package = sys.modules["localrank.measures"]
     exported = [
         value
-        for value in vars(sys.modules["localrank.measures"]).values()
+        for value in [getattr(package, name) for name in dir(package)]
         if isinstance(value, type) and issubclass(value, Measure) and hasattr(value, "name")
     ]
     return {

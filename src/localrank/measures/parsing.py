@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any
 
 from localrank.measures.base import Measure
@@ -42,6 +43,12 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
         return name
     if not isinstance(name, str):
         raise ValueError(f"A measure is given by its name, like 'ndcg@10'. Got {name!r} instead.")
+    return _parsed(name, convention)
+
+
+# A model of a thousand models asks for the same name as often.
+@lru_cache(maxsize=256)
+def _parsed(name: str, convention: str) -> Measure:
     if convention not in TOOLS:
         raise unknown("There is no convention", convention, TOOLS)
     match = re.fullmatch(r"([^()]*)(?:\(([^()]*)\))?([^()]*)", name.strip().lower())

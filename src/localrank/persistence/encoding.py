@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from localrank.data import RankingDataset
-from localrank.declaration import declared
+from localrank.declaration import is_declared
+from localrank.estimator import is_estimator
 from localrank.fitted import check_fitted, kinds
 from localrank.measures import Measure, parse_measure
 from localrank.parameters import check_parameters
@@ -101,7 +101,7 @@ class Writer:
             return {"scikit-learn": cls.__name__, **self._mappings(state)}
         if is_dataclass(value):
             state = {"fitted": {f.name: getattr(value, f.name) for f in fields(value)}}
-        elif isinstance(value, BaseEstimator) and cls.__module__.split(".")[0] != "sklearn":
+        elif is_estimator(value) and cls.__module__.split(".")[0] != "sklearn":
             saved = value._saved() if hasattr(value, "_saved") else vars(value)
             known = kinds(cls)
             state = {
@@ -142,7 +142,7 @@ class Reader:
         self._arrays = arrays
         self._left = len(arrays)
         self._level = 0
-        self._classes = {**own_classes(), **{cls.__name__: cls for cls in classes}}
+        self._given = {cls.__name__: cls for cls in classes}
 
     def decoded(self, value: Any) -> Any:
         """A value of JSON as it was."""
@@ -213,9 +213,9 @@ class Reader:
 
     def _object(self, value: dict[str, Any]) -> Any:
         name = value["class"]
-        if name not in self._classes:
+        cls = self._given.get(name) or own_class(name)
+        if cls is None:
             raise ValueError(f"it asks for {name!r}, which a model file may not use")
-        cls = self._classes[name]
         fitted = self._mapping(value, "fitted")
         known = {f.name for f in fields(cls)} if is_dataclass(cls) else kinds(cls).keys()
         if surplus := fitted.keys() - known:
@@ -232,7 +232,7 @@ class Reader:
             check_fitted(built)
             if hasattr(built, "_restored"):
                 built._restored()
-            if hasattr(built, "predict_rows"):
+            if getattr(built, "_needs_trial", False):
                 _try(built)
         return built
 
@@ -251,14 +251,15 @@ def _try(ranker: Any) -> None:
 
 
 @cache
-def own_classes() -> dict[str, type]:
-    """The classes of localrank that a model may consist of, by name."""
-    found = {name: getattr(import_module(f"localrank.{m}"), name) for name, m in INNER.items()}
-    for package in PACKAGES:
-        for part in declared(import_module(f"localrank.{package}")).values():
-            if isinstance(part, type):
-                found[part.__name__] = part
-    return found
+def own_class(name: str) -> type | None:
+    """The class of localrank by this name that a model may consist of; no other is imported."""
+    if name in INNER:
+        found: type = getattr(import_module(f"localrank.{INNER[name]}"), name)
+        return found
+    for package in (import_module(f"localrank.{package}") for package in PACKAGES):
+        if name in dir(package) and is_declared(part := getattr(package, name)):
+            return part if isinstance(part, type) else None
+    return None
 
 
 def as_texts(values: Any) -> NDArray[Any]:

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
+from localrank.estimator import is_estimator
 from localrank.fitted import (
+    Kind,
     Kinds,
     Sizes,
     choice,
@@ -24,7 +25,6 @@ from localrank.fitted import (
     integers,
     maybe,
     n_features,
-    parts,
     texts,
 )
 
@@ -50,7 +50,12 @@ _FOREST: Kinds = {
     **_CLASSES,
     "n_classes_": count(1, name="n_classes"),
     "n_outputs_": choice(1),
-    "estimators_": parts(BaseEstimator),
+    "estimators_": Kind(
+        lambda value, _: (
+            isinstance(value, list) and len(value) > 0 and all(map(is_estimator, value))
+        ),
+        "a list of trees, not empty",
+    ),
 }
 CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
     "StandardScaler": (
@@ -103,7 +108,7 @@ def knows(cls: type) -> bool:
     return cls.__module__.startswith("sklearn.") and cls.__name__ in NAMES
 
 
-def state_of(part: BaseEstimator) -> dict[str, dict[str, Any]]:
+def state_of(part: Any) -> dict[str, dict[str, Any]]:
     """The parameters, and what is kept of a fitted part."""
     known = CLASSIFIERS.get(type(part).__name__, ("", {}))[1]
     fitted = {name: getattr(part, name) for name in known if name in vars(part)}
@@ -120,7 +125,7 @@ def state_of(part: BaseEstimator) -> dict[str, dict[str, Any]]:
     return {"parameters": part.get_params(deep=False), "fitted": fitted}
 
 
-def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> BaseEstimator:
+def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
     """A part of this name, whose fitted attributes are what they must be."""
     if name not in NAMES:
         raise ValueError(f"it asks for {name!r} of scikit-learn, which a model file may not use")

@@ -1,21 +1,30 @@
 """Rankers: fit on labelled queries, predict a score per document."""
 
-from localrank.rankers.base import Ranker as Ranker
-from localrank.rankers.best_feature import BestFeature as BestFeature
-from localrank.rankers.boosted_trees.cross_entropy_mart import CrossEntropyMART as CrossEntropyMART
-from localrank.rankers.boosted_trees.gbrt import GBRT as GBRT
-from localrank.rankers.boosted_trees.lambda_mart import LambdaMART as LambdaMART
-from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
-from localrank.rankers.ensemble import Ensemble as Ensemble
-from localrank.rankers.lgmml.lgmml import LGMML as LGMML
-from localrank.rankers.listwise_linear.listwise_linear import ListwiseLinear as ListwiseLinear
-from localrank.rankers.multiple_hyperplane import (
-    MultipleHyperplaneRanker as MultipleHyperplaneRanker,
-)
-from localrank.rankers.quadratic import Quadratic as Quadratic
-from localrank.rankers.query_coordinates.query_coordinates import (
-    QueryCoordinates as QueryCoordinates,
-)
-from localrank.rankers.rank_boost.rank_boost import RankBoost as RankBoost
-from localrank.rankers.rank_svm.rank_svm import RankSVM as RankSVM
-from localrank.rankers.svm_map.svm_map import SVMMap as SVMMap
+from typing import TYPE_CHECKING
+
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.rankers.base import Ranker as Ranker
+    from localrank.rankers.best_feature import BestFeature as BestFeature
+    from localrank.rankers.boosted_trees.cross_entropy_mart import (
+        CrossEntropyMART as CrossEntropyMART,
+    )
+    from localrank.rankers.boosted_trees.gbrt import GBRT as GBRT
+    from localrank.rankers.boosted_trees.lambda_mart import LambdaMART as LambdaMART
+    from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
+    from localrank.rankers.ensemble import Ensemble as Ensemble
+    from localrank.rankers.lgmml.lgmml import LGMML as LGMML
+    from localrank.rankers.listwise_linear.listwise_linear import ListwiseLinear as ListwiseLinear
+    from localrank.rankers.multiple_hyperplane import (
+        MultipleHyperplaneRanker as MultipleHyperplaneRanker,
+    )
+    from localrank.rankers.quadratic import Quadratic as Quadratic
+    from localrank.rankers.query_coordinates.query_coordinates import (
+        QueryCoordinates as QueryCoordinates,
+    )
+    from localrank.rankers.rank_boost.rank_boost import RankBoost as RankBoost
+    from localrank.rankers.rank_svm.rank_svm import RankSVM as RankSVM
+    from localrank.rankers.svm_map.svm_map import SVMMap as SVMMap
+else:
+    __getattr__, __dir__ = on_use(__name__)

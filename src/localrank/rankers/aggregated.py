@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sklearn.base import clone
-
 from localrank.aggregation import Aggregator
 from localrank.arrays import Array
 from localrank.data import RankingDataset
+from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part, parts
 from localrank.parameters import Rules, instance, optional
 from localrank.rankers.base import Ranker, Weights, lists_of
@@ -56,6 +55,11 @@ class Aggregated(Ranker):
 
     def _check_fitted(self) -> None:
         check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
+
+    @property
+    def _needs_trial(self) -> bool:
+        # What it learned may be of another number of lists.
+        return self.aggregator_.learns
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))

@@ -9,14 +9,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
 from localrank.data.deferred import DeferredDataset, gathered
+from localrank.estimator import Estimator, check_is_fitted
 from localrank.fitted import Kinds, facts, maybe, n_features, texts
 from localrank.measures import NDCG
 from localrank.parallel import one_blas_thread
@@ -36,7 +35,7 @@ Weights = Floats | None
 HeldOut = RankingDataset | None
 
 
-class Ranker(BaseEstimator):
+class Ranker(Estimator):
     """Learns from labelled queries to score documents; larger scores rank higher.
 
     Rankers follow scikit-learn's contract (`clone`, `get_params`, metadata routing, with `qid`
@@ -81,6 +80,16 @@ class Ranker(BaseEstimator):
         the order of lines in a file. A ranker made of others leaves it to them.
         """
         return 0
+
+    @property
+    def _needs_trial(self) -> bool:
+        """Whether a loaded model must rank something to show that its parts fit each other.
+
+        Not where what the class declares, with `_check_fitted`, leaves nothing in `_predict` that
+        could fail. A trial is the first to call kernels, which takes longer than all the rest of
+        loading. A subclass with another `_predict` answers anew.
+        """
+        return True
 
     # Whether `_fit` reads features by `feature_blocks` alone, so that they need not all exist.
     _reads_blocks: ClassVar[bool] = False

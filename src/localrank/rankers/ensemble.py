@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-import joblib
 import numpy as np
-from sklearn.base import clone
 
 from localrank.aggregation import Aggregator, ZScore
 from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.estimator import clone
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rule, Rules
 from localrank.rankers.aggregated import Aggregated
@@ -88,6 +87,9 @@ class Ensemble(Aggregated):
         return np.asarray(masks.all(axis=0))
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        # Only who trains needs it.
+        import joblib
+
         alone = joblib.effective_n_jobs(self.n_jobs) == 1
 
         def train(ranker: Ranker) -> Ranker:

@@ -6,11 +6,11 @@ from abc import abstractmethod
 from typing import ClassVar
 
 import numpy as np
-from sklearn.base import clone
 
 from localrank.arrays import Array, Flags
 from localrank.data import RankingDataset
 from localrank.data.deferred import DeferredDataset, blocks_of_queries
+from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
 from localrank.rankers.base import HeldOut, Ranker, Weights
@@ -79,6 +79,10 @@ class Expanded(Ranker):
         check_together(
             self, holds=have_features(self.n_expanded(self.n_features_in_), self.ranker_)
         )
+
+    @property
+    def _needs_trial(self) -> bool:
+        return False
 
     def _predict(self, dataset: RankingDataset) -> Array:
         row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize

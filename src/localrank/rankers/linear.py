@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.deferred import feature_blocks
 from localrank.data.spread import spread_within_queries
+from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, floats, maybe
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
@@ -86,6 +86,10 @@ class LinearRanker(ScalingRanker):
     def _check_fitted(self) -> None:
         scaled = self.scaling == "standard"
         check_together(self, holds=scaled == (getattr(self, "scale_", None) is not None))
+
+    @property
+    def _needs_trial(self) -> bool:
+        return False
 
     def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_

@@ -7,14 +7,13 @@ from itertools import combinations
 from typing import ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from localrank.aggregation import Aggregator, Borda
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.offsets import offsets_of
 from localrank.declaration import declare
+from localrank.estimator import check_is_fitted, clone
 from localrank.fitted import Kinds, count, floats
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, one_of, optional, refuse, whole

@@ -1,12 +1,19 @@
 """Combinations of parts, each as a function: the papers' own, and the strongest found beyond."""
 
-from localrank.recipes.global_models import global_ensemble as global_ensemble
-from localrank.recipes.global_models import global_mixed as global_mixed
-from localrank.recipes.global_models import quadratic as quadratic
-from localrank.recipes.papers import adaptive_training as adaptive_training
-from localrank.recipes.papers import local_rank as local_rank
-from localrank.recipes.papers import pca_queries as pca_queries
-from localrank.recipes.papers import query_neighbours as query_neighbours
-from localrank.recipes.two_views import best as best
-from localrank.recipes.two_views import fast as fast
-from localrank.recipes.two_views import in_coordinates as in_coordinates
+from typing import TYPE_CHECKING
+
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.recipes.global_models import global_ensemble as global_ensemble
+    from localrank.recipes.global_models import global_mixed as global_mixed
+    from localrank.recipes.global_models import quadratic as quadratic
+    from localrank.recipes.papers import adaptive_training as adaptive_training
+    from localrank.recipes.papers import local_rank as local_rank
+    from localrank.recipes.papers import pca_queries as pca_queries
+    from localrank.recipes.papers import query_neighbours as query_neighbours
+    from localrank.recipes.two_views import best as best
+    from localrank.recipes.two_views import fast as fast
+    from localrank.recipes.two_views import in_coordinates as in_coordinates
+else:
+    __getattr__, __dir__ = on_use(__name__)

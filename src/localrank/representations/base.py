@@ -6,13 +6,11 @@ from abc import abstractmethod
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.checks import sum_is_finite
+from localrank.estimator import Estimator, check_is_fitted
 from localrank.fitted import Kinds, n_features
 from localrank.parameters import check_parameters
 
@@ -22,7 +20,7 @@ _BLOCK = 1 << 22
 _TIE = 1e-12
 
 
-class Representation(BaseEstimator):
+class Representation(Estimator):
     """Describes a query by its documents, and says how far two descriptions lie apart.
 
     Descriptions of several queries are one array, a query along the first axis, so that they can
@@ -120,5 +118,8 @@ class Points(Representation):
 
     def distances(self, A: Array, B: Array) -> Floats:
         # Pair by pair, so that a distance does not depend on the other queries it is asked with.
+        # Imported by those who need it: to load a model takes less.
+        from scipy.spatial.distance import cdist
+
         distances: Floats = cdist(A, B)
         return distances

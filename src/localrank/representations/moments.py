@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import sparse
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
@@ -113,6 +112,9 @@ def query_means(values: Array, offsets: Integers, weights: Floats | None = None)
     """
     given = np.ones(len(values)) if weights is None else weights
     # A sparse product is several times faster than reduceat along this axis.
+    # Imported by those who need it: to load a model takes less.
+    from scipy import sparse
+
     rows = sparse.csr_array(
         (given, np.arange(len(values)), offsets), shape=(len(offsets) - 1, len(values))
     )

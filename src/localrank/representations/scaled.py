@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from sklearn.base import clone
-
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.data.spread import spread_within_queries
 from localrank.declaration import declare
+from localrank.estimator import clone
 from localrank.fitted import Kinds, floats, part
 from localrank.parameters import Rules, instance
 from localrank.representations.base import Representation

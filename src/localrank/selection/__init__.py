@@ -1,8 +1,15 @@
 """Selectors: weigh the groups of training queries for a new query."""
 
-from localrank.selection.base import Selector as Selector
-from localrank.selection.clairvoyant import Clairvoyant as Clairvoyant
-from localrank.selection.classifier import Classifier as Classifier
-from localrank.selection.lsh.lsh import LSH as LSH
-from localrank.selection.nearest_centroid import NearestCentroid as NearestCentroid
-from localrank.selection.nearest_query import NearestQuery as NearestQuery
+from typing import TYPE_CHECKING
+
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.selection.base import Selector as Selector
+    from localrank.selection.clairvoyant import Clairvoyant as Clairvoyant
+    from localrank.selection.classifier import Classifier as Classifier
+    from localrank.selection.lsh.lsh import LSH as LSH
+    from localrank.selection.nearest_centroid import NearestCentroid as NearestCentroid
+    from localrank.selection.nearest_query import NearestQuery as NearestQuery
+else:
+    __getattr__, __dir__ = on_use(__name__)

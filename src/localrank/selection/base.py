@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.estimator import Estimator, clone
 from localrank.fitted import Kinds, count, floats, part
 from localrank.grouping.base import Groups
 from localrank.parameters import Rules, check_parameters, instance, optional
@@ -18,7 +18,7 @@ from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 
 
-class Selector(BaseEstimator):
+class Selector(Estimator):
     """Weighs the groups of training queries for a new query.
 
     A selector has the parameter `representation` (None: use the grouping's), and implements

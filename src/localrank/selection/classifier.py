@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.estimator import clone
 from localrank.fitted import Kind, Kinds, check_together, real
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules, flag
@@ -125,8 +121,7 @@ class Classifier(Selector):
         """A classifier that has seen these queries; the group itself where they are all of one."""
         if len(np.unique(home[queries])) == 1:
             return int(home[queries[0]])
-        made = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-        classifier = made if self.classifier is None else clone(self.classifier)
+        classifier = _logistic() if self.classifier is None else clone(self.classifier)
         return classifier.fit(self.descriptions_[queries], home[queries])
 
     def _probabilities(self, classifier: Any, descriptions: Array) -> Floats:
@@ -139,6 +134,8 @@ class Classifier(Selector):
 
     def _out_of_fold(self, home: Integers) -> tuple[float, float]:
         """Accuracy and calibration error on queries that a classifier has not seen."""
+        from sklearn.model_selection import KFold
+
         n = len(home)
         if n < 2:
             return float("nan"), float("nan")
@@ -151,3 +148,12 @@ class Classifier(Selector):
         bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
         off = [abs(np.sum((confidence - right)[bins == number])) for number in range(N_BINS)]
         return float(right.mean()), float(np.sum(off) / n)
+
+
+def _logistic() -> Any:
+    # Imported by those who train it: a model without one is loaded without scikit-learn.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

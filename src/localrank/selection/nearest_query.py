@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from sklearn.base import clone
-
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, integers, maybe, part
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules

@@ -7,25 +7,42 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
+# Parts of the page's script, which share one scope.
+SCRIPTS = ("elements", "reading", "ranking", "page")
+
 
 @cache
 def page() -> str:
-    """The page in one file: nothing is fetched but answers of the service."""
-    return (
-        _asset("page.html")
-        .replace("{{style}}", _asset("page.css"))
-        .replace("{{script}}", _asset("page.js"))
-    )
+    """The page in one file: nothing is fetched but answers of the service.
+
+    Examples
+    --------
+    >>> page().splitlines()[0]
+    '<!doctype html>'
+    """
+    styled = _asset("page.html").replace("{{style}}", _asset("page.css"))
+    return styled.replace("{{script}}", _script())
 
 
 @cache
 def policy() -> str:
-    """The content security policy: the page's own script and style, and requests to the service."""
+    """The content security policy: the page's own script and style, and requests to the service.
+
+    Examples
+    --------
+    >>> policy().partition(";")[0]
+    "default-src 'none'"
+    """
     return (
-        "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
-        "frame-ancestors 'none'; "
-        f"script-src {_digest(_asset('page.js'))}; style-src {_digest(_asset('page.css'))}"
+        "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; "
+        f"script-src {_digest(_script())}; style-src {_digest(_asset('page.css'))}"
     )
+
+
+def _script() -> str:
+    parts = "".join(_asset(f"{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
 
 
 def _asset(name: str) -> str:

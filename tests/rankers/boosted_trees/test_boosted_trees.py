@@ -308,32 +308,6 @@ def run_python(program, *arguments):
     )
 
 
-def test_a_model_loads_and_scores_where_lightgbm_is_not_installed(split, tmp_path):
-    train, test = split
-    path = tmp_path / "model.localrank"
-    ranker = LambdaMART(10).fit(train)
-    ranker.save(path)
-    np.save(tmp_path / "features.npy", test.features)
-    program = """
-import sys
-sys.modules["lightgbm"] = None
-import numpy as np
-import localrank
-from localrank.data import RankingDataset
-path, features, scores = sys.argv[1:]
-rows = np.load(features)
-model = localrank.load(path)
-np.save(scores, model.predict(rows, qid=np.zeros(len(rows))))
-try:
-    model.fit(rows, np.arange(len(rows)) % 2, qid=np.zeros(len(rows)))
-except ImportError as error:
-    print(error)
-"""
-    result = run_python(program, path, tmp_path / "features.npy", tmp_path / "scores.npy")
-    assert "lightgbm" in result.stdout, result.stderr
-    assert_array_equal(np.load(tmp_path / "scores.npy"), ranker.predict(test))
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_process_forked_after_predict_can_predict(split, tmp_path):
     """LightGBM's threads do not survive a fork, and whoever waits for them waits for ever."""

@@ -6,7 +6,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers.rank_svm import newton, rank_svm
+from localrank.rankers.rank_svm import newton, ranking_pairs
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
@@ -229,7 +229,7 @@ def test_a_start_from_a_part_leads_to_the_same_minimum():
 
 def test_many_features_need_no_matrix_of_second_derivatives(queries, monkeypatch):
     explicit = RankSVM(10, tol=1e-12).fit(queries)
-    for module in (newton, rank_svm):
+    for module in (newton, ranking_pairs):
         monkeypatch.setattr(module, "EXPLICIT", 0)
     iterative = RankSVM(10, tol=1e-12).fit(queries)
     assert_allclose(iterative.coef_, explicit.coef_, rtol=1e-5)

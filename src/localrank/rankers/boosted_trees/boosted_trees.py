@@ -11,12 +11,11 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import joblib
 import numpy as np
-from sklearn.utils import check_random_state
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, check_together, count, part
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
@@ -87,7 +86,7 @@ class BoostedTrees(Ranker):
         return True
 
     def _order_seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return drawn_seed(self.random_state)
 
     # LightGBM's name of what the trees are trained for.
     _objective_name: ClassVar[str]
@@ -97,7 +96,9 @@ class BoostedTrees(Ranker):
         """LightGBM's parameters for the objective, and the target of each row."""
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        import lightgbm
+        # First, so that its message comes before any other.
+        lightgbm = _lightgbm()
+        import joblib
 
         from localrank.rankers.boosted_trees.binned import binned, binned_like
 
@@ -149,20 +150,34 @@ class BoostedTrees(Ranker):
     def _check_fitted(self) -> None:
         check_together(self, holds=self.trees_.n_features == self.n_features_in_)
 
+    @property
+    def _needs_trial(self) -> bool:
+        return False
+
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.trees_.score(dataset.features)
 
     @cached_property
     def booster(self) -> lightgbm.Booster:
         """LightGBM's own model object, made of the trees: for its plots, explanations, exports."""
-        import lightgbm
-
         text = write_lightgbm_text(self.trees_, self._objective_name)
-        return lightgbm.Booster(model_str=text)
+        booster: lightgbm.Booster = _lightgbm().Booster(model_str=text)
+        return booster
 
     def __getstate__(self) -> dict[str, Any]:
         # The trees are the whole model; the booster is made of them when needed.
         return {name: value for name, value in vars(self).items() if name != "booster"}
+
+
+def _lightgbm() -> Any:
+    """LightGBM, which trains; the package itself loads models and scores."""
+    try:
+        import lightgbm
+    except ImportError:
+        raise ImportError(
+            "Training boosted trees needs LightGBM. Install it with pip install 'localrank[train]'."
+        ) from None
+    return lightgbm
 
 
 def _evaluation(valid: RankingDataset, measure: Measure) -> Callable[..., tuple[str, float, bool]]:

@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy.linalg import eigh
-from sklearn.base import clone
 
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, facts, floats, maybe
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, number, one_of, optional, whole
@@ -212,6 +211,9 @@ class DuhKirchhoff(ScalingRanker):
     def _kernel_projection(
         self, kernel: Function, centre: Floats, points: Floats
     ) -> Function | None:
+        # Imported by those who need it: to load a model takes less.
+        from scipy.linalg import eigh
+
         values = kernel(points)
         means = values.mean(axis=0)
         size = len(points)

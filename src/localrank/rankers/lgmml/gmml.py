@@ -6,11 +6,9 @@ from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.spatial.distance import cdist
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from localrank.arrays import Floats
+from localrank.estimator import Estimator, check_is_fitted
 from localrank.linalg import geometric_mean
 from localrank.parameters import Rules, check_parameters, number
 
@@ -19,7 +17,7 @@ Matrix = Floats
 _WORTHWHILE = 0.75
 
 
-class GMML(BaseEstimator):
+class GMML(Estimator):
     """Mahalanobis metric under which relevant documents are close, and irrelevant ones far.
 
     From relevant documents P and irrelevant ones N, with λ the `ridge`,
@@ -92,7 +90,10 @@ class GMML(BaseEstimator):
 
     def distances(self, A: ArrayLike, B: ArrayLike) -> Matrix:
         """Distances between rows, sqrt((a - b)^T M (a - b)), of shape (len(A), len(B))."""
-        check_is_fitted(self)
+        check_is_fitted(self, "metric_")
+        # Imported by those who need it: to load a model takes less.
+        from scipy.spatial.distance import cdist
+
         distances: Matrix = cdist(np.asarray(A) @ self.factor_.T, np.asarray(B) @ self.factor_.T)
         return distances
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, check_together, floats, maybe, part
 from localrank.parameters import Rules, flag, number, one_of, optional, whole
 from localrank.rankers.base import HeldOut, Weights
@@ -182,7 +182,7 @@ class LGMML(RelevanceRanker):
         used = self._teaching(dataset, query_weights)
         shares = np.ones(int(used.sum())) if query_weights is None else query_weights[used]
         training = Training.prepare(dataset.select(used), shares / shares.sum())
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31 - 1))
+        rng = np.random.default_rng(drawn_seed(self.random_state))
         metrics = training.learn_metrics(
             self.n_metrics,
             relevance_level=self.relevance_level,

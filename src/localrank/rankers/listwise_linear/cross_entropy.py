@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
-from scipy.optimize import minimize
 
 from localrank.arrays import Flags, Floats, Integers
 from localrank.kernels.sorting import read_only
@@ -88,6 +87,9 @@ class CrossEntropy:
 
     def minimum(self, l2: float, tol: float, max_iter: int, start: Floats | None = None) -> Minimum:
         """The minimum for one l2."""
+        # Imported by those who need it: to load a model takes less.
+        from scipy.optimize import minimize
+
         units = 1.0 / np.sqrt(self.curvatures + l2)
         axes = self.axes
 

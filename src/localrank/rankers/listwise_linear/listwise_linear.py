@@ -6,13 +6,12 @@ import warnings
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import row_keys
 from localrank.declaration import declare
+from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, count, facts, real
 from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
@@ -181,6 +180,8 @@ class ListwiseLinear(LinearRanker):
         self.l2_ = l2
         self.l2_path_ = list(zip(L2S, values, strict=False))
         if not found.converged:
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(
                 f"ListwiseLinear stopped after {self.n_iter_} steps, with a gradient larger than "
                 f"tol={self.tol:g} allows. Raise 'max_iter', 'tol' or 'l2', or scale the features.",
@@ -230,7 +231,7 @@ class ListwiseLinear(LinearRanker):
 
     def _folds(self, dataset: RankingDataset, query_weights: Floats) -> Integers:
         """The fold of each query that teaches something, -1 for others."""
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = drawn_seed(self.random_state)
         used = self.learns_from(dataset) & (query_weights > 0)
         keys = np.add.reduceat(row_keys(dataset, seed), dataset.offsets[:-1])
         folds = np.full(dataset.n_queries, -1)

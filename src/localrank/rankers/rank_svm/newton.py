@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from localrank.arrays import Floats
 from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, PairLosses, RankingPairs
@@ -121,6 +120,9 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
         return -at.gradient
     if len(at.weights) > EXPLICIT:
         return _conjugate_gradients(pairs, c, at)
+    # Imported by those who need it: to load a model takes less.
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
     hessian = c * pairs.hessian(at.losses)
     diagonal = np.diagonal(hessian).copy()
     # Rounding may make a matrix of huge entries indefinite; a ridge beyond it mends that.

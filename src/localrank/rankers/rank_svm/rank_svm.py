@@ -8,7 +8,6 @@ from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from localrank.arrays import Flags
 from localrank.data import RankingDataset
@@ -18,10 +17,6 @@ from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rule, Rules, number, one_of, whole
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.linear import PathRanker, Scaling
-from localrank.rankers.rank_svm.centred_table import Scaled
-from localrank.rankers.rank_svm.hinge import minimize_hinge
-from localrank.rankers.rank_svm.newton import minimize
-from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
 
 
 @declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})
@@ -149,6 +144,12 @@ class RankSVM(PathRanker):
         return f"a pair of the labels in label_pairs={self.label_pairs!r}"
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        # Kernels that only training needs: `best` and linear models are loaded without.
+        from localrank.rankers.rank_svm.centred_table import Scaled
+        from localrank.rankers.rank_svm.hinge import minimize_hinge
+        from localrank.rankers.rank_svm.newton import minimize
+        from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
+
         self._teaching(dataset, query_weights)
         wide = dataset.n_features > EXPLICIT and self.scaling != "query"
         if wide or self.label_pairs is not None:
@@ -175,6 +176,8 @@ class RankSVM(PathRanker):
         self.n_iter_ = solution.n_steps
         self.n_pairs_ = int(pairs.n_pairs.sum())
         if not solution.gap <= self.tol * solution.objective:
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(
                 f"RankSVM stopped after {self.n_iter_} steps with a relative duality gap of "
                 f"{solution.gap / solution.objective:.2g}, above tol={self.tol:g}.",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
@@ -143,6 +142,8 @@ class SVMMap(PathRanker, RelevanceRanker):
         self.n_constraints_ = len(training.planes)
         self.n_skipped_queries_ = training.n_skipped_queries
         if found.gap > self.tol:
+            from sklearn.exceptions import ConvergenceWarning
+
             warnings.warn(
                 f"SVMMap stopped after {self.n_iter_} iterations with the objective proven to be "
                 f"within {found.gap:.2g} of its minimum, not {self.tol:g}. Raise 'max_iter' or "

@@ -6,10 +6,9 @@ from math import log2
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted
 
 from localrank.arrays import Array, Integers
+from localrank.estimator import Estimator, check_is_fitted
 from localrank.fitted import Kinds, check_together, count, floats
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, check_parameters, flag, optional, whole
@@ -23,7 +22,7 @@ _MOST_HYPERPLANES = 63
 _N_RESCORED, _N_READ = 256, 1 << 15
 
 
-class LSH(BaseEstimator):
+class LSH(Estimator):
     r"""Finds the nearest query among many by hashing its principal components.
 
     Component p of a training query is entered into m hash tables, by the signs of its products

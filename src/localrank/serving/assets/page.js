@@ -1,1 +1,296 @@
-"use strict";
+// The page: the service and its models, the list, the request.
+
+// Characters of a body that a command line may hold.
+const MAX_CURL = 100_000;
+
+let token = "";
+let models = [];
+let reading = null;
+let pending = null;
+let timer = 0;
+
+// ---- The service
+
+class Failure extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** What the service answers, or a `Failure` with its message. */
+async function ask(path, options = {}) {
+  const headers = { ...options.headers };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  let response, text;
+  try {
+    response = await fetch(path, { ...options, headers, cache: "no-store" });
+    text = await response.text();
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Failure(0, "The service does not answer.");
+  }
+  let answer = null;
+  try {
+    answer = parseJson(text);
+  } catch {
+    // Something between here and the service may answer in its place, and not in JSON.
+  }
+  if (response.ok && answer) return answer;
+  throw new Failure(response.status, answer?.error ?? `The answer has status ${response.status}.`);
+}
+
+/** Show the service's state and models; again soon where it is not ready. */
+async function refresh() {
+  clearTimeout(timer);
+  const [ready, described] = await Promise.allSettled([ask("readyz"), ask("v1/models")]);
+  const why = ready.reason;
+  part("state").className = why ? "waiting" : "";
+  part("state").textContent = !why
+    ? "Ready: every model can answer."
+    : why.status
+      ? `Not ready: ${why.message}`
+      : why.message;
+  if (described.status === "fulfilled") showModels(described.value.models);
+  else if (described.reason.status === 401) return askForToken();
+  else if (!why) part("state").textContent = described.reason.message;
+  if (why || described.reason) timer = setTimeout(refresh, 2000);
+}
+
+function askForToken() {
+  tell("token-problem", token ? "The service does not accept this token." : "");
+  token = "";
+  part("door").hidden = false;
+  part("main").hidden = true;
+  part("token").focus();
+}
+
+// ---- Models
+
+/** The model whose features a list must have; the first one where shares decide. */
+const chosen = () => models.find(({ name }) => name === part("model").value) ?? models[0] ?? {};
+const percent = (share) => `${short(100 * share)} %`;
+
+function showModels(described) {
+  models = described;
+  const table = el(
+    "table",
+    {},
+    el(
+      "thead",
+      {},
+      el(
+        "tr",
+        {},
+        ["Name", "Version", "Method"].map((name) => heading(name)),
+        ["Share", "Features"].map((name) => heading(name, null, "number")),
+        heading("Trained on"),
+        heading("Loaded"),
+      ),
+    ),
+    el("tbody", {}, models.flatMap(modelRows)),
+  );
+  part("models").replaceChildren(scroller("Models", table));
+  const select = part("model");
+  const before = select.value;
+  select.replaceChildren(
+    el("option", { value: "" }, "By share"),
+    ...models.map(({ name }) => el("option", { value: name }, name)),
+  );
+  select.value = models.some(({ name }) => name === before) ? before : "";
+  if (part("main").hidden) {
+    const entered = !part("door").hidden;
+    part("door").hidden = true;
+    part("main").hidden = false;
+    if (entered) part("text").focus();
+  }
+  look();
+}
+
+function modelRows(model) {
+  const { n_queries, n_documents } = model.training_data;
+  const loaded = new Date(1000 * model.loaded_at);
+  const row = el(
+    "tr",
+    {},
+    el("th", { scope: "row" }, model.name, model.shadow ? el("small", {}, "shadow") : null),
+    model.ready
+      ? [
+          el("td", {}, el("code", {}, model.version)),
+          el("td", {}, model.method.split(".").at(-1)),
+        ]
+      : [el("td", {}, "not loaded"), el("td")],
+    el("td", { class: "number" }, percent(model.share)),
+    model.ready
+      ? [
+          el("td", { class: "number" }, model.n_features.toLocaleString("en")),
+          el("td", {}, `${queries(n_queries)}, ${count(n_documents, "document")}`),
+          el(
+            "td",
+            {},
+            loaded.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" }),
+          ),
+        ]
+      : [el("td"), el("td"), el("td")],
+  );
+  const problem = model.problem
+    ? el("tr", {}, el("td", { colspan: 7 }, el("p", { class: "problem" }, model.problem)))
+    : null;
+  return problem ? [row, problem] : [row];
+}
+
+// ---- The list
+
+/** Read what is pasted, and say what it is or what is wrong with it. */
+function look() {
+  clearTimeout(look.timer);
+  const text = part("text").value;
+  const before = part("query").value;
+  reading = null;
+  let problem = null;
+  try {
+    if (text.trim()) reading = read(text, chosen());
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    problem = error.message;
+  }
+  tell("text-problem", problem);
+  part("text").setAttribute("aria-invalid", String(Boolean(problem)));
+  const lists = reading?.lists ?? [];
+  part("recognised").textContent = reading ? recognised() : "";
+  part("query-label").hidden = lists.length < 2;
+  part("query").replaceChildren(
+    ...lists.map(({ request }, index) =>
+      el("option", { value: index }, String(request.query ?? index)),
+    ),
+  );
+  if (before in lists) part("query").value = before;
+}
+
+function recognised() {
+  const { form, lists } = reading;
+  const documents = lists.flatMap(({ request }) => request.documents);
+  const labelled = lists.some(({ labels }) => labels?.some((label) => label !== undefined));
+  const facts = [count(documents.length, "document")];
+  const features = documents[0]?.features;
+  if (features && typeof features === "object")
+    facts.push(count(Object.keys(features).length, "feature"));
+  if (labelled) facts.push("labels");
+  const several = lists.length > 1 ? ` ${queries(lists.length)}: one of them is ranked.` : "";
+  return `${form}: ${facts.join(", ")}.${several}`;
+}
+
+/** Made-up documents that the chosen model takes. */
+function example() {
+  const { n_features, feature_names: names } = chosen();
+  const value = (row, column) => ((((7 * row + 3) * (column + 1) * 13) % 101) / 100).toFixed(2);
+  const rows = Array.from({ length: 8 }, (_, row) =>
+    Array.from({ length: n_features ?? 5 }, (_, column) => value(row, column)),
+  );
+  const quoted = (name) => (/[",\s]/.test(name) ? `"${name.replaceAll('"', '""')}"` : name);
+  const lines = names
+    ? [["id", ...names.map(quoted)], ...rows.map((row, i) => [`doc-${i + 1}`, ...row])].map((row) =>
+        row.join(","),
+      )
+    : rows.map(
+        (row, i) =>
+          `${i % 3} qid:1 ${row.map((text, j) => `${j + 1}:${text}`).join(" ")} # docid = doc-${i + 1}`,
+      );
+  part("text").value = `${lines.join("\n")}\n`;
+  look();
+}
+
+// ---- The ranking
+
+async function rank() {
+  look();
+  if (!reading) {
+    if (!part("text").value.trim()) tell("text-problem", "Paste a list first.");
+    part("text").focus();
+    return;
+  }
+  const list = reading.lists[part("query").value];
+  const name = part("model").value;
+  const options = new URLSearchParams();
+  if (part("top").value) options.set("top", part("top").value);
+  if (part("explain").checked) options.set("explain", "true");
+  const path = name ? `v1/models/${encodeURIComponent(name)}/rank` : "v1/rank";
+  const asked = options.size ? `${path}?${options}` : path;
+  const body = bodyOf(list);
+  pending?.abort();
+  const current = (pending = new AbortController());
+  tell("problem", "");
+  part("answer").replaceChildren();
+  part("summary").textContent = "Ranking…";
+  showCurl(asked, body);
+  const began = performance.now();
+  try {
+    const answer = await ask(asked, {
+      method: "POST",
+      body,
+      headers: { "Content-Type": "application/json" },
+      signal: current.signal,
+    });
+    showRanking(answer, list, performance.now() - began);
+    if (models.find((model) => model.name === answer.model)?.version !== answer.version) refresh();
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    part("summary").textContent = "";
+    tell("problem", error.status ? `${error.message} (${error.status})` : error.message);
+    if (error.status === 401) askForToken();
+    else refresh();
+  }
+  // Where the ranking stands below the list, bring it into view.
+  if (part("result").getBoundingClientRect().top > 0.6 * innerHeight)
+    part("result").scrollIntoView();
+}
+
+// ---- The request
+
+function showCurl(asked, body) {
+  const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
+  const parts = [`curl ${quoted(new URL(asked, document.baseURI).href)}`];
+  parts.push("-H 'Content-Type: application/json'");
+  if (token) parts.push('-H "Authorization: Bearer $LOCALRANK_TOKEN"');
+  const long = body.length > MAX_CURL;
+  parts.push(long ? "--data-binary @list.json" : `--data-binary ${quoted(body)}`);
+  part("curl").textContent = parts.join(" \\\n  ");
+  part("copied").textContent = long ? "The list is long: save it as list.json." : "";
+  part("request").hidden = false;
+}
+
+async function copy() {
+  getSelection().selectAllChildren(part("curl"));
+  try {
+    await navigator.clipboard.writeText(part("curl").textContent);
+    part("copied").textContent = "Copied.";
+  } catch {
+    // Pages that come without encryption may not write to the clipboard.
+    part("copied").textContent = "Selected: copy it with Ctrl + C.";
+  }
+}
+
+part("door").addEventListener("submit", (event) => {
+  event.preventDefault();
+  token = part("token").value.trim();
+  part("token").value = "";
+  if (/[^ -~]/.test(token)) askForToken();
+  else refresh();
+});
+part("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  rank();
+});
+part("form").addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+  event.preventDefault();
+  rank();
+});
+part("text").addEventListener("input", () => {
+  clearTimeout(look.timer);
+  look.timer = setTimeout(look, 200);
+});
+part("model").addEventListener("change", look);
+part("example").addEventListener("click", example);
+part("copy").addEventListener("click", copy);
+refresh();

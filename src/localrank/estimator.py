@@ -1,0 +1,173 @@
+"""What rankers and parts share with scikit-learn's estimators, without importing it.
+
+To import scikit-learn takes longer than to load a model and rank with it. It is imported when it
+is used: to train, to search a grid, or by a model that holds one of its classifiers.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+if TYPE_CHECKING:
+    # Untyped: parts of one kind have different parameters and fitted attributes.
+    from sklearn.base import BaseEstimator as Base
+else:
+    Base = object
+
+Part = TypeVar("Part")
+
+
+class Estimator(Base):
+    """Parameters by name, as scikit-learn's `clone`, `GridSearchCV` and `Pipeline` expect them.
+
+    A constructor stores its arguments under their names, and nothing else.
+
+    Examples
+    --------
+    >>> from localrank.rankers import Quadratic, RankSVM
+    >>> Quadratic(RankSVM()).set_params(ranker__C=0.1)
+    Quadratic(ranker=RankSVM(C=0.1))
+    """
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Also those of parts, as `part__parameter`.
+        """
+        found: dict[str, Any] = {}
+        for name in sorted(self._defaults()):
+            value = found[name] = getattr(self, name)
+            if deep and is_estimator(value):
+                inner = value.get_params()
+                found |= {f"{name}__{key}": item for key, item in inner.items()}
+        return found
+
+    def set_params(self, **parameters: Any) -> Self:
+        """Set parameters, and those of parts as `part__parameter`, which come last."""
+        known = self._defaults()
+        inner: dict[str, dict[str, Any]] = {}
+        for key, value in parameters.items():
+            name, has_rest, rest = key.partition("__")
+            if name not in known:
+                raise ValueError(
+                    f"Invalid parameter {name!r} for estimator {self}. "
+                    f"Valid parameters are: {sorted(known)}."
+                )
+            if has_rest:
+                inner.setdefault(name, {})[rest] = value
+            else:
+                setattr(self, name, value)
+        for name, values in inner.items():
+            getattr(self, name).set_params(**values)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = self._defaults()
+        given = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if repr(value) != repr(defaults[name])
+        ]
+        return f"{type(self).__name__}({', '.join(given)})"
+
+    def __sklearn_tags__(self) -> Any:
+        return _twin(self).__sklearn_tags__()
+
+    def get_metadata_routing(self) -> Any:
+        """What `fit`, `predict` and `score` take beside X and y, for scikit-learn's routing."""
+        routing = _twin(self).get_metadata_routing()
+        for request in (routing, *vars(routing).values()):
+            if hasattr(request, "owner"):
+                request.owner = self
+        return routing
+
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Choose what scikit-learn's routing passes to `fit`: True, False or another name."""
+        return self._set_request("fit", requests)
+
+    def set_predict_request(self, **requests: bool | str | None) -> Self:
+        """Choose what scikit-learn's routing passes to `predict`."""
+        return self._set_request("predict", requests)
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Choose what scikit-learn's routing passes to `score`."""
+        return self._set_request("score", requests)
+
+    def _set_request(self, method: str, requests: dict[str, bool | str | None]) -> Self:
+        routing = self.get_metadata_routing()
+        request = getattr(routing, method)
+        for name, choice in requests.items():
+            if name not in request.requests:
+                raise TypeError(f"{type(self).__name__}.{method} takes no {name!r}.")
+            request.add_request(param=name, alias=choice)
+        # Where scikit-learn's `clone` looks for it.
+        self._metadata_request = routing
+        return self
+
+    def _defaults(self) -> dict[str, Any]:
+        """Names and defaults of the parameters; those without a default are `empty`."""
+        kind: Any = type(self)
+        return _defaults_of(kind)
+
+    def _repr_html_(self) -> Any:
+        from sklearn.utils import estimator_html_repr
+
+        return estimator_html_repr(_twin(self))
+
+
+def is_estimator(value: Any) -> bool:
+    """Whether a value is a part: of localrank, of scikit-learn, or anything with parameters."""
+    return hasattr(value, "get_params") and not isinstance(value, type)
+
+
+def clone(part: Part, *, safe: bool = True) -> Part:
+    """An unfitted part with the same parameters, also of scikit-learn; unsafe, of anything."""
+    # Only who trains needs it.
+    from sklearn.base import clone as cloned
+
+    copy: Part = cloned(part, safe=safe)
+    return copy
+
+
+def check_is_fitted(part: Any, attribute: str) -> None:
+    """Refuse a part that was not fitted, by scikit-learn's error."""
+    if not hasattr(part, attribute):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(
+            f"This {type(part).__name__} instance is not fitted yet. Call 'fit' with appropriate "
+            f"arguments before using this estimator."
+        )
+
+
+def drawn_seed(random_state: Any) -> int:
+    """A seed, drawn by what scikit-learn takes as `random_state`."""
+    from sklearn.utils import check_random_state
+
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+@cache
+def _defaults_of(cls: Any) -> dict[str, Any]:
+    return {p.name: p.default for p in inspect.signature(cls).parameters.values()}
+
+
+def _twin(part: Estimator) -> Any:
+    """The same part, attributes included, as an object of a class of scikit-learn's."""
+    kind: Any = type(part)
+    cls = _twin_class(kind)
+    twin = cls.__new__(cls)
+    twin.__dict__ = part.__dict__
+    return twin
+
+
+@cache
+def _twin_class(cls: Any) -> Any:
+    from sklearn.base import BaseEstimator
+
+    return type(cls.__name__, (BaseEstimator, cls), {})

@@ -1,0 +1,50 @@
+"""Packages whose names are imported when they are first used.
+
+A package lists what it exports below `if TYPE_CHECKING:`, a line for each module, where readers
+and type checkers look. Loading a model then imports the classes it is made of, and no others.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+
+def on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a package that imports its exports on first use.
+
+    Parameters
+    ----------
+    package : str
+        Its `__name__`.
+
+    Examples
+    --------
+    >>> from localrank import aggregation
+    >>> "Borda" in dir(aggregation), aggregation.Borda()
+    (True, Borda())
+    """
+    module = sys.modules[package]
+    origins = dict(_exports(module))
+    vars(module).setdefault("__all__", sorted(origins))
+
+    def imported(name: str) -> Any:
+        if name not in origins:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(origins[name]), name)
+        setattr(module, name, value)
+        return value
+
+    return imported, lambda: sorted({*vars(module), *origins})
+
+
+def _exports(module: Any) -> Iterator[tuple[str, str]]:
+    """Names that a package lists, and the modules that have them."""
+    for block in ast.parse(module.__spec__.loader.get_source(module.__name__)).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for line in block.body:
+                if isinstance(line, ast.ImportFrom) and line.module is not None:
+                    yield from ((name.name, line.module) for name in line.names)

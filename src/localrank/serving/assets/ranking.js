@@ -1,0 +1,142 @@
+// The ranking of a list, and how it came about.
+
+// Rows that are shown at first.
+const MAX_ROWS = 200;
+
+function showRanking(answer, list, ms) {
+  const { ranking, n_documents, model, version, query, explanation } = answer;
+  const shown = ranking.length < n_documents ? `The first ${ranking.length} of ` : "";
+  const of = query === null ? "" : ` of query ${query}`;
+  part("summary").replaceChildren(
+    `${shown}${count(n_documents, "document")}${of} ranked by `,
+    el("strong", {}, model),
+    ", version ",
+    el("code", {}, version),
+    `, in ${duration(ms)}.`,
+  );
+  const groups = explanation?.groups ?? [];
+  const columns = [
+    ...groups.map(({ group, weight, scores }) => ({
+      name: groupName(group),
+      small: weight > 0 ? `weight ${weight.toFixed(2)}` : "not used",
+      scores,
+    })),
+    ...(explanation?.models ?? []).map(({ model: name, scores }, index) => ({
+      name: `Model ${index + 1}`,
+      small: name,
+      scores,
+    })),
+  ];
+  part("answer").replaceChildren(
+    ...(groups.length ? [served(groups, explanation.neighbours)] : []),
+    ...(explanation && !columns.length
+      ? [el("p", { class: "note" }, "This model has no groups or members to show.")]
+      : []),
+    ...documentTable(answer, list, columns),
+    ...(columns.length
+      ? [
+          el(
+            "p",
+            { class: "note" },
+            `${groups.length ? "Group" : "Model"} columns: the rank of each document by that model alone.`,
+          ),
+        ]
+      : []),
+  );
+}
+
+const groupName = (group) => `Group ${group + 1}`;
+
+/** Which groups of training queries serve the list, and why. */
+function served(groups, neighbours) {
+  const used = groups.filter(({ weight }) => weight > 0);
+  const line = (name, share, text) =>
+    el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, bar(share)), el("td", {}, text));
+  const table = (title, rows) =>
+    el("div", {}, el("h3", {}, title), el("table", { class: "plain" }, el("tbody", {}, rows)));
+  return el(
+    "div",
+    { class: "served" },
+    table(
+      used.length === 1
+        ? `Served by group ${used[0].group + 1}`
+        : `Served by ${used.length} groups`,
+      groups.map(({ group, weight, n_queries }) =>
+        line(groupName(group), weight, `weight ${weight.toFixed(2)}, ${queries(n_queries)}`),
+      ),
+    ),
+    table(
+      "Nearest training queries",
+      neighbours.map(({ query, group, similarity }) =>
+        line(String(query), similarity, `similarity ${similarity.toFixed(2)}, group ${group + 1}`),
+      ),
+    ),
+  );
+}
+
+/** The rank of each document by scores; equal scores keep the order of the list. */
+function ranksBy(scores) {
+  const order = scores.map((_, index) => index).sort((a, b) => scores[b] - scores[a] || a - b);
+  const ranks = [];
+  order.forEach((index, place) => (ranks[index] = place + 1));
+  return ranks;
+}
+
+function documentTable({ ranking, n_documents }, list, columns) {
+  const labelled = list.labels?.some((label) => label !== undefined);
+  const highest = Math.max(...(list.labels ?? []).map((label) => Number(label) || 0));
+  const scores = ranking.map(({ score }) => score);
+  const low = Math.min(...scores);
+  const range = Math.max(...scores) - low || 1;
+  const largest = Math.max(...scores.map(Math.abs)) || 1;
+  const digits = Math.max(0, Math.min(9, 3 - Math.floor(Math.log10(largest))));
+  const ranks = columns.map((column) => ranksBy(column.scores));
+  const share = (rank) => (n_documents > 1 ? 1 - (rank - 1) / (n_documents - 1) : 1);
+  const more = el("button", { type: "button" }, `Show all ${ranking.length.toLocaleString("en")}`);
+  more.hidden = ranking.length <= MAX_ROWS;
+  const moved = (by) =>
+    el(
+      "span",
+      { class: by > 0 ? "gain" : by < 0 ? "loss" : "same" },
+      by > 0 ? `↑${by}` : by < 0 ? `↓${-by}` : "=",
+    );
+  const head = el(
+    "thead",
+    {},
+    el(
+      "tr",
+      {},
+      heading("Rank", null, "number"),
+      heading("Document"),
+      heading("Before", null, "number"),
+      heading("Score", null, "number"),
+      labelled ? heading("Label", null, "number") : null,
+      columns.map(({ name, small }) => heading(name, small, "number")),
+    ),
+  );
+  const row = ({ id, index, score }, place) =>
+    el(
+      "tr",
+      {},
+      el("td", { class: "number" }, String(place + 1)),
+      el("th", { scope: "row" }, String(id)),
+      el("td", { class: "number" }, `${index + 1} `, moved(index - place)),
+      el("td", { class: "number" }, minus(score.toFixed(digits)), bar((score - low) / range)),
+      labelled ? el("td", { class: "number" }, labelChip(list.labels[index], highest)) : null,
+      ranks.map((each) =>
+        el("td", { class: "number place", "--share": share(each[index]) }, String(each[index])),
+      ),
+    );
+  const rows = el("tbody", {}, ranking.slice(0, MAX_ROWS).map(row));
+  more.addEventListener("click", () => {
+    more.hidden = true;
+    rows.replaceChildren(...ranking.map(row));
+  });
+  return [scroller("Ranked documents", el("table", { class: "documents" }, head, rows)), more];
+}
+
+/** A document's label, darker where it is higher. */
+function labelChip(label, most) {
+  const step = label > 0 ? Math.min(4, Math.max(1, Math.ceil((4 * label) / most))) : 0;
+  return el("span", { class: `label label-${step}` }, String(label ?? "–"));
+}

@@ -1,0 +1,221 @@
+// Pasted text as lists of documents, whatever its form.
+
+/** Why a text cannot be read, for the person who pasted it. */
+class Unreadable extends Error {}
+
+const fault = (line, why) => new Unreadable(`Line ${line}: ${why}`);
+
+/** The form of a text, and for each query in it a request of the API, with labels beside it. */
+function read(pasted, model) {
+  const text = pasted.replace(/^\ufeff/, "");
+  const first = text.split("\n").find((line) => line.trim() && !line.trim().startsWith("#")) ?? "";
+  if (/^\s*[[{]/.test(first)) return readJson(text, model);
+  if (/^\s*\S+\s+qid:/.test(first)) return readLetor(text, model);
+  return readTable(text, model);
+}
+
+/** What is sent to have a list ranked. */
+const bodyOf = ({ request, text }) => text ?? JSON.stringify(request);
+
+function byQuery(rows, names) {
+  const whole = rows.every(({ query }) => /^(0|-?[1-9]\d{0,14})$/.test(query));
+  const lists = new Map();
+  for (const { query: written, id, label, features } of rows) {
+    const query = whole ? Number(written) : written;
+    if (!lists.has(query))
+      lists.set(query, { request: { query, feature_names: names, documents: [] }, labels: [] });
+    lists.get(query).request.documents.push({ id, features });
+    lists.get(query).labels.push(label);
+  }
+  return [...lists.values()];
+}
+
+/** What a column or key is, unless it is a feature. */
+function roleOf(name, model) {
+  if (model.feature_names?.includes(name)) return null;
+  return { id: "id", query: "query", qid: "query", label: "label" }[name.toLowerCase()] ?? null;
+}
+
+/** A finite number, null where it is missing, undefined where the text is something else. */
+function numberOf(written) {
+  const text = written.trim();
+  if (/^(nan|null|na|)$/i.test(text)) return null;
+  const number = /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(text) ? Number(text) : NaN;
+  return Number.isFinite(number) ? number : undefined;
+}
+
+// ---- JSON
+
+/** Ids of many digits stay as they are written: JavaScript would round them. */
+const parseJson = (text) =>
+  JSON.parse(text, (key, value, context) =>
+    /^(id|query|qid)$/.test(key) && typeof value === "number" && !Number.isSafeInteger(value)
+      ? (context?.source ?? value)
+      : value,
+  );
+
+function readJson(text, model) {
+  let value;
+  try {
+    value = parseJson(text);
+  } catch {
+    const at = jsonFault(text);
+    const rest = text.slice(at).split("\n")[0].slice(0, 20).trim();
+    throw fault(
+      text.slice(0, at).split("\n").length,
+      rest ? `JSON cannot go on with “${rest}”.` : "the JSON ends too early.",
+    );
+  }
+  if (Array.isArray(value)) return readArray(value, model);
+  if (Array.isArray(value.documents)) return { form: "JSON request", lists: [{ request: value, text }] };
+  if (!Array.isArray(value.lists)) throw new Unreadable('The object lacks "documents".');
+  const bad = value.lists.findIndex((list) => !Array.isArray(list?.documents));
+  if (bad >= 0) throw new Unreadable(`lists[${bad}] lacks "documents".`);
+  return { form: "JSON batch", lists: value.lists.map((request) => ({ request })) };
+}
+
+function readArray(items, model) {
+  const rows = items.map((item, number) => {
+    if (Array.isArray(item)) return { features: item };
+    if (item === null || typeof item !== "object")
+      throw new Unreadable(`[${number}] is neither a row nor an object.`);
+    const row = {};
+    const rest = [];
+    for (const [name, value] of Object.entries(item)) {
+      const role = roleOf(name, model);
+      if (role) row[role] = value;
+      else rest.push([name, value]);
+    }
+    const named = rest.length === 1 && rest[0][0] === "features";
+    return { ...row, features: named ? rest[0][1] : Object.fromEntries(rest) };
+  });
+  const form = Array.isArray(items[0]) ? "JSON array of rows" : "JSON array of objects";
+  return { form, lists: byQuery(rows) };
+}
+
+/** Where a text stops being JSON. Not every browser says so. */
+function jsonFault(text) {
+  const string = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
+  const other = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null/y;
+  let at = 0;
+  const eat = (pattern) =>
+    [/[ \t\r\n]*/y, pattern].every((part) => {
+      part.lastIndex = at;
+      const found = part.test(text);
+      if (found) at = part.lastIndex;
+      return found;
+    });
+  const items = (end, item) => {
+    if (eat(end)) return true;
+    do if (!item()) return false;
+    while (eat(/,/y));
+    return eat(end);
+  };
+  const value = () => {
+    if (eat(/\{/y)) return items(/\}/y, () => eat(string) && eat(/:/y) && value());
+    return eat(/\[/y) ? items(/\]/y, value) : eat(string) || eat(other);
+  };
+  value();
+  eat(/(?:)/y);
+  return at;
+}
+
+// ---- CSV and TSV
+
+function readTable(text, model) {
+  const head = text.trim().split("\n")[0];
+  const separator = ["\t", ";", ","].reduce((a, b) =>
+    head.split(b).length > head.split(a).length ? b : a,
+  );
+  const [header, ...records] = recordsOf(text, separator);
+  const names = header.fields;
+  names.forEach((name, column) => {
+    if (!name) throw fault(header.line, `column ${column + 1} has no name.`);
+    if (names.indexOf(name) < column) throw fault(header.line, `column “${name}” is there twice.`);
+  });
+  if (names.every((name) => typeof numberOf(name) === "number") && !names.every((name) => /^\d+$/.test(name)))
+    throw fault(header.line, "a header with the names of the columns is needed.");
+  if (names.length === 1 && !records.length)
+    throw fault(header.line, "this is neither CSV with a header, nor LETOR lines, nor JSON.");
+  if (!records.length) throw fault(header.line, "there is no document below the header.");
+  const roles = names.map((name) => roleOf(name, model));
+  const rows = records.map(({ line, fields }) => {
+    if (fields.length !== names.length)
+      throw fault(line, `the header has ${names.length} columns. Got ${fields.length} instead.`);
+    const row = { features: [] };
+    fields.forEach((field, column) => {
+      if (roles[column]) {
+        row[roles[column]] = field;
+        return;
+      }
+      const number = numberOf(field);
+      if (number === undefined)
+        throw fault(line, `“${field}” in column “${names[column]}” is not a number.`);
+      row.features.push(number);
+    });
+    return row;
+  });
+  const features = names.filter((_, column) => !roles[column]);
+  const form = { "\t": "TSV", ",": "CSV", ";": "CSV with semicolons" }[separator];
+  // A model without feature names takes the columns as they come.
+  return { form, lists: byQuery(rows, model.feature_names ? features : undefined) };
+}
+
+/** The records of a table with the lines they begin in; fields may be quoted. */
+function recordsOf(text, separator) {
+  const pattern = new RegExp(
+    `[ ]*(?:"([^"]*(?:""[^"]*)*)"[ ]*|([^"${separator}\\r\\n][^${separator}\\r\\n]*)?)(${separator}|\\r?\\n)`,
+    "y",
+  );
+  const whole = `${text}\n`;
+  const records = [];
+  let record = { line: 1, fields: [] };
+  let line = 1;
+  while (pattern.lastIndex < whole.length) {
+    const match = pattern.exec(whole);
+    if (!match) throw fault(line, "a quote does not end, or does not begin its field.");
+    record.fields.push(match[1]?.replaceAll('""', '"') ?? (match[2] ?? "").trim());
+    line += match[0].split("\n").length - 1;
+    if (match[3] === separator) continue;
+    if (record.fields.some(Boolean)) records.push(record);
+    record = { line, fields: [] };
+  }
+  return records;
+}
+
+// ---- LETOR
+
+const MAX_FEATURES = 100_000;
+
+function readLetor(text, model) {
+  const most = model.n_features ?? MAX_FEATURES;
+  let width = model.n_features ?? 0;
+  const rows = [];
+  text.split("\n").forEach((written, index) => {
+    const line = index + 1;
+    const [values, ...comment] = written.trim().split("#");
+    if (!values) return;
+    const [label, query, ...pairs] = values.trim().split(/\s+/);
+    if (!query?.startsWith("qid:")) throw fault(line, "qid:… must follow the label.");
+    if (typeof numberOf(label) !== "number") throw fault(line, `the label “${label}” is not a number.`);
+    const features = new Map();
+    for (const pair of pairs) {
+      const [, feature, value] = /^(\d+):(.+)$/.exec(pair) ?? [];
+      const number = feature && numberOf(value);
+      if (number === undefined) throw fault(line, `“${pair}” is not feature:value.`);
+      if (Number(feature) < 1 || Number(feature) > most)
+        throw fault(line, `feature ${feature}: the features are 1 to ${most.toLocaleString("en")}.`);
+      if (features.has(Number(feature))) throw fault(line, `feature ${feature} is there twice.`);
+      features.set(Number(feature), number);
+      width = Math.max(width, Number(feature));
+    }
+    const id = /^\s*docid\s*=\s*(\S+)/.exec(comment.join("#"))?.[1];
+    rows.push({ id, label, query: query.slice(4), features });
+  });
+  for (const row of rows)
+    row.features = Array.from({ length: width }, (_, column) => {
+      const value = row.features.get(column + 1);
+      return value === undefined ? 0 : value;
+    });
+  return { form: "LETOR", lists: byQuery(rows) };
+}
