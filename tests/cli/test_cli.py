@@ -2,16 +2,19 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 import localrank
-from localrank.cli import main
+from localrank.cli import app, main
 from localrank.data import make_queries, read_letor, read_run, write_letor
 from localrank.measures import NDCG
 from localrank.rankers import LambdaMART, RankSVM
@@ -283,9 +286,9 @@ def local_model(folder):
 
 
 def test_explain_shows_the_group_the_neighbours_and_every_groups_ranks(run, local_model, folder):
-    code, out, err = run("explain", local_model, folder / "test.txt", "--query", 55)
+    code, out, _ = run("explain", local_model, folder / "test.txt", "--query", 55)
     assert code == 0
-    group = re.search(r"Query 55 is served by (group \d) of 3 groups", err)[1]
+    group = re.search(r"Query 55 is served by (group \d) of 3 groups", out)[1]
     assert "Nearest training queries" in out
     assert re.search(rf"document +label +score +{group}", out)
 
@@ -393,8 +396,101 @@ def test_a_wrong_option_is_exit_code_2(run):
     assert run("info", "--nonsense")[0] == 2
 
 
-def test_the_version_is_told(run):
-    assert run("--version")[1].strip() == f"localrank {localrank.__version__}"
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_told(run, option):
+    assert run(option)[1].strip() == f"localrank {localrank.__version__}"
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in get_command(app).commands)], ids=str)
+def test_help_has_a_short_name_everywhere(run, command):
+    code, out, _ = run(*command, "-h")
+    assert code == 0
+    assert "Usage" in out
+    assert out == run(*command, "--help")[1]
+
+
+def test_the_shell_completes_commands_and_options(tmp_path):
+    def localrank(*arguments, **variables):
+        code = "import sys; sys.argv[0] = 'localrank'; from localrank.cli import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env={**os.environ, "HOME": str(tmp_path), **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    localrank("--install-completion", "bash")
+    assert "localrank" in (tmp_path / ".bashrc").read_text()
+    asked = {"_LOCALRANK_COMPLETE": "complete_bash", "COMP_WORDS": "localrank com"}
+    assert localrank(**asked, COMP_CWORD="1").split() == ["compare"]
+    asked["COMP_WORDS"] = "localrank compare --me"
+    assert localrank(**asked, COMP_CWORD="2").split() == ["--methods", "--measures"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sign", "said"),
+    [
+        (["train", "train.txt", "-o", "m", "--method", "{}"], "Training ", "interrupted"),
+        (
+            ["compare", "train.txt", "test.txt", "--methods", "{}", "--no-bounds", "-o", "report"],
+            "lambdamart trained",
+            "interrupted; the same command continues",
+        ),
+    ],
+    ids=["train", "compare"],
+)
+def test_control_c_is_one_line_while_threads_train(folder, tmp_path, arguments, sign, said):
+    name = "adaptive-training"
+    trees = "ranker__n_trees=100000"
+    setting = trees if arguments[0] == "train" else f"{name}.{trees}"
+    for file in ("train.txt", "test.txt"):
+        (tmp_path / file).write_bytes((folder / file).read_bytes())
+    command = [argument.format(name) for argument in arguments]
+    with subprocess.Popen(
+        [sys.executable, "-m", "localrank", *command, "--n-jobs", "2", "--set", setting],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        seen = ""
+        while sign not in seen:
+            line = process.stderr.readline()
+            assert line, seen
+            seen += line
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == said
+    assert not re.search("Traceback|Exception|Abort", err)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_numbers_stay_whole_however_narrow_the_terminal(
+    run, folder, model, local_model, tmp_path, width
+):
+    trec, data = tmp_path / "run.trec", folder / "test.txt"
+    run("rank", model, data, "-o", trec)
+    train = ["train", folder / "train.txt", "--method", "rank-svm", "-o", tmp_path / "m"]
+    for command in (
+        ["info", data],
+        ["info", local_model],
+        ["explain", local_model, data, "-q", "55"],
+        ["evaluate", trec, data, "--per-query", "--measures", "ndcg@5,ndcg@10,map,p@5,err@10"],
+        [*train, "--valid", folder / "vali.txt", "--measures", "ndcg@5,ndcg@10,map,p@5,err@10"],
+        ["methods"],
+    ):
+        narrow = run(*command, columns=width)[1]
+        wide = run(*command)[1]
+        assert max(map(len, narrow.splitlines())) <= width
+        assert words_with_digits(narrow) >= words_with_digits(wide)
+
+
+def words_with_digits(text):
+    return {word.strip("().,:;") for word in text.split() if re.search(r"\d", word)}
 
 
 def test_a_closed_pipe_is_met_in_silence(model, folder):

@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from localrank.local_ranker import Explanation
-
-# Groups and documents that a table shows at most.
-N_GROUPS, N_DOCUMENTS = 6, 10
+    from localrank.explanation import Explanation
 
 
 def explain(
@@ -39,7 +36,7 @@ def explain(
     if as_json:
         print_json(_as_json(explanation))
     else:
-        _print(explanation)
+        print(explanation)
 
 
 def _as_json(explanation: Explanation) -> dict[str, Any]:
@@ -49,51 +46,3 @@ def _as_json(explanation: Explanation) -> dict[str, Any]:
         name: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         for name, value in vars(explanation).items()
     }
-
-
-def _print(explanation: Explanation) -> None:
-    import numpy as np
-
-    from localrank.cli.tables import print_table, say
-
-    weights = explanation.weights
-    in_use = np.flatnonzero(weights)
-    chosen = ", ".join(
-        f"group {group + 1}" + ("" if weights[group] == 1 else f" ({weights[group]:.2f})")
-        for group in in_use[np.argsort(-weights[in_use], kind="stable")][:N_GROUPS]
-    )
-    say(f"Query {explanation.query} is served by {chosen} of {len(weights):,} groups.")
-    print_table(
-        "Nearest training queries",
-        ["query", "similarity", "distance", "group", "queries in it"],
-        [
-            [str(name), f"{similarity:.4f}", f"{distance:.4g}", str(group + 1), f"{size:,}"]
-            for name, similarity, distance, group, size in zip(
-                explanation.neighbours,
-                explanation.similarities,
-                explanation.distances,
-                explanation.neighbour_groups,
-                explanation.group_sizes[explanation.neighbour_groups],
-                strict=True,
-            )
-        ],
-    )
-    # The groups in use first, then those of the neighbours, then the others.
-    wanted = [*in_use, *explanation.neighbour_groups, *range(len(weights))]
-    shown = list(dict.fromkeys(int(group) for group in wanted))[:N_GROUPS]
-    # Rank of each document by each group's model alone.
-    places = np.argsort(np.argsort(-explanation.group_scores[:, shown], axis=0, kind="stable"), 0)
-    best = np.argsort(-explanation.scores, kind="stable")[:N_DOCUMENTS]
-    ids, labels = explanation.document_ids, explanation.labels
-    columns = ["document", "score", *(f"group {group + 1}" for group in shown)]
-    if labels is not None:
-        columns.insert(1, "label")
-    rows = []
-    for document in best:
-        row = [str(document + 1 if ids is None else ids[document])]
-        if labels is not None:
-            row.append(f"{labels[document]:g}")
-        row += [f"{explanation.scores[document]:.4g}", *(str(p + 1) for p in places[document])]
-        rows.append(row)
-    title = f"First {len(rows)} of {len(explanation.scores):,} documents"
-    print_table(f"{title}, with their rank by each group's model", columns, rows)

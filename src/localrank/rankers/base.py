@@ -189,10 +189,23 @@ class Ranker(Estimator):
         """Score every row of a dataset that a door has checked."""
         return np.asarray(self._predict(gathered(dataset)), dtype=np.float64)
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None) -> float:
-        """Mean NDCG@10 of the ranking of labelled documents."""
+    def score(
+        self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean NDCG@10 of the ranking of labelled documents.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        y, qid : array-like of shape (n_documents,)
+            Labels and query ids, where X is not a dataset.
+        sample_weight : array-like of shape (n_documents,), optional
+            A weight for each document, the same for all documents of a query.
+        """
         dataset = as_dataset(X, y, qid)
-        return NDCG(10).mean(dataset, self.predict(dataset))
+        weights = checked_query_weights(dataset, sample_weight, None)
+        values = NDCG(10)(dataset, self.predict(dataset))
+        return float(np.average(values, weights=weights))
 
     def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
         """Write the fitted ranker to one file, which `localrank.load` reads.

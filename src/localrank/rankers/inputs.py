@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from os import PathLike
 from typing import Any
 
@@ -12,15 +13,35 @@ from localrank.arrays import Flags, Floats
 from localrank.data import RankingDataset
 
 
+class MissingQueryIds(BaseException):
+    """No `qid` inside scikit-learn's model selection, which makes NaN of any `Exception`."""
+
+
 def as_dataset(X: Any, y: Any, qid: Any) -> RankingDataset:
     """The dataset itself, or one made of arrays."""
     if isinstance(X, str | PathLike):
         raise ValueError(f"Read {str(X)!r} first, with localrank.data.read_letor or read_table.")
     if not isinstance(X, RankingDataset):
+        if qid is None:
+            raise _missing_query_ids()
         return RankingDataset.from_arrays(X, y, qid)
     if y is not None or qid is not None:
         raise ValueError("A RankingDataset has its labels and query ids: leave out y and qid.")
     return X
+
+
+def _missing_query_ids() -> BaseException:
+    text = (
+        "The 'qid' argument is missing: one query id for each row of X. scikit-learn passes it on "
+        "after sklearn.set_config(enable_metadata_routing=True): "
+        "GridSearchCV(...).fit(X, y, qid=qid), cross_validate(..., params={'qid': qid})."
+    )
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection"):
+            return MissingQueryIds(text)
+        frame = frame.f_back
+    return ValueError(text)
 
 
 def check_same_features(
