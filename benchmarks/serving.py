@@ -30,7 +30,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-from load import LOST, Outcome, closed_loop, open_loop, request, run
+from load import LOST, UNSENT, Outcome, closed_loop, open_loop, request, run
 from measuring import mq2007_fold
 from pyarrow import ipc
 from service import awaited, others, serving
@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="ask this model file instead of a new one")
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
     parser.add_argument("--minutes", type=float, help="of mixed load")
+    parser.add_argument("--share", type=float, default=0.5, help="of saturation, where disturbed")
     parser.add_argument("--reloads", type=int, help="replacements of the model file under load")
     parser.add_argument("--kill", action="store_true", help="kill a worker under load")
     given = parser.parse_args()
@@ -70,13 +71,13 @@ def main() -> None:
             print(f"best on {source}: trained in {time.perf_counter() - start:.0f} s")
         bodies = Bodies(load(model), rows.features)
         if given.minutes:
-            mixed(model, bodies, 60 * given.minutes)
+            mixed(model, bodies, 60 * given.minutes, given.share)
         elif given.reloads:
             # Another version of the same features; how good it is does not matter.
             other = best(300).fit(_named(train.select(range(train.n_queries // 4))))
-            reload(model, other, bodies, given.reloads)
+            reload(model, other, bodies, given.reloads, given.share)
         elif given.kill:
-            kill(model, bodies)
+            kill(model, bodies, given.share)
         else:
             speed(model, bodies, given.seconds)
             parts(load(model), bodies)
@@ -152,7 +153,7 @@ def speed(model: Path, bodies: Bodies, seconds: float) -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     with serving(model) as service:
-        share = others(service)
+        busy = others(service)
         for kind, requests in bodies.kinds().items():
             lists = N_LISTS if "lists" in kind else 1
             run(closed_loop(service.port, requests, WARM_UP / 400))
@@ -172,7 +173,7 @@ def speed(model: Path, bodies: Bodies, seconds: float) -> None:
                 f"| {1e3 * float(np.percentile(half.late, 99)):.2f} |",
                 flush=True,
             )
-        print(f"\nOther programs kept {share():.0%} of the machine busy meanwhile.")
+        print(f"\nOther programs kept {busy():.0%} of the machine busy meanwhile.")
 
 
 def parts(ranker: Ranker, bodies: Bodies) -> None:
@@ -200,8 +201,8 @@ def parts(ranker: Ranker, bodies: Bodies) -> None:
         print(f"| {kind} | {told} |")
 
 
-def mixed(model: Path, bodies: Bodies, seconds: float) -> None:
-    """All formats, explanations, counters and bad requests at half of what the service can do."""
+def mixed(model: Path, bodies: Bodies, seconds: float, share: float) -> None:
+    """All formats, explanations, counters and bad requests at a share of saturation."""
     kinds = bodies.kinds()
     requests = [one for several in zip(*kinds.values(), strict=False) for one in several]
     for number, one in enumerate(bodies.lists):
@@ -225,7 +226,7 @@ def mixed(model: Path, bodies: Bodies, seconds: float) -> None:
 
         watching = threading.Thread(target=watch)
         watching.start()
-        rate = most.statuses.total() / most.seconds / 2
+        rate = share * most.statuses.total() / most.seconds
         outcome = run(open_loop(service.port, requests, rate, seconds))
         stop.set()
         watching.join()
@@ -243,7 +244,7 @@ def mixed(model: Path, bodies: Bodies, seconds: float) -> None:
         print("median of each tenth:", " ".join(f"{value:.1f}" for value in tenths))
 
 
-def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
+def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int, share: float) -> None:
     """Replace the model file by one of two, a second after the last one is served."""
     versions = [model.with_name("first"), model.with_name("second")]
     shutil.copy(model, versions[0])
@@ -267,13 +268,13 @@ def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
         replacing.start()
         outcomes = []
         while replacing.is_alive():
-            outcomes.append(run(open_loop(service.port, requests, most.rate / 2, 5)))
+            outcomes.append(run(open_loop(service.port, requests, share * most.rate, 5)))
         together = Outcome(
             [value for one in outcomes for value in one.latencies],
             sum((one.statuses for one in outcomes), start=type(most.statuses)()),
         )
         print(
-            f"{len(done)} reloads, each served after {median(done):.2f} s (median, half load): "
+            f"{len(done)} reloads, each served after {median(done):.2f} s (median): "
             f"{together.statuses.total():,} requests, {_statuses(together)}, "
             f"p50 {together.milliseconds(50):.1f} ms, p99 {together.milliseconds(99):.1f} ms"
         )
@@ -281,7 +282,7 @@ def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
         print("counted:", *counted)
 
 
-def kill(model: Path, bodies: Bodies) -> None:
+def kill(model: Path, bodies: Bodies, share: float) -> None:
     """Kill one of two workers while requests come."""
     requests = bodies.kinds()["JSON rows"]
     with serving(model, "--workers", "2", apart=False) as service:
@@ -299,7 +300,7 @@ def kill(model: Path, bodies: Bodies) -> None:
 
         striking = threading.Thread(target=strike)
         striking.start()
-        outcome = run(open_loop(service.port, requests, most.rate / 2, 20))
+        outcome = run(open_loop(service.port, requests, share * most.rate, 20))
         striking.join()
         print(
             f"one of two workers killed: {outcome.statuses.total():,} requests, "
@@ -310,7 +311,7 @@ def kill(model: Path, bodies: Bodies) -> None:
 
 def _statuses(outcome: Outcome) -> str:
     return ", ".join(
-        f"{count:,} × {'lost' if status == LOST else status}"
+        f"{count:,} × { {LOST: 'lost', UNSENT: 'unsent'}.get(status, status) }"
         for status, count in sorted(outcome.statuses.items())
         if count
     )
