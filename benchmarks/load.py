@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
-# The status of a request whose connection was closed before the answer came.
-LOST = 0
+# The status of a request whose connection was closed before the answer came, and of one that still
+# waited for a connection at the end.
+LOST, UNSENT = 0, -1
 # Seconds that the last answers may take to come.
 PATIENCE = 30
 
@@ -34,7 +35,7 @@ class Outcome:
     latencies : list of float
         Seconds from a request's time to the end of its answer, for those answered with 200.
     statuses : Counter
-        How many requests got each status; `LOST` where the connection was closed before.
+        How many requests got each status, `LOST` and `UNSENT` among them.
     late : list of float
         Seconds by which requests that found a connection were sent too late: what the generator
         adds to latencies.
@@ -159,12 +160,13 @@ class _Pool:
             self._waiting.append((due, content))
 
     async def finish(self) -> None:
-        """Wait for the last answers; those that never come count as lost."""
+        """Wait for the last answers; requests that have none then count as lost, or as unsent."""
         loop = asyncio.get_running_loop()
         end = loop.time() + PATIENCE
         while self._n_open and loop.time() < end:
             await asyncio.sleep(0.001)
-        self.outcome.statuses[LOST] += self._n_open
+        self.outcome.statuses[UNSENT] += len(self._waiting)
+        self.outcome.statuses[LOST] += self._n_open - len(self._waiting)
         for task in self._opening:
             task.cancel()
         self._reopen = False

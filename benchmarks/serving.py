@@ -15,18 +15,14 @@ Processor time is that of the server, which other programs disturb less.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator
-from http.client import HTTPConnection
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -34,11 +30,11 @@ from typing import Any
 import msgspec
 import numpy as np
 import pyarrow as pa
-from load import LOST, Outcome, closed_loop, open_loop, request, run
+from load import LOST, UNSENT, Outcome, closed_loop, open_loop, request, run
 from measuring import mq2007_fold
 from pyarrow import ipc
+from service import awaited, others, serving
 
-import localrank
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.persistence import load
@@ -60,6 +56,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, help="ask this model file instead of a new one")
     parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
     parser.add_argument("--minutes", type=float, help="of mixed load")
+    parser.add_argument("--share", type=float, default=0.5, help="of saturation, where disturbed")
     parser.add_argument("--reloads", type=int, help="replacements of the model file under load")
     parser.add_argument("--kill", action="store_true", help="kill a worker under load")
     given = parser.parse_args()
@@ -74,13 +71,13 @@ def main() -> None:
             print(f"best on {source}: trained in {time.perf_counter() - start:.0f} s")
         bodies = Bodies(load(model), rows.features)
         if given.minutes:
-            mixed(model, bodies, 60 * given.minutes)
+            mixed(model, bodies, 60 * given.minutes, given.share)
         elif given.reloads:
             # Another version of the same features; how good it is does not matter.
             other = best(300).fit(_named(train.select(range(train.n_queries // 4))))
-            reload(model, other, bodies, given.reloads)
+            reload(model, other, bodies, given.reloads, given.share)
         elif given.kill:
-            kill(model, bodies)
+            kill(model, bodies, given.share)
         else:
             speed(model, bodies, given.seconds)
             parts(load(model), bodies)
@@ -148,91 +145,6 @@ def _named(dataset: RankingDataset) -> RankingDataset:
     )
 
 
-class Service:
-    """A service in a process of its own."""
-
-    def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
-        self.process = process
-        self.port = port
-        self.log = log
-
-    def get(self, path: str) -> tuple[int, bytes]:
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=10)
-        try:
-            connection.request("GET", path)
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-        finally:
-            connection.close()
-
-    def version(self) -> str:
-        return str(msgspec.json.decode(self.get("/v1/models")[1])["models"][0]["version"])
-
-    def workers(self) -> list[int]:
-        """The processes that answer, where there are several."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text()
-        return [
-            int(child)
-            for child in children.split()
-            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
-        ]
-
-    def processor_seconds(self) -> float:
-        """Of the server so far; not a number where there is no /proc."""
-        try:
-            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return np.nan
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-    def memory(self) -> float:
-        """Resident, in MB."""
-        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
-        return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
-
-
-@contextlib.contextmanager
-def serving(model: Path, *options: str, apart: bool = True) -> Iterator[Service]:
-    """A service on the first core, where cores can be chosen; this process takes the others."""
-    choose = getattr(os, "sched_setaffinity", None) if apart else None
-    cores = sorted(os.sched_getaffinity(0)) if choose else []
-    log = model.with_suffix(".log")
-    command = [sys.executable, "-m", "localrank", "serve", str(model), "--port", "0", *options]
-    environment = os.environ | {"PYTHONPATH": str(Path(localrank.__file__).parents[1])}
-    if len(cores) > 1 and choose:
-        choose(0, cores[:1])
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output, env=environment)
-    if len(cores) > 1 and choose:
-        choose(0, cores[1:])
-    try:
-        port = int(_awaited(lambda: re.search(rb"127\.0\.0\.1:(\d+)", log.read_bytes()))[1])
-        service = Service(process, port, log)
-        _awaited(lambda: _ready(service))
-        yield service
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait()
-        if len(cores) > 1 and choose:
-            choose(0, cores)
-
-
-def _ready(service: Service) -> bool:
-    try:
-        return service.get("/readyz")[0] == 200
-    except OSError:
-        return False
-
-
-def _awaited(what: Callable[[], Any], seconds: float = 120) -> Any:
-    end = time.perf_counter() + seconds
-    while not (result := what()):
-        if time.perf_counter() > end:
-            raise TimeoutError("The service is not where it should be by now.")
-        time.sleep(0.02)
-    return result
-
-
 def speed(model: Path, bodies: Bodies, seconds: float) -> None:
     """Saturation and latencies of every format."""
     print(
@@ -241,7 +153,7 @@ def speed(model: Path, bodies: Bodies, seconds: float) -> None:
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     with serving(model) as service:
-        others = _others(service)
+        busy = others(service)
         for kind, requests in bodies.kinds().items():
             lists = N_LISTS if "lists" in kind else 1
             run(closed_loop(service.port, requests, WARM_UP / 400))
@@ -261,27 +173,7 @@ def speed(model: Path, bodies: Bodies, seconds: float) -> None:
                 f"| {1e3 * float(np.percentile(half.late, 99)):.2f} |",
                 flush=True,
             )
-        print(f"\nOther programs kept {others():.0%} of the machine busy meanwhile.")
-
-
-def _others(service: Service) -> Callable[[], float]:
-    """What tells the share of all cores that other programs used from now on."""
-
-    def used() -> tuple[float, float]:
-        fields = Path("/proc/stat").read_text().split(maxsplit=9)[1:9]
-        ticks = [int(field) / os.sysconf("SC_CLK_TCK") for field in fields]
-        busy = sum(ticks) - ticks[3] - ticks[4]  # idle, and waiting for a disk
-        return sum(ticks), busy - service.processor_seconds() - time.process_time()
-
-    def share() -> float:
-        (total, busy), (total_now, busy_now) = before, used()
-        return (busy_now - busy) / (total_now - total)
-
-    try:
-        before = used()
-    except OSError:
-        return lambda: np.nan
-    return share
+        print(f"\nOther programs kept {busy():.0%} of the machine busy meanwhile.")
 
 
 def parts(ranker: Ranker, bodies: Bodies) -> None:
@@ -309,8 +201,8 @@ def parts(ranker: Ranker, bodies: Bodies) -> None:
         print(f"| {kind} | {told} |")
 
 
-def mixed(model: Path, bodies: Bodies, seconds: float) -> None:
-    """All formats, explanations, counters and bad requests at half of what the service can do."""
+def mixed(model: Path, bodies: Bodies, seconds: float, share: float) -> None:
+    """All formats, explanations, counters and bad requests at a share of saturation."""
     kinds = bodies.kinds()
     requests = [one for several in zip(*kinds.values(), strict=False) for one in several]
     for number, one in enumerate(bodies.lists):
@@ -334,7 +226,7 @@ def mixed(model: Path, bodies: Bodies, seconds: float) -> None:
 
         watching = threading.Thread(target=watch)
         watching.start()
-        rate = most.statuses.total() / most.seconds / 2
+        rate = share * most.statuses.total() / most.seconds
         outcome = run(open_loop(service.port, requests, rate, seconds))
         stop.set()
         watching.join()
@@ -352,7 +244,7 @@ def mixed(model: Path, bodies: Bodies, seconds: float) -> None:
         print("median of each tenth:", " ".join(f"{value:.1f}" for value in tenths))
 
 
-def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
+def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int, share: float) -> None:
     """Replace the model file by one of two, a second after the last one is served."""
     versions = [model.with_name("first"), model.with_name("second")]
     shutil.copy(model, versions[0])
@@ -376,13 +268,13 @@ def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
         replacing.start()
         outcomes = []
         while replacing.is_alive():
-            outcomes.append(run(open_loop(service.port, requests, most.rate / 2, 5)))
+            outcomes.append(run(open_loop(service.port, requests, share * most.rate, 5)))
         together = Outcome(
             [value for one in outcomes for value in one.latencies],
             sum((one.statuses for one in outcomes), start=type(most.statuses)()),
         )
         print(
-            f"{len(done)} reloads, each served after {median(done):.2f} s (median, half load): "
+            f"{len(done)} reloads, each served after {median(done):.2f} s (median): "
             f"{together.statuses.total():,} requests, {_statuses(together)}, "
             f"p50 {together.milliseconds(50):.1f} ms, p99 {together.milliseconds(99):.1f} ms"
         )
@@ -390,11 +282,11 @@ def reload(model: Path, other: Ranker, bodies: Bodies, n_reloads: int) -> None:
         print("counted:", *counted)
 
 
-def kill(model: Path, bodies: Bodies) -> None:
+def kill(model: Path, bodies: Bodies, share: float) -> None:
     """Kill one of two workers while requests come."""
     requests = bodies.kinds()["JSON rows"]
     with serving(model, "--workers", "2", apart=False) as service:
-        _awaited(lambda: b"localrank_ready 2.0" in service.get("/metrics")[1])
+        awaited(lambda: b"localrank_ready 2.0" in service.get("/metrics")[1])
         most = run(closed_loop(service.port, requests, 5, n_connections=8))
         back: list[float] = []
 
@@ -403,12 +295,12 @@ def kill(model: Path, bodies: Bodies) -> None:
             first = service.workers()
             os.kill(first[0], signal.SIGKILL)
             start = time.perf_counter()
-            _awaited(lambda: len(set(service.workers()) - set(first)) == 1)
+            awaited(lambda: len(set(service.workers()) - set(first)) == 1)
             back.append(time.perf_counter() - start)
 
         striking = threading.Thread(target=strike)
         striking.start()
-        outcome = run(open_loop(service.port, requests, most.rate / 2, 20))
+        outcome = run(open_loop(service.port, requests, share * most.rate, 20))
         striking.join()
         print(
             f"one of two workers killed: {outcome.statuses.total():,} requests, "
@@ -419,7 +311,7 @@ def kill(model: Path, bodies: Bodies) -> None:
 
 def _statuses(outcome: Outcome) -> str:
     return ", ".join(
-        f"{count:,} × {'lost' if status == LOST else status}"
+        f"{count:,} × { {LOST: 'lost', UNSENT: 'unsent'}.get(status, status) }"
         for status, count in sorted(outcome.statuses.items())
         if count
     )
