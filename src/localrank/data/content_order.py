@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.arrays import Integers
+from localrank.data.checks import sum_is_finite
 from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import feature_blocks
 
@@ -41,7 +42,8 @@ def content_order(dataset: RankingDataset, seed: int = 0) -> tuple[Integers, Int
 def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
     """A number for each row by the values of its features and its label.
 
-    Values count, not how they are stored: 0.0 and -0.0, single and double precision are alike.
+    Values count, not how they are stored: 0.0 and -0.0, single and double precision, and all bit
+    patterns of a missing value are alike.
     """
     factors = hash_factors(dataset.n_features + 1, seed)
     keys: NDArray[np.uint64] = (dataset.labels + 0.0).view(np.uint64) * factors[0]
@@ -50,6 +52,8 @@ def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
             # The sum with 0.0 turns -0.0 into 0.0.
             values = features[begin : begin + _BLOCK].astype(np.float64)
             values += 0.0
+            if not sum_is_finite(values):
+                values[np.isnan(values)] = np.nan
             first = rows.start + begin
             keys[first : first + len(values)] += values.view(np.uint64) @ factors[1:]
     return keys

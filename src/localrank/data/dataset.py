@@ -20,6 +20,7 @@ from localrank.data.checks import (
     checked_relevance,
     first_repeated,
     joined_ids,
+    sum_is_finite,
 )
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
@@ -195,6 +196,11 @@ class RankingDataset:
     def query_index(self) -> Integers:
         """The query number of each document."""
         return np.repeat(np.arange(self.n_queries), self.query_sizes)
+
+    @cached_property
+    def has_missing(self) -> bool:
+        """Whether a feature of a document is NaN."""
+        return not sum_is_finite(self.features) and bool(np.isnan(self.features).any())
 
     def count(self, marked: Flags) -> Integers:
         """How many documents of each query are marked.

@@ -49,7 +49,8 @@ class DeferredDataset(RankingDataset):
         ----------
         dataset : RankingDataset
         make : callable, optional
-            The features of the rows of a dataset, looking at each query by itself.
+            The features of the rows of a dataset, looking at each query by itself. Of features
+            without missing values it makes such.
         like : RankingDataset, optional
             With as many features as it makes, of the same names and precision.
         """
@@ -79,6 +80,11 @@ class DeferredDataset(RankingDataset):
     @property
     def n_features(self) -> int:
         return self._width
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a feature of the source is NaN, so that one here may be."""
+        return self._source.has_missing
 
     @property
     def is_made(self) -> bool:

@@ -121,10 +121,6 @@ class MultipleHyperplaneRanker(Aggregated):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @property
-    def accepts_missing(self) -> bool:
-        return bool(getattr(self.ranker, "accepts_missing", False))
-
     def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.pairs != "adjacent":
             return has_two_labels(dataset)

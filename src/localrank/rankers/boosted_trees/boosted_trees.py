@@ -80,10 +80,7 @@ class BoostedTrees(Ranker):
         self.random_state = random_state
 
     _reads_blocks = True
-
-    @property
-    def accepts_missing(self) -> bool:
-        return True
+    _sees_missing = True
 
     def _order_seed(self) -> int:
         return drawn_seed(self.random_state)

@@ -20,7 +20,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, number, optional, whole
-from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
@@ -67,11 +67,14 @@ class ListwiseLinear(LinearRanker):
         Most steps.
     random_state : int or None, default=0
         Seed of the parts.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the scaled features.
+        Weights of the scaled features, then of the indicators.
     scale_ : ndarray of shape (n_features,)
         Under `scaling="standard"`: what each feature is divided by.
     l2_ : float
@@ -113,6 +116,7 @@ class ListwiseLinear(LinearRanker):
         "measure": a_measure,
         "tol": number(above=0),
         "max_iter": whole(1, 1_000_000),
+        "missing": missing_rule,
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -134,6 +138,7 @@ class ListwiseLinear(LinearRanker):
         tol: float = 1e-8,
         max_iter: int = 1000,
         random_state: int | None = 0,
+        missing: Missing = "impute",
     ) -> None:
         self.l2 = l2
         self.scaling = scaling
@@ -142,6 +147,7 @@ class ListwiseLinear(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)

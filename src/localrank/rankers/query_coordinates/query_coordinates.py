@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-
 from localrank.data import RankingDataset
-from localrank.data.checks import sum_is_finite
+from localrank.data.filling import Filling
 from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, check_parameters
 from localrank.rankers.base import Ranker
@@ -104,6 +102,7 @@ class QueryCoordinates(Expanded):
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts = "".join(part for part in PARTS if part in self.parts)
         names = dataset.feature_names
+        dataset = Filling.unlearned(dataset.n_features).filled(dataset)
         return dataset.replaced(
             features=coordinates(dataset.features, dataset.offsets, parts),
             feature_names=None if names is None else _names(names, parts),
@@ -124,8 +123,6 @@ def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDat
     """
     ranker = QueryCoordinates(BestFeature(), parts=parts)
     check_parameters(ranker)
-    if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
-        raise ValueError("Query coordinates cannot take missing values: impute them first.")
     return ranker.expanded(dataset)
 
 
