@@ -373,6 +373,25 @@ def refuse_missing(ranker):
     return [part.set_params(missing="refuse") for part in able]
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        lambda y, rng: np.minimum(rng.poisson(4.0**y - 1), 500),
+        lambda y, rng: np.round(0.1 * y * rng.uniform(0.7, 1.3, len(y)), 3),
+        lambda y, rng: np.where((y == 0) & (rng.random(len(y)) < 0.5), -2, y),
+        lambda y, rng: 20 * y + rng.integers(0, 20, len(y)),
+    ],
+    ids=["clicks", "shares", "spam", "percent"],
+)
+def test_any_labels_can_be_learned(ranker, queries, labels):
+    relevance = labels(queries.labels, np.random.default_rng(0)).astype(float)
+    other = queries.replaced(relevance=relevance)
+    scores = ranker.fit(other, valid=other).predict(queries)
+    measure = localrank.measures.NDCG(10)
+    constant = measure.mean(queries, np.zeros(queries.n_documents))
+    assert measure.mean(queries, scores) > constant
+
+
 def test_training_without_labels_is_refused(ranker, queries):
     with pytest.raises(ValueError, match="no relevance labels"):
         ranker.fit(queries.features, qid=queries.query_index)

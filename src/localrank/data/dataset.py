@@ -41,7 +41,8 @@ class RankingDataset:
         float64 or float32, C-contiguous. NaN stands for a missing value; infinities and values
         beyond ±1e100 are refused.
     relevance : ndarray of shape (n_documents,) or None
-        Labels, 0 or larger, larger is better; None for documents without labels.
+        Labels, larger is better; None for documents without labels. Documents with labels above
+        0 are relevant. A negative label, as of spam, is lower than 0 to rankers, and 0 to measures.
     offsets : ndarray of shape (n_queries + 1,)
         Where each query's rows begin, and the end.
     query_ids : ndarray of shape (n_queries,)
