@@ -435,9 +435,18 @@ def test_wrong_weights_are_refused(ranker, queries, weights, message):
         ranker.fit(queries, **weights)
 
 
-def test_weights_that_differ_within_a_query_are_refused(ranker, queries):
-    with pytest.raises(ValueError, match="the same for all documents of a query"):
-        ranker.fit(queries, sample_weight=np.arange(queries.n_documents))
+def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason(ranker, queries):
+    weights = np.random.default_rng(0).choice([0.2, 5.0], queries.n_documents)
+    if not ranker.weighs_documents:
+        with pytest.raises(ValueError, match="it compares .* the same for all documents of a"):
+            ranker.fit(queries, sample_weight=weights)
+        return
+    alike = clone(ranker).fit(queries).predict(queries)
+    order, mixed = shuffled(queries)
+    again = clone(ranker).fit(mixed, sample_weight=weights[order]).predict(queries)
+    scores = ranker.fit(queries, sample_weight=weights).predict(queries)
+    assert_allclose(again, scores, rtol=1e-9)
+    assert not np.allclose(scores, alike)
 
 
 @pytest.mark.parametrize(

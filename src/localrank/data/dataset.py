@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -73,6 +73,8 @@ class RankingDataset:
     document_ids: Array | None = None
     feature_names: tuple[str, ...] | None = None
     input_order: Integers | None = None
+    # What each document weighs in training, where documents of a query differ in it.
+    document_weights: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         features = checked_features(self.features, self.feature_names)
@@ -314,12 +316,17 @@ class RankingDataset:
         """Some documents of some queries, query by query, without checking that they are."""
         return self._checked(
             features=self.features[rows],
-            relevance=None if self.relevance is None else self.relevance[rows],
+            **self._of_rows(rows),
             offsets=offsets,
             query_ids=self.query_ids[queries],
-            document_ids=None if self.document_ids is None else self.document_ids[rows],
             feature_names=self.feature_names,
         )
+
+    def _of_rows(self, rows: Integers) -> dict[str, Any]:
+        """What some documents have beside their features."""
+        names = ("relevance", "document_ids", "document_weights")
+        values = ((name, getattr(self, name)) for name in names)
+        return {name: None if value is None else value[rows] for name, value in values}
 
     def replaced(self, **changes: Any) -> Self:
         """The dataset with some of its fields replaced by others that are known to be right."""

@@ -24,7 +24,7 @@ from localrank.persistence import save_model
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
-    checked_query_weights,
+    checked_weights,
     has_two_labels,
     held_out_queries,
 )
@@ -92,6 +92,25 @@ class Ranker(Estimator):
         return not any(getattr(part, "missing", None) == "refuse" for part in parts_of(self))
 
     @property
+    def weighs_documents(self) -> bool:
+        """Whether documents of a query may differ in weight: where all rankers inside can."""
+        inner = self._inner()
+        return bool(inner) and all(part.weighs_documents for part in inner)
+
+    def _inner(self) -> list[Ranker]:
+        """The rankers among the parts."""
+        return [part for part in parts_of(self) if isinstance(part, Ranker) and part is not self]
+
+    def _check_weighs_documents(self) -> None:
+        if not self.weighs_documents:
+            last = [part for part in (self, *self._inner()) if not part.weighs_documents][-1]
+            raise ValueError(
+                f"{type(last).__name__} weighs queries, because it compares the documents of a "
+                f"query with each other: sample_weight must be the same for all documents of a "
+                f"query. LambdaMART, CrossEntropyMART and GBRT take a weight for each document."
+            )
+
+    @property
     def n_models_(self) -> int:
         """How many models the fitted ranker consists of."""
         return 1
@@ -153,8 +172,9 @@ class Ranker(Estimator):
         y, qid : array-like of shape (n_documents,)
             Labels and query ids, where X is not a dataset; in any order of queries.
         sample_weight : array-like of shape (n_documents,), optional
-            A weight for each document, in input order, the same for all documents of a query:
-            what a ranker weighs is queries.
+            A weight for each document, in input order. Boosted trees, and what is made of them
+            alone, take any weights. Other rankers weigh queries: the weights of a query's
+            documents must be the same.
         query_weight : array-like of shape (n_queries,), optional
             The same as one weight per query, queries in the order they first appear.
         valid : RankingDataset or (X, y, qid), optional
@@ -241,8 +261,13 @@ class Ranker(Estimator):
         if not graded.any():
             raise ValueError("There is nothing to learn: no query has two different labels.")
         self._check_values(dataset)
-        weights = checked_query_weights(dataset, sample_weight, query_weight)
-        if weights is not None and not (weights[graded] > 0).any():
+        weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
+        most = weights
+        if document_weights is not None:
+            self._check_weighs_documents()
+            dataset = dataset.replaced(document_weights=document_weights)
+            most = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
+        if most is not None and not (most[graded] > 0).any():
             raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
         held_out = None if valid is None else held_out_queries(valid)
         if held_out is not None:

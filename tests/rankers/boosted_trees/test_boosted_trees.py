@@ -365,3 +365,18 @@ def test_scores_on_a_public_collection_are_lightgbms(benchmark_data):
         features = fold.test.features.astype(dtype)
         rows = fold.test.with_features(features)
         assert_array_equal(ranker.predict(rows), ranker.booster.predict(features, num_threads=1))
+
+
+@pytest.mark.parametrize("kind", [LambdaMART, CrossEntropyMART, GBRT])
+def test_trees_follow_the_documents_that_weigh_more(rng, kind):
+    """Half of the documents are labelled against the feature, and weigh a tenth."""
+    features = rng.normal(size=(2000, 1))
+    trusted = rng.random(2000) < 0.5
+    labels = ((features[:, 0] > 0) == trusted).astype(float)
+    weights = np.where(trusted, 1.0, 0.1)
+    dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(100), 20))
+    scores = kind(30).fit(dataset, sample_weight=weights).predict(dataset)
+    against = kind(30).fit(dataset, sample_weight=1.1 - weights).predict(dataset)
+    above = features[:, 0] > 0
+    assert scores[above].mean() > scores[~above].mean()
+    assert against[above].mean() < against[~above].mean()

@@ -138,6 +138,11 @@ class DuhKirchhoff(ScalingRanker):
         self.n_jobs = n_jobs
         self.missing = missing
 
+    @property
+    def weighs_documents(self) -> bool:
+        # Kept for the queries to come are the weights of queries.
+        return False
+
     def _order_seed(self) -> None:
         return None
 
