@@ -380,3 +380,16 @@ def test_trees_follow_the_documents_that_weigh_more(rng, kind):
     above = features[:, 0] > 0
     assert scores[above].mean() > scores[~above].mean()
     assert against[above].mean() < against[~above].mean()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_missing_values_may_be_split_from_all_others(rng, dtype):
+    """LightGBM writes the threshold inf, as no present value lies above it."""
+    labels = np.tile([1.0, 0.0, 0.0], 100)
+    features = np.where(labels > 0, np.nan, rng.integers(0, 2, 300)).astype(dtype)[:, None]
+    dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(100), 3))
+    ranker = LambdaMART(5, min_leaf_documents=5).fit(dataset)
+    assert ranker.trees_.thresholds.max() >= 1
+    assert ranker.score(dataset) == 1.0
+    expected = ranker.booster.predict(features, raw_score=True)
+    assert_array_equal(ranker.predict(dataset), expected)
