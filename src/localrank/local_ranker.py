@@ -128,6 +128,8 @@ class LocalRanker(Ranker):
     def n_models_(self) -> int:
         return sum(model.n_models_ for model in self.models_)
 
+    _sees_missing = True
+
     def _order_seed(self) -> None:
         return None
 

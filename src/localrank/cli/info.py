@@ -68,13 +68,11 @@ def _describe(dataset: Any) -> dict[str, Any]:
     facts["queries_without_relevant_documents"] = int(np.sum(high <= 0))
     facts["queries_with_one_label"] = int(np.sum(low == high))
     if (low < high).any():
-        # A missing value ranks below every other.
-        filled = np.where(np.isnan(features), np.nanmin(features, initial=0.0) - 1, features)
-        best = BestFeature().fit(dataset.with_features(filled, dataset.feature_names))
+        best = BestFeature().fit(dataset)
         facts["best_feature"] = {
             "name": dataset.feature_label(best.feature_),
             "ndcg@5": float(best.values_[best.feature_]),
-            "tie_rate": _tie_rate(dataset, filled[:, best.feature_]),
+            "tie_rate": _tie_rate(dataset, best.predict_rows(dataset)),
         }
     return facts
 

@@ -30,6 +30,8 @@ class Aggregated(Ranker):
 
     _fitted: ClassVar[Kinds] = {"rankers_": parts(Ranker), "aggregator_": part(Aggregator)}
 
+    _sees_missing = True
+
     rankers_: list[Ranker]
     aggregator_: Aggregator
 

@@ -5,26 +5,26 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
-from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
 from localrank.data.deferred import DeferredDataset, gathered
+from localrank.data.filling import Filling
 from localrank.estimator import Estimator, check_is_fitted
-from localrank.fitted import Kinds, facts, maybe, n_features, texts
+from localrank.fitted import Kind, Kinds, Sizes, facts, maybe, n_inputs, texts
 from localrank.measures import NDCG
 from localrank.parallel import one_blas_thread
-from localrank.parameters import check_parameters
+from localrank.parameters import check_parameters, one_of, parts_of
 from localrank.persistence import save_model
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
-    checked_query_weights,
+    checked_weights,
     has_two_labels,
     held_out_queries,
 )
@@ -33,6 +33,17 @@ from localrank.rankers.inputs import (
 Weights = Floats | None
 # Validation queries, where there are any.
 HeldOut = RankingDataset | None
+# What becomes of missing values where a ranker does not see them.
+Missing = Literal["impute", "refuse"]
+missing_rule = one_of("impute", "refuse")
+
+
+def _is_filling(value: Any, sizes: Sizes) -> bool:
+    """Whether a filling is of the ranker's features; names the number of columns it makes."""
+    n_inputs = sizes["n_inputs"]
+    fits = value is None or (isinstance(value, Filling) and len(value.values) == n_inputs)
+    sizes["n_features"] = n_inputs if value is None or not fits else value.n_columns
+    return fits
 
 
 class Ranker(Estimator):
@@ -43,19 +54,28 @@ class Ranker(Estimator):
     given. Behind them rankers call each other's `fit_rows` and `predict_rows`, which trust the
     data and speak of its rows in their order. A ranker implements `_fit` and `_predict`.
 
+    Both see the features without missing values: filled by the median of the query, with an
+    indicator for what was missing in training (`Filling`). A ranker that has the parameter
+    `missing`, and is given "refuse", refuses missing values instead. One that can take NaN says
+    so by `_sees_missing`, and a ranker made of others leaves it to them.
+
     Attributes
     ----------
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the training data names its features.
+    filling_ : Filling
+        Only where the training data has missing values, and the ranker does not see them.
     training_data_ : dict
         Numbers of queries, documents and labels the ranker was fitted on; queries in which all
         documents have one label teach nothing about order.
     """
 
+    # "n_features" is the number of columns that `_fit` and `_predict` see, indicators included.
     _fitted: ClassVar[Kinds] = {
-        "n_features_in_": n_features,
-        "feature_names_in_": maybe(texts("n_features")),
+        "n_features_in_": n_inputs,
+        "feature_names_in_": maybe(texts("n_inputs")),
+        "filling_": Kind(_is_filling, "a Filling of all features", may_lack=True),
         "training_data_": facts,
     }
 
@@ -63,10 +83,32 @@ class Ranker(Estimator):
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
+    # Whether `_fit` and `_predict` see a missing value as NaN, not filled.
+    _sees_missing: ClassVar[bool] = False
+
     @property
     def accepts_missing(self) -> bool:
-        """Whether NaN may stand for a missing feature value."""
-        return False
+        """Whether NaN may stand for a missing feature value: unless a part refuses it."""
+        return not any(getattr(part, "missing", None) == "refuse" for part in parts_of(self))
+
+    @property
+    def weighs_documents(self) -> bool:
+        """Whether documents of a query may differ in weight: where all rankers inside can."""
+        inner = self._inner()
+        return bool(inner) and all(part.weighs_documents for part in inner)
+
+    def _inner(self) -> list[Ranker]:
+        """The rankers among the parts."""
+        return [part for part in parts_of(self) if isinstance(part, Ranker) and part is not self]
+
+    def _check_weighs_documents(self) -> None:
+        if not self.weighs_documents:
+            last = [part for part in (self, *self._inner()) if not part.weighs_documents][-1]
+            raise ValueError(
+                f"{type(last).__name__} weighs queries, because it compares the documents of a "
+                f"query with each other: sample_weight must be the same for all documents of a "
+                f"query. LambdaMART, CrossEntropyMART and GBRT take a weight for each document."
+            )
 
     @property
     def n_models_(self) -> int:
@@ -140,8 +182,9 @@ class Ranker(Estimator):
         y, qid : array-like of shape (n_documents,)
             Labels and query ids, where X is not a dataset; in any order of queries.
         sample_weight : array-like of shape (n_documents,), optional
-            A weight for each document, in input order, the same for all documents of a query:
-            what a ranker weighs is queries.
+            A weight for each document, in input order. Boosted trees, and what is made of them
+            alone, take any weights. Other rankers weigh queries: the weights of a query's
+            documents must be the same.
         query_weight : array-like of shape (n_queries,), optional
             The same as one weight per query, queries in the order they first appear.
         valid : RankingDataset or (X, y, qid), optional
@@ -187,7 +230,10 @@ class Ranker(Estimator):
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row of a dataset that a door has checked."""
-        return np.asarray(self._predict(gathered(dataset)), dtype=np.float64)
+        seen = gathered(dataset)
+        if not self._sees_missing:
+            seen = self._filling.filled(seen)
+        return np.asarray(self._predict(seen), dtype=np.float64)
 
     def score(
         self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None
@@ -238,8 +284,13 @@ class Ranker(Estimator):
         if not graded.any():
             raise ValueError("There is nothing to learn: no query has two different labels.")
         self._check_values(dataset)
-        weights = checked_query_weights(dataset, sample_weight, query_weight)
-        if weights is not None and not (weights[graded] > 0).any():
+        weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
+        most = weights
+        if document_weights is not None:
+            self._check_weighs_documents()
+            dataset = dataset.replaced(document_weights=document_weights)
+            most = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
+        if most is not None and not (most[graded] > 0).any():
             raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
         held_out = None if valid is None else held_out_queries(valid)
         if held_out is not None:
@@ -265,11 +316,26 @@ class Ranker(Estimator):
         """Learn from rows that are in order already, as along a path of models."""
         if valid is not None and not self._reads_blocks:
             valid = gathered(valid)
+        filling = None if self._sees_missing else Filling.learned(dataset)
+        usual = filling or Filling.unlearned(dataset.n_features)
+        seen, seen_valid = dataset, valid
+        if not self._sees_missing:
+            seen = usual.filled(dataset)
+            seen_valid = None if valid is None else usual.filled(valid)
         # Sums over several threads round differently from one machine to the next.
         with one_blas_thread():
-            self._fit(dataset, query_weights, valid)
+            self._fit(seen, query_weights, seen_valid)
         self._remember(dataset)
+        self.__dict__.pop("filling_", None)
+        if filling is not None:
+            self.filling_ = filling
         return self
+
+    @property
+    def _filling(self) -> Filling:
+        """The one learned, or that of complete training data."""
+        learned: Filling | None = getattr(self, "filling_", None)
+        return learned or Filling.unlearned(self.n_features_in_)
 
     def _remember(self, dataset: RankingDataset) -> None:
         self.n_features_in_ = dataset.n_features
@@ -295,17 +361,17 @@ class Ranker(Estimator):
         self._check_values(dataset)
 
     def _check_values(self, dataset: RankingDataset) -> None:
-        if self.accepts_missing or sum_is_finite(dataset.features):
+        if not dataset.has_missing or self.accepts_missing:
             return
-        missing = np.isnan(dataset.features).sum(axis=0)
-        if not missing.any():
-            return
-        column = int(np.argmax(missing > 0))
+        refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
+        n_missing = np.isnan(dataset.features).sum(axis=0)
+        column = int(np.argmax(n_missing > 0))
         raise ValueError(
-            f"{type(self).__name__} cannot take missing values, and {dataset.feature_label(column)}"
-            f" has {missing[column]:,} of them. Impute first, for example "
-            f"dataset.with_features(SimpleImputer().fit_transform(dataset.features)) with "
-            f"scikit-learn's SimpleImputer, or take LambdaMART or GBRT, which need no imputation."
+            f"{type(refusing[0]).__name__} was given missing='refuse', and "
+            f"{dataset.feature_label(column)} has missing values ({n_missing[column]:,} of "
+            f"{dataset.n_documents:,}). Train it with missing='impute', the default, which fills "
+            f"them by the medians of their queries; on the command line, without "
+            f"--set ...missing=refuse."
         )
 
 

@@ -39,6 +39,8 @@ class Expanded(Ranker):
     # What the expansion of a block should take, unless one query takes more.
     block_bytes: ClassVar[int]
 
+    _sees_missing = True
+
     ranker: Ranker
     ranker_: Ranker
 

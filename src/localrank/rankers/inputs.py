@@ -90,12 +90,12 @@ def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDat
     return valid
 
 
-def checked_query_weights(
+def checked_weights(
     dataset: RankingDataset, sample_weight: ArrayLike | None, query_weight: ArrayLike | None
-) -> Floats | None:
-    """One weight per query, from weights of documents or of queries."""
+) -> tuple[Floats | None, Floats | None]:
+    """A weight for each query, or for each row where rows of a query differ; None: all alike."""
     if sample_weight is None and query_weight is None:
-        return None
+        return None, None
     if sample_weight is not None and query_weight is not None:
         raise ValueError("Give sample_weight or query_weight, not both.")
     name, given, length = "query_weight", query_weight, dataset.n_queries
@@ -106,9 +106,8 @@ def checked_query_weights(
         raise ValueError(f"{name} needs {length} entries. Got shape {weights.shape} instead.")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(f"{name} must hold finite numbers, 0 or larger.")
-    if sample_weight is not None:
-        rows = dataset.in_query_order(weights)
-        weights = rows[dataset.offsets[:-1]]
-        if (rows != weights[dataset.query_index]).any():
-            raise ValueError("sample_weight must be the same for all documents of a query.")
-    return weights
+    if query_weight is not None:
+        return weights, None
+    rows = dataset.in_query_order(weights)
+    weights = rows[dataset.offsets[:-1]]
+    return (None, rows) if (rows != weights[dataset.query_index]).any() else (weights, None)

@@ -75,10 +75,6 @@ class Quadratic(Expanded):
         self.ranker = ranker
         self.dtype = dtype
 
-    @property
-    def accepts_missing(self) -> bool:
-        return bool(getattr(self.ranker, "accepts_missing", False))
-
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
         n, n_columns = dataset.n_documents, n_quadratic(dataset.n_features)

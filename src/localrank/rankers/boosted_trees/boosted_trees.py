@@ -80,9 +80,10 @@ class BoostedTrees(Ranker):
         self.random_state = random_state
 
     _reads_blocks = True
+    _sees_missing = True
 
     @property
-    def accepts_missing(self) -> bool:
+    def weighs_documents(self) -> bool:
         return True
 
     def _order_seed(self) -> int:
@@ -122,7 +123,9 @@ class BoostedTrees(Ranker):
         }
         train = binned(dataset, parameters)
         train.set_label(target).set_group(dataset.query_sizes)
-        if query_weights is not None:
+        if dataset.document_weights is not None:
+            train.set_weight(dataset.document_weights)
+        elif query_weights is not None:
             train.set_weight(query_weights[dataset.query_index])
         with progress(type(self).__name__, self.n_trees) as advance:
             callbacks: list[Any] = [lambda _: advance()]

@@ -28,11 +28,11 @@ _MOST = 20.0
 # Of a normal distribution, the standard deviation in units of the median absolute one.
 _NORMAL = 1.4826
 # The rank at which a document counts half in the mean of 10 / (10 + documents ranked above).
-_HALF_RANK = 10.0
+HALF_RANK = 10.0
 # Components and means are multiples of this, so that values equal but for rounding are equal.
 _GRID = 2.0**-32
 # Numbers that a processor adds up at a time, or a multiple of that.
-_LANES = 16
+LANES = 16
 # Columns copied at a time: as many numbers as the processor reads from memory at once.
 _TILE = 8
 
@@ -60,7 +60,7 @@ def coordinates(features: Array, offsets: Integers, parts: str) -> Array:
            [ 3.   ,  0.   ,  0.625],
            [ 5.   ,  1.414,  1.   ]])
     """
-    begins, n_columns = _layout(features.shape[1], parts)
+    begins, n_columns = layout(features.shape[1], parts)
     table = np.empty((len(features), n_columns), features.dtype)
     _fill(
         read_only(features, features.dtype),
@@ -74,7 +74,7 @@ def coordinates(features: Array, offsets: Integers, parts: str) -> Array:
 
 # Serving asks for the same layout list after list.
 @lru_cache(maxsize=8)
-def _layout(width: int, parts: str) -> tuple[Array, int]:
+def layout(width: int, parts: str) -> tuple[Array, int]:
     """Where the columns of z, p, b and a begin, -1 for none, and the number of columns."""
     begins, n_columns = np.full(4, -1), width
     for part in parts:
@@ -218,14 +218,14 @@ def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floa
     if width == 0:
         for row in range(N_AGGREGATES):
             result[row] = 0.0 if row in (4, 6, 8) else neutral
-        result[2] = _HALF_RANK / (_HALF_RANK + n * (1.0 - neutral))
+        result[2] = HALF_RANK / (HALF_RANK + n * (1.0 - neutral))
         return
     result[:] = 0.0
     mean, early, spread = result[0], result[2], result[8]
     for column in varying:
         for i in range(n):
             mean[i] += p[column, i]
-            early[i] += _HALF_RANK / (_HALF_RANK + n * (1.0 - p[column, i]))
+            early[i] += HALF_RANK / (HALF_RANK + n * (1.0 - p[column, i]))
     for i in range(n):
         mean[i] /= width
         early[i] /= width
@@ -235,7 +235,7 @@ def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floa
     for i in range(n):
         spread[i] = np.sqrt(spread[i] / width)
     # Documents without features at the end change nothing, and whole lanes take less time.
-    padded = n + -n % _LANES
+    padded = n + -n % LANES
     centred, scores = np.zeros((width, padded)), np.empty(padded)
     for i in range(width):
         for j in range(n):
@@ -247,6 +247,14 @@ def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floa
             centred[i, j] = z[varying[i], j]
     first_component(centred, scores)
     result[6] = scores[:n]
+    rank_aggregates(room, result)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def rank_aggregates(room: Room, result: Floats) -> None:
+    """Fill the percentiles after each aggregate that has them."""
+    n = result.shape[1]
+    neutral = 0.5 * (n + 1) / n
     for row in range(0, N_AGGREGATES, 2):
         for i in range(n):
             result[row, i] = np.rint(result[row, i] / _GRID) * _GRID

@@ -5,16 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-
 from localrank.data import RankingDataset
-from localrank.data.checks import sum_is_finite
 from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, check_parameters
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates.present import coordinates_of_present
 
 # Every part, in the order of the columns.
 PARTS = "zpab"
@@ -66,6 +64,12 @@ class QueryCoordinates(Expanded):
     value, is 0 in z and b, (n + 1) / 2n in p, and has no part in a. Fewer columns at a time suit
     more columns: give boosted trees a smaller `feature_fraction`.
 
+    Coordinates are those of the values present: where a feature is missing in some documents of a
+    query, n is the number of the others in z, p and b. A missing value has no coordinates: they
+    are NaN, which boosted trees take and other rankers fill. The aggregates are over the features
+    that the document has, neutral where it has none; in the principal components a missing value
+    counts as the mean.
+
     Parameters
     ----------
     ranker : Ranker
@@ -104,8 +108,9 @@ class QueryCoordinates(Expanded):
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts = "".join(part for part in PARTS if part in self.parts)
         names = dataset.feature_names
+        make = coordinates_of_present if dataset.has_missing else coordinates
         return dataset.replaced(
-            features=coordinates(dataset.features, dataset.offsets, parts),
+            features=make(dataset.features, dataset.offsets, parts),
             feature_names=None if names is None else _names(names, parts),
         )
 
@@ -124,8 +129,6 @@ def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDat
     """
     ranker = QueryCoordinates(BestFeature(), parts=parts)
     check_parameters(ranker)
-    if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
-        raise ValueError("Query coordinates cannot take missing values: impute them first.")
     return ranker.expanded(dataset)
 
 

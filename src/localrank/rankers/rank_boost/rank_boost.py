@@ -16,7 +16,7 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
-from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
@@ -75,13 +75,16 @@ class RankBoost(Ranker):
         number of rounds.
     measure : str or Measure, default="map"
         What is watched on the validation queries.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
     n_rounds_ : int
         Number of weak rankers kept.
     features_ : ndarray of shape (n_rounds_,)
-        The column each weak ranker looks at.
+        The column each weak ranker looks at; indicators come after the features.
     thresholds_ : ndarray of shape (n_rounds_,)
     alphas_ : ndarray of shape (n_rounds_,)
         What a document above the threshold gains.
@@ -113,6 +116,7 @@ class RankBoost(Ranker):
         "n_thresholds": optional(whole(1)),
         "patience": whole(1),
         "measure": a_measure,
+        "missing": missing_rule,
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -131,11 +135,13 @@ class RankBoost(Ranker):
         n_thresholds: int | None = 255,
         patience: int = 50,
         measure: str | Measure = "map",
+        missing: Missing = "impute",
     ) -> None:
         self.n_rounds = n_rounds
         self.n_thresholds = n_thresholds
         self.patience = patience
         self.measure = measure
+        self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
