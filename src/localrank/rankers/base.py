@@ -249,7 +249,9 @@ class Ranker(Estimator):
             A weight for each document, the same for all documents of a query.
         """
         dataset = as_dataset(X, y, qid)
-        weights = checked_query_weights(dataset, sample_weight, None)
+        weights, unequal = checked_weights(dataset, sample_weight, None)
+        if unequal is not None:
+            raise ValueError("sample_weight of score must be the same for all documents of a query.")
         values = NDCG(10)(dataset, self.predict(dataset))
         return float(np.average(values, weights=weights))
 
