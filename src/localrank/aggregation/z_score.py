@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localrank.aggregation.base import ScoreAggregator
+from localrank.aggregation.base import LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
@@ -29,11 +29,20 @@ class ZScore(ScoreAggregator):
         query = np.repeat(np.arange(len(sizes)), sizes)
         total = np.zeros(lists.shape[1])
         for scores in lists:
-            total += _standardised(scores, offsets[:-1], sizes, query)
+            total += _standardised(scores, offsets[:-1], sizes, query)[0]
         return total / len(lists)
 
+    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
+        sizes = np.diff(offsets)
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        factors = [_standardised(scores, offsets[:-1], sizes, query)[1] for scores in lists]
+        return LinearForm(np.array(factors) / len(lists), centred=True)
 
-def _standardised(scores: Floats, begins: Integers, sizes: Integers, query: Integers) -> Floats:
+
+def _standardised(
+    scores: Floats, begins: Integers, sizes: Integers, query: Integers
+) -> tuple[Floats, Floats]:
+    """The scores standardised, and one over each query's deviation; 0 where there is none."""
     centred = scores - (np.add.reduceat(scores, begins) / sizes)[query]
     # Relative to the largest, so that squares neither vanish nor overflow.
     largest = np.maximum.reduceat(np.abs(centred), begins)
@@ -41,4 +50,6 @@ def _standardised(scores: Floats, begins: Integers, sizes: Integers, query: Inte
     varied = largest > noise
     centred = np.where(varied[query], centred / np.where(varied, largest, 1.0)[query], 0.0)
     deviation = np.sqrt(np.add.reduceat(centred**2, begins) / sizes)
-    return centred / np.where(varied, deviation, 1.0)[query]
+    deviation = np.where(varied, deviation, 1.0)
+    factors = np.where(varied, 1.0 / np.where(varied, largest, 1.0) / deviation, 0.0)
+    return centred / deviation[query], factors
