@@ -14,6 +14,7 @@ from localrank.evaluation.hyperplanes import (
     hyperplane_cosines,
     order_error_rates,
 )
+from localrank.evaluation.permutation import PermutationImportance, permutation_importance
 from localrank.evaluation.significance import PairedTest, correct, paired_test, paired_tests
 from localrank.evaluation.store import Run
 from localrank.evaluation.tuning import Trial, Tuning, tune
@@ -26,6 +27,7 @@ __all__ = [
     "MethodResult",
     "OrderErrorRates",
     "PairedTest",
+    "PermutationImportance",
     "Run",
     "Trial",
     "Tuning",
@@ -38,6 +40,7 @@ __all__ = [
     "order_error_rates",
     "paired_test",
     "paired_tests",
+    "permutation_importance",
     "run",
     "tune",
 ]
