@@ -220,6 +220,14 @@ def test_any_parts_of_coordinates_are_given_back(parts, queries):
     assert ("a" in parts) == (found.together != 0).any()
 
 
+def test_the_order_of_the_parts_of_coordinates_does_not_matter(queries):
+    one, other = (
+        QueryCoordinates(RankSVM(), parts=parts).fit(queries).contributions(queries)
+        for parts in ("zpab", "abpz")
+    )
+    assert_array_equal(one.entries, other.entries)
+
+
 def test_large_expansions_are_explained_block_by_block(queries, monkeypatch):
     ranker = QueryCoordinates(RankSVM()).fit(queries)
     expected = ranker.contributions(queries)
@@ -249,8 +257,10 @@ def test_expansions_may_be_nested(queries):
 
 
 def test_a_local_model_adds_up_its_groups(queries):
-    ranker = recipes.adaptive_training(n_clusters=3, ranker=RankSVM()).fit(queries)
+    recipe = recipes.adaptive_training(n_clusters=3, ranker=RankSVM(), select="fusion")
+    ranker = recipe.fit(queries)
     weights = ranker.selector_.weights(queries, ranker.models_)[queries.query_index]
+    assert ((weights > 0) & (weights < 1)).any()
     parts = [model.contributions(queries).values for model in ranker.models_]
     expected = sum(weight[:, None] * part for weight, part in zip(weights.T, parts, strict=True))
     assert_allclose(ranker.contributions(queries).values, expected, atol=1e-12)
@@ -374,6 +384,19 @@ def test_without_qid_all_rows_are_one_list(queries):
     assert_array_equal(ranked["rank"], np.arange(1, 31))
     assert_array_equal(ranked["document"], by_hand([0] * 30, ranker.predict(few, qid=[0] * 30)))
     assert_array_equal(ranker.rank(few.tolist())["document"], ranked["document"])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ("test.txt", "Read 'test.txt' first"),
+        (pl.DataFrame({"a": [1.0]}).lazy(), "lazy frame. Call its collect"),
+        (np.ones(3), "shape|dimension"),
+    ],
+)
+def test_what_is_no_table_is_refused_without_qid_too(X, message, queries):
+    with pytest.raises(ValueError, match=message):
+        BestFeature().fit(queries).rank(X)
 
 
 def test_labels_beside_a_dataset_are_refused(queries):

@@ -29,7 +29,7 @@ from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
 from localrank.rankers.base import HeldOut, Weights, lists_of
-from localrank.rankers.contributions import N_MORE
+from localrank.rankers.contribution_tables import N_MORE
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 

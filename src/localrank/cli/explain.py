@@ -159,8 +159,8 @@ def _print_documents(
         rest = entries[row].sum() - entries[row, most].sum()
         cells += [*own, f"{rest:+.3g}"]
     say(
-        f"The mean score of query {one.query_ids[0]} is {contributions.base[0]:.4g}. What features "
-        f"contribute is relative to it."
+        f"The mean score of query {one.query_ids[0]} is {round(contributions.base[0], 6):g}. What "
+        f"features contribute is relative to it."
     )
     print_table(
         f"{title}, with the features that contribute most", [*columns, *PLACES, "others"], rows

@@ -13,7 +13,7 @@ from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part, parts
 from localrank.parameters import Rules, instance, optional
 from localrank.rankers.base import Ranker, Weights, lists_of
-from localrank.rankers.contributions import N_MORE, centred_rows, no_contributions
+from localrank.rankers.contribution_tables import N_MORE, centred_rows, no_contributions
 
 an_aggregator = instance(Aggregator, "one of localrank.aggregation, such as Borda(), or None")
 

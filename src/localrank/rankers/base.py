@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,7 @@ from localrank.measures import NDCG
 from localrank.parallel import one_blas_thread
 from localrank.parameters import check_parameters
 from localrank.persistence import save_model
-from localrank.rankers.contributions import Contributions, no_contributions, no_importances
+from localrank.rankers.contribution_tables import no_contributions, no_importances
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
@@ -29,7 +29,9 @@ from localrank.rankers.inputs import (
     has_two_labels,
     held_out_queries,
 )
-from localrank.rankers.ranked_lists import as_table_like, one_list, ranked_lists
+
+if TYPE_CHECKING:
+    from localrank.rankers.contributions import Contributions
 
 # A weight for each query; None weighs all alike.
 Weights = Floats | None
@@ -317,6 +319,9 @@ class Ranker(Estimator):
         1      0         2     2    4.0
         2      0         0     3    2.0
         """
+        # Only who wants a table needs it.
+        from localrank.rankers.ranked_lists import as_table_like, one_list, ranked_lists
+
         if qid is None and not isinstance(X, RankingDataset):
             qid = one_list(X)
         dataset = as_dataset(X, y, qid)
@@ -343,6 +348,9 @@ class Ranker(Estimator):
         array([[5., 0.],
                [7., 0.]])
         """
+        # Only who explains needs it.
+        from localrank.rankers.contributions import Contributions
+
         check_is_fitted(self, "n_features_in_")
         dataset = as_dataset(X, None, qid)
         self._check_same(dataset)

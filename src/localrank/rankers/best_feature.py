@@ -15,7 +15,7 @@ from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import measure_features
 from localrank.parameters import Rules, flag
 from localrank.rankers.base import HeldOut, Ranker, Weights
-from localrank.rankers.contributions import table_of
+from localrank.rankers.contribution_tables import table_of
 
 
 @declare("best-feature", "the single best feature as a score")
@@ -84,7 +84,9 @@ class BestFeature(Ranker):
         return scores
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
-        return table_of(self._importances() * self._predict(dataset)[:, None])
+        values = np.zeros(dataset.features.shape)
+        values[:, self.feature_] = self._predict(dataset)
+        return table_of(values)
 
     def _importances(self) -> Floats:
         importances = np.zeros(self.n_features_in_)

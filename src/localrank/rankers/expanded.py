@@ -14,7 +14,7 @@ from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
 from localrank.rankers.base import HeldOut, Ranker, Weights
-from localrank.rankers.contributions import N_MORE
+from localrank.rankers.contribution_tables import N_MORE
 
 # Expansions of training queries that take no more bytes are made once and kept.
 SMALL_BYTES = 2**26

@@ -18,7 +18,7 @@ from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, check_parameters, number, one_of
 from localrank.rankers.base import Ranker
-from localrank.rankers.contributions import shares, table_of
+from localrank.rankers.contribution_tables import shares, table_of
 
 Scaling = Literal["standard", "query"] | None
 

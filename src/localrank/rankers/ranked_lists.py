@@ -8,12 +8,14 @@ import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.checks import as_matrix
 from localrank.kernels.sorting import argsort_descending
 
 
 def one_list(X: Any) -> Array:
     """Query ids for rows that are all of one query, 0."""
-    return np.zeros(X.shape[0] if hasattr(X, "shape") else len(X), np.int64)
+    values, _ = as_matrix(X)
+    return np.zeros(values.shape[:1], np.int64)
 
 
 def ranked_lists(dataset: RankingDataset, scores: Floats) -> dict[str, Array]:

@@ -23,7 +23,7 @@ from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Ranker, Weights
-from localrank.rankers.contributions import shares, table_of
+from localrank.rankers.contribution_tables import shares, table_of
 from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
 
 if TYPE_CHECKING:

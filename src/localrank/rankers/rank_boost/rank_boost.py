@@ -17,7 +17,7 @@ from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Ranker, Weights
-from localrank.rankers.contributions import shares, table_of
+from localrank.rankers.contribution_tables import shares, table_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
