@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from localrank.arrays import Array
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.estimator import check_is_fitted, clone
 from localrank.explanation import Explanation
@@ -28,6 +29,7 @@ from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
 from localrank.rankers.base import HeldOut, Weights, lists_of
+from localrank.rankers.contribution_tables import N_MORE
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -153,15 +155,32 @@ class LocalRanker(Ranker):
         self.training_query_ids_ = dataset.query_ids
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        weights = self.selector_.weights(dataset, self.models_)
         scores = np.zeros(dataset.n_documents)
+        for model, rows, served, weights in self._shares(dataset):
+            scores[rows] += weights * model.predict_rows(served)
+        return scores
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
+        for model, rows, served, weights in self._shares(dataset):
+            table[rows] += weights[:, None] * model.contribution_rows(served)
+        return table
+
+    def _importances(self) -> Floats:
+        importances = [model.feature_importances_ for model in self.models_]
+        return np.average(importances, axis=0, weights=self.groups_.sizes)
+
+    def _shares(
+        self, dataset: RankingDataset
+    ) -> Iterator[tuple[Ranker, Flags, RankingDataset, Floats]]:
+        """Each model with the rows of the queries it serves, these queries, and its weights."""
+        weights = self.selector_.weights(dataset, self.models_)
         for group in np.flatnonzero(weights.any(axis=0)):
             queries = np.flatnonzero(weights[:, group])
             rows = np.repeat(weights[:, group] != 0, dataset.query_sizes)
-            part = dataset.taken(queries)
-            own = np.repeat(weights[queries, group], part.query_sizes)
-            scores[rows] += own * self.models_[group].predict_rows(part)
-        return scores
+            served = dataset.taken(queries)
+            own = np.repeat(weights[queries, group], served.query_sizes)
+            yield self.models_[group], rows, served, own
 
     def with_selector(self, selector: Selector, dataset: RankingDataset) -> Self:
         """The same groups and models with another way to weigh them.

@@ -17,7 +17,7 @@ import localrank
 from localrank.cli import app, main
 from localrank.data import make_queries, read_letor, read_run, write_letor
 from localrank.measures import NDCG
-from localrank.rankers import LambdaMART, RankSVM
+from localrank.rankers import LGMML, LambdaMART, RankSVM
 from localrank.recipes import local_rank
 
 
@@ -302,6 +302,51 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
     assert facts["neighbours"] == expected.neighbours.tolist()
     assert facts["group_scores"] == expected.group_scores.tolist()
     assert sum(facts["weights"]) == 1
+    for document in facts["documents"]:
+        total = document["base"] + sum(document["contributions"].values())
+        assert total == pytest.approx(document["score"])
+
+
+def test_explain_shows_what_features_contribute_to_any_model(run, model, folder):
+    data = folder / "test.txt"
+    code, out, err = run("explain", model, data, "--query", 55)
+    assert code == 0
+    assert "The mean score of query 55 is" in err
+    assert re.search(r"document +label +score +first +second +third +others", out)
+    _, out, _ = run("explain", model, data, "--query", 55, "--json")
+    facts = json.loads(out)
+    one = read_letor(data)
+    one = one.select(one.query_ids == 55)
+    scores = np.sort(localrank.load(model).predict(one))[::-1]
+    assert [document["score"] for document in facts["documents"]] == scores.tolist()
+    for document in facts["documents"]:
+        total = document["base"] + sum(document["contributions"].values())
+        assert total == pytest.approx(document["score"])
+
+
+def test_explain_tells_what_puts_one_document_above_another(run, model, folder):
+    data = folder / "test.txt"
+    _, out, _ = run("explain", model, data, "-q", 55, "--json")
+    best, *_, worst = (document for document in json.loads(out)["documents"])
+    pair = ["--pair", best["document"], worst["document"]]
+    code, out, _ = run("explain", model, data, "-q", 55, *pair)
+    assert code == 0
+    assert f"document {best['document']} is above document {worst['document']}" in out
+    _, out, _ = run("explain", model, data, "-q", 55, *pair, "--json")
+    facts = json.loads(out)
+    gap = best["score"] - worst["score"]
+    assert sum(facts["differences"].values()) == pytest.approx(gap)
+
+
+def test_explain_ranks_where_features_contribute_no_sum(run, folder, tmp_path):
+    path = tmp_path / "m.localrank"
+    LGMML(n_metrics=5).fit(read_letor(folder / "train.txt")).save(path)
+    code, out, err = run("explain", path, folder / "test.txt", "-q", 55)
+    assert code == 0
+    assert "LGMML has no exact contributions" in err
+    assert re.search(r"document +label +score", out)
+    code, _, err = run("explain", path, folder / "test.txt", "-q", 55, "--pair", 1, 2)
+    assert code == 1
 
 
 @pytest.mark.parametrize(
@@ -332,8 +377,15 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
         ),
         (["rank", "{folder}/train.txt", "{folder}/test.txt"], "not a localrank model file"),
         (
-            ["explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "55"],
-            "holds LambdaMART, which has no groups of queries",
+            ["explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "no"],
+            "There is no query 'no'. The 10 queries of the data are",
+        ),
+        (
+            [
+                *("explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "55"),
+                *("--pair", "1", "999"),
+            ],
+            "Query 55 has no document '999'",
         ),
         (["train", "{folder}/train.txt", "-o", "{folder}"], "is a folder"),
         (["train", "{folder}/train.txt", "-o", "-"], "not for standard output"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from localrank.aggregation.base import ScoreAggregator
+from localrank.aggregation.base import LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 from localrank.kernels.sorting import read_only
@@ -31,6 +31,9 @@ class ZScore(ScoreAggregator):
             read_only(lists, np.float64), read_only(offsets, np.int64)
         )
         return mean
+
+    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
+        return LinearForm(_factors(lists, offsets) / len(lists), centred=True)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -59,3 +62,18 @@ def _mean_of_standardised(lists: Floats, offsets: Integers) -> Floats:
             for row in range(begin, end):
                 mean[row] += (scores[row] - centre) / largest / deviation / len(lists)
     return mean
+
+
+def _factors(lists: Floats, offsets: Integers) -> Floats:
+    """One over the deviation of each list in each query; 0 where it is constant."""
+    begins, sizes = offsets[:-1], np.diff(offsets)
+    centred = lists - np.repeat(np.add.reduceat(lists, begins, 1) / sizes, sizes, axis=1)
+    largest = np.maximum.reduceat(np.abs(centred), begins, 1)
+    noise = 1e-12 * np.maximum.reduceat(np.abs(lists), begins, 1)
+    varied = largest > noise
+    largest = np.where(varied, largest, 1.0)
+    centred = np.where(
+        np.repeat(varied, sizes, axis=1), centred / np.repeat(largest, sizes, axis=1), 0.0
+    )
+    deviations = np.sqrt(np.add.reduceat(centred**2, begins, 1) / sizes)
+    return np.where(varied, 1.0 / largest / np.where(varied, deviations, 1.0), 0.0)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from localrank.evaluation.hyperplanes import OrderErrorRates as OrderErrorRates
     from localrank.evaluation.hyperplanes import hyperplane_cosines as hyperplane_cosines
     from localrank.evaluation.hyperplanes import order_error_rates as order_error_rates
+    from localrank.evaluation.permutation import PermutationImportance as PermutationImportance
+    from localrank.evaluation.permutation import permutation_importance as permutation_importance
     from localrank.evaluation.significance import PairedTest as PairedTest
     from localrank.evaluation.significance import correct as correct
     from localrank.evaluation.significance import paired_test as paired_test

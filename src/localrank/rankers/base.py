@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,7 @@ from localrank.measures import NDCG
 from localrank.parallel import one_blas_thread
 from localrank.parameters import check_parameters, one_of, parts_of
 from localrank.persistence import save_model
+from localrank.rankers.contribution_tables import no_contributions, no_importances
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
@@ -28,6 +29,9 @@ from localrank.rankers.inputs import (
     has_two_labels,
     held_out_queries,
 )
+
+if TYPE_CHECKING:
+    from localrank.rankers.contributions import Contributions
 
 # A weight for each query; None weighs all alike.
 Weights = Floats | None
@@ -251,7 +255,9 @@ class Ranker(Estimator):
         dataset = as_dataset(X, y, qid)
         weights, unequal = checked_weights(dataset, sample_weight, None)
         if unequal is not None:
-            raise ValueError("sample_weight of score must be the same for all documents of a query.")
+            raise ValueError(
+                "sample_weight of score must be the same for all documents of a query."
+            )
         values = NDCG(10)(dataset, self.predict(dataset))
         return float(np.average(values, weights=weights))
 
@@ -375,6 +381,113 @@ class Ranker(Estimator):
             f"them by the medians of their queries; on the command line, without "
             f"--set ...missing=refuse."
         )
+
+    def rank(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+        """Rank documents: a table, best first within each query, queries in input order.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        y : array-like of shape (n_documents,), optional
+            Labels to put beside the documents, where X is not a dataset.
+        qid : array-like of shape (n_documents,), optional
+            Query ids, where X is not a dataset; without them all rows are of one query, 0.
+
+        Returns
+        -------
+        DataFrame or dict of ndarray
+            A frame of the library that X is of (pandas, polars, pyarrow, ...); for an array or a
+            dataset the columns by name. They are `query`, `document` (the dataset's document ids,
+            or positions in the input), `rank` from 1, `score`, and `label` where it is known.
+            Equal scores keep the order of the input.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from localrank.rankers import BestFeature
+        >>> X, y = pd.DataFrame({"bm25": [2.0, 7.5, 4.0]}), [0, 1, 0]
+        >>> BestFeature().fit(X, y, qid=["a", "a", "a"]).rank(X)
+           query  document  rank  score
+        0      0         1     1    7.5
+        1      0         2     2    4.0
+        2      0         0     3    2.0
+        """
+        # Only who wants a table needs it.
+        from localrank.rankers.ranked_lists import as_table_like, one_list, ranked_lists
+
+        if qid is None and not isinstance(X, RankingDataset):
+            qid = one_list(X)
+        dataset = as_dataset(X, y, qid)
+        return as_table_like(X, ranked_lists(dataset, self.predict(dataset)))
+
+    def contributions(self, X: Any, *, qid: Any = None) -> Contributions:
+        """What each feature contributes to each document's score: exact, a sum.
+
+        Linear rankers: weight times value. Boosted trees: TreeSHAP, as LightGBM's `pred_contrib`.
+        A ranker made of others adds up theirs. Where the score is no sum over features, a
+        ValueError says why.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        qid : array-like of shape (n_documents,)
+            Query ids, where X is not a dataset.
+
+        Examples
+        --------
+        >>> from localrank.rankers import BestFeature
+        >>> X, y, qid = [[5.0, 1.0], [7.0, 1.0]], [0, 1], ["a", "a"]
+        >>> BestFeature().fit(X, y, qid=qid).contributions(X, qid=qid).values
+        array([[5., 0.],
+               [7., 0.]])
+        """
+        # Only who explains needs it.
+        from localrank.rankers.contributions import Contributions
+
+        check_is_fitted(self, "n_features_in_")
+        dataset = as_dataset(X, None, qid)
+        self._check_same(dataset)
+        return Contributions.of_table(dataset, self.contribution_rows(dataset))
+
+    def contribution_rows(self, dataset: RankingDataset) -> Floats:
+        """The table of contributions of a dataset that a door has checked, row by row.
+
+        A column for each feature, one for what features contribute together, and the base.
+        """
+        seen = gathered(dataset)
+        if self._sees_missing:
+            return self._contributions(seen)
+        return self._without_indicators(self._contributions(self._filling.filled(seen)))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """The share of each feature in what the fitted ranker does, with sum 1.
+
+        Boosted trees: of the gains of all splits. Linear rankers: of the absolute weights of
+        scaled features. A ranker made of others: the mean of their shares. With
+        `QueryCoordinates` the sum may be smaller: its aggregates, which look at all features
+        together, have the rest. Where it has no meaning there is no such attribute.
+        """
+        check_is_fitted(self, "n_features_in_")
+        return self._without_indicators(self._importances())
+
+    def _without_indicators(self, table: Floats) -> Floats:
+        """Columns of features alone: that a value is missing counts for the feature."""
+        indicators = self._filling.indicators
+        if not len(indicators):
+            return table
+        n = self.n_features_in_
+        table = table.copy()
+        table[..., indicators] += table[..., n : n + len(indicators)]
+        return np.delete(table, np.s_[n : n + len(indicators)], axis=-1)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        """The table of `contribution_rows`."""
+        raise no_contributions(type(self).__name__, "its score is no sum over features")
+
+    def _importances(self) -> Floats:
+        """The shares of `feature_importances_`."""
+        raise no_importances(type(self).__name__, "it does not weigh features")
 
 
 def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, choice, count, floats
@@ -15,6 +15,7 @@ from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import lowest_where_missing, measure_features
 from localrank.parameters import Rules, flag
 from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.contribution_tables import table_of
 
 
 @declare("best-feature", "the single best feature as a score")
@@ -84,3 +85,13 @@ class BestFeature(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return lowest_where_missing(dataset, self.direction_ * dataset.features[:, self.feature_])
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        values = np.zeros(dataset.features.shape)
+        values[:, self.feature_] = self._predict(dataset)
+        return table_of(values)
+
+    def _importances(self) -> Floats:
+        importances = np.zeros(self.n_features_in_)
+        importances[self.feature_] = 1.0
+        return importances

@@ -23,6 +23,7 @@ from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.contribution_tables import shares, table_of
 from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
 
 if TYPE_CHECKING:
@@ -159,6 +160,12 @@ class BoostedTrees(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.trees_.score(dataset.features)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        return table_of(*self.trees_.contributions(dataset.features))
+
+    def _importances(self) -> Floats:
+        return shares(self.trees_.importances("gain"))
 
     @cached_property
     def booster(self) -> lightgbm.Booster:

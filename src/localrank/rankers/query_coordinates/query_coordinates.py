@@ -5,6 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import ClassVar
 
+import numpy as np
+
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, check_parameters
@@ -113,6 +116,21 @@ class QueryCoordinates(Expanded):
             features=make(dataset.features, dataset.offsets, parts),
             feature_names=None if names is None else _names(names, parts),
         )
+
+    def folded(self, values: Floats, n_features: int) -> Floats:
+        """That of z, p and b to their features, that of the aggregates to all together."""
+        d = n_features
+        result = np.zeros((*values.shape[:-1], d + 1))
+        result[..., :d] = values[..., :d]
+        begin = d
+        for part in (part for part in PARTS if part in self.parts):
+            if part == "a":
+                result[..., d] = values[..., begin : begin + N_AGGREGATES].sum(axis=-1)
+                begin += N_AGGREGATES
+            else:
+                result[..., :d] += values[..., begin : begin + d]
+                begin += d
+        return result
 
 
 def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDataset:

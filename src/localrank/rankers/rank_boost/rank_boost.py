@@ -17,6 +17,7 @@ from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
+from localrank.rankers.contribution_tables import shares, table_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
@@ -190,12 +191,28 @@ class RankBoost(Ranker):
         """Sum, over the features used, the step function of all their weak rankers."""
         scores = np.zeros(dataset.n_documents)
         for feature in np.unique(self.features_):
-            own = np.flatnonzero(self.features_ == feature)
-            own = own[np.argsort(self.thresholds_[own], kind="stable")]
-            steps = np.concatenate([[0.0], np.cumsum(self.alphas_[own])])
-            column = dataset.features[:, feature].astype(np.float64)
-            scores += steps[np.searchsorted(self.thresholds_[own], column)]
+            scores += self._steps(dataset, feature)
         return scores
+
+    def _steps(self, dataset: RankingDataset, feature: int) -> Floats:
+        """What a feature adds to the scores."""
+        own = np.flatnonzero(self.features_ == feature)
+        own = own[np.argsort(self.thresholds_[own], kind="stable")]
+        steps = np.concatenate([[0.0], np.cumsum(self.alphas_[own])])
+        column = dataset.features[:, feature].astype(np.float64)
+        values: Floats = steps[np.searchsorted(self.thresholds_[own], column)]
+        return values
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        values = np.zeros((dataset.n_documents, dataset.n_features))
+        for feature in np.unique(self.features_):
+            values[:, feature] = self._steps(dataset, feature)
+        return table_of(values)
+
+    def _importances(self) -> Floats:
+        return shares(
+            np.bincount(self.features_, np.abs(self.alphas_), minlength=self.n_features_in_)
+        )
 
 
 class _HeldOut:
