@@ -1,6 +1,8 @@
 """Several models, their shares, and files that are replaced while requests go on."""
 
+import gc
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from service import as_rows, wait_for
 
 from localrank.rankers import BestFeature, RankSVM
 from localrank.serving import Settings
+from localrank.serving.models import ServedModels
 
 
 def version(client) -> str:
@@ -140,3 +143,15 @@ def test_a_shadow_that_refuses_is_counted_and_harms_nothing(serve, files, querie
 def test_settings_are_checked(options, message):
     with pytest.raises(ValueError, match=message):
         Settings(**{"shares": {}, **options})
+
+
+def test_a_replaced_model_is_freed_without_the_garbage_collector(files):
+    models = ServedModels(Settings(files, {}), lambda *_: None)
+    models.refresh()
+    old = [weakref.ref(models.named(name).ranker) for name in files]
+    gc.disable()
+    try:
+        models.refresh(always=True)
+        assert [ranker() for ranker in old] == [None] * len(files)
+    finally:
+        gc.enable()

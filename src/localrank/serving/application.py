@@ -289,8 +289,10 @@ def _options(request: Request) -> tuple[int | None, bool]:
 
 
 def _settle() -> None:
-    """Spare the garbage collector what models consist of: going through it would stop answers."""
-    gc.unfreeze()
+    """Spare the garbage collector what models consist of: going through it would stop answers.
+
+    What was spared before stays so. A model that is replaced has no cycles, and needs no collector.
+    """
     gc.collect()
     gc.freeze()
 
