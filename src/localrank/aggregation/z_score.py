@@ -24,25 +24,28 @@ class ZScore(ScoreAggregator):
     array([-0.61,  0.  ,  0.61])
     """
 
+    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
+        begins, sizes = offsets[:-1], np.diff(offsets)
+        weights = np.empty((len(lists), len(sizes)))
+        for own, scores in zip(weights, lists, strict=True):
+            centred = scores - np.repeat(np.add.reduceat(scores, begins) / sizes, sizes)
+            standardised = self._aggregate(scores[None], offsets)
+            # The farthest from the mean tells what all were divided by.
+            before = np.maximum.reduceat(np.abs(centred), begins)
+            after = np.maximum.reduceat(np.abs(standardised), begins)
+            own[:] = after / np.where(after > 0, before, 1.0)
+        return LinearForm(weights / len(lists), centred=True)
+
     def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
         sizes = np.diff(offsets)
         query = np.repeat(np.arange(len(sizes)), sizes)
         total = np.zeros(lists.shape[1])
         for scores in lists:
-            total += _standardised(scores, offsets[:-1], sizes, query)[0]
+            total += _standardised(scores, offsets[:-1], sizes, query)
         return total / len(lists)
 
-    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
-        sizes = np.diff(offsets)
-        query = np.repeat(np.arange(len(sizes)), sizes)
-        factors = [_standardised(scores, offsets[:-1], sizes, query)[1] for scores in lists]
-        return LinearForm(np.array(factors) / len(lists), centred=True)
 
-
-def _standardised(
-    scores: Floats, begins: Integers, sizes: Integers, query: Integers
-) -> tuple[Floats, Floats]:
-    """The scores standardised, and one over each query's deviation; 0 where there is none."""
+def _standardised(scores: Floats, begins: Integers, sizes: Integers, query: Integers) -> Floats:
     centred = scores - (np.add.reduceat(scores, begins) / sizes)[query]
     # Relative to the largest, so that squares neither vanish nor overflow.
     largest = np.maximum.reduceat(np.abs(centred), begins)
@@ -50,6 +53,4 @@ def _standardised(
     varied = largest > noise
     centred = np.where(varied[query], centred / np.where(varied, largest, 1.0)[query], 0.0)
     deviation = np.sqrt(np.add.reduceat(centred**2, begins) / sizes)
-    deviation = np.where(varied, deviation, 1.0)
-    factors = np.where(varied, 1.0 / np.where(varied, largest, 1.0) / deviation, 0.0)
-    return centred / deviation[query], factors
+    return centred / np.where(varied, deviation, 1.0)[query]
