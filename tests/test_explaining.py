@@ -181,7 +181,7 @@ def test_a_list_of_one_score_has_no_say_in_a_standardised_ensemble(queries):
 def test_aggregators_of_places_have_no_contributions(aggregator, queries):
     ensemble = Ensemble([RankSVM(), BestFeature()], aggregator=aggregator).fit(queries)
     name = type(aggregator).__name__
-    with pytest.raises(ValueError, match=f"Ensemble with {name} .* the order of scores alone"):
+    with pytest.raises(ValueError, match=f"Ensemble with {name} .* does not add up scores"):
         ensemble.contributions(queries)
     assert ensemble.feature_importances_.sum() == pytest.approx(1)
 

@@ -26,14 +26,23 @@ class ZScore(ScoreAggregator):
     array([-0.61,  0.  ,  0.61])
     """
 
+    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
+        begins, sizes = offsets[:-1], np.diff(offsets)
+        weights = np.empty((len(lists), len(sizes)))
+        for own, scores in zip(weights, lists, strict=True):
+            centred = scores - np.repeat(np.add.reduceat(scores, begins) / sizes, sizes)
+            standardised = self._aggregate(scores[None], offsets)
+            # The farthest from the mean tells what all were divided by.
+            before = np.maximum.reduceat(np.abs(centred), begins)
+            after = np.maximum.reduceat(np.abs(standardised), begins)
+            own[:] = after / np.where(after > 0, before, 1.0)
+        return LinearForm(weights / len(lists), centred=True)
+
     def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
         mean: Floats = _mean_of_standardised(
             read_only(lists, np.float64), read_only(offsets, np.int64)
         )
         return mean
-
-    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
-        return LinearForm(_factors(lists, offsets) / len(lists), centred=True)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -62,18 +71,3 @@ def _mean_of_standardised(lists: Floats, offsets: Integers) -> Floats:
             for row in range(begin, end):
                 mean[row] += (scores[row] - centre) / largest / deviation / len(lists)
     return mean
-
-
-def _factors(lists: Floats, offsets: Integers) -> Floats:
-    """One over the deviation of each list in each query; 0 where it is constant."""
-    begins, sizes = offsets[:-1], np.diff(offsets)
-    centred = lists - np.repeat(np.add.reduceat(lists, begins, 1) / sizes, sizes, axis=1)
-    largest = np.maximum.reduceat(np.abs(centred), begins, 1)
-    noise = 1e-12 * np.maximum.reduceat(np.abs(lists), begins, 1)
-    varied = largest > noise
-    largest = np.where(varied, largest, 1.0)
-    centred = np.where(
-        np.repeat(varied, sizes, axis=1), centred / np.repeat(largest, sizes, axis=1), 0.0
-    )
-    deviations = np.sqrt(np.add.reduceat(centred**2, begins, 1) / sizes)
-    return np.where(varied, 1.0 / largest / np.where(varied, deviations, 1.0), 0.0)

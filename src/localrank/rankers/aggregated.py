@@ -75,7 +75,7 @@ class Aggregated(Ranker):
         if form is None:
             kind = type(self.aggregator_).__name__
             raise no_contributions(
-                f"{type(self).__name__} with {kind}", f"{kind} looks at the order of scores alone"
+                f"{type(self).__name__} with {kind}", f"{kind} does not add up scores"
             )
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
         for ranker, weights in zip(self.rankers_, form.weights, strict=True):
