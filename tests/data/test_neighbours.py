@@ -22,7 +22,7 @@ def test_sizes_beside_a_file_tell_its_queries(tmp_path, ending):
     (tmp_path / "train.txt").write_text(ROWS)
     (tmp_path / f"train.txt{ending}").write_text(SIZES)
     dataset = read_letor(tmp_path / "train.txt", zero_based=True)
-    assert_array_equal(dataset.query_ids, [1, 2])
+    assert_array_equal(dataset.query_ids, ["train.txt:1", "train.txt:2"])
     assert_array_equal(dataset.query_sizes, [2, 3])
 
 
@@ -57,7 +57,7 @@ def test_several_files_with_sizes_have_different_queries(tmp_path):
         (tmp_path / f"{name}.query").write_text(SIZES)
     dataset = read_letor([tmp_path / "a.txt", tmp_path / "b.txt"], zero_based=True)
     assert_array_equal(dataset.query_sizes, [2, 3, 2, 3])
-    assert_array_equal(dataset.query_ids, [1, 2, 3, 4])
+    assert_array_equal(dataset.query_ids, ["a.txt:1", "a.txt:2", "b.txt:1", "b.txt:2"])
 
 
 def test_query_ids_in_the_lines_count_more_than_sizes(tmp_path):
@@ -81,12 +81,21 @@ def test_sizes_that_do_not_fit_are_refused(tmp_path, sizes, message):
         read_letor(tmp_path / "train.txt", zero_based=True)
 
 
-def test_files_with_sizes_and_with_the_same_ids_are_not_mixed(tmp_path):
-    (tmp_path / "a.txt").write_text("0 qid:2 1:1\n")
-    (tmp_path / "b.txt").write_text("0 1:1\n")
-    (tmp_path / "b.txt.query").write_text("1\n")
-    with pytest.raises(ValueError, match="b.txt: has no query ids, and .*a.txt has some like"):
-        read_letor([tmp_path / "a.txt", tmp_path / "b.txt"])
+def test_files_with_sizes_and_the_same_name_are_refused(tmp_path):
+    (tmp_path / "b").mkdir()
+    for folder in (tmp_path, tmp_path / "b"):
+        (folder / "a.txt").write_text("0 1:1\n")
+        (folder / "a.txt.query").write_text("1\n")
+    with pytest.raises(ValueError, match="b/a.txt: has no query ids, and the name of the file is"):
+        read_letor([tmp_path / "a.txt", tmp_path / "b" / "a.txt"])
+
+
+def test_parts_with_sizes_rotate(tmp_path):
+    for number in (1, 2, 3):
+        (tmp_path / f"S{number}.txt").write_text("0 1:1\n0 1:2\n")
+        (tmp_path / f"S{number}.txt.query").write_text("1\n1\n")
+    tested = [fold.test.query_ids[0] for fold in folds(tmp_path)]
+    assert tested == ["S3.txt:1", "S1.txt:1", "S2.txt:1"]
 
 
 def test_weights_are_ignored_with_a_word(tmp_path):

@@ -184,7 +184,7 @@ def test_every_column_that_is_no_number_is_named_with_what_to_do():
     message = (
         r"^Column 'color' holds text, column 'day' holds dates or times, column 'shop' holds "
         r"categories, column 'size' holds ordered categories: leave them out with "
-        r"ignore=\['color', 'day', 'shop', 'size'\], or pass categories='ordinal', or write its"
+        r"ignore=\['color', 'day', 'shop', 'size'\], or pass categories='ordinal', or write the"
     )
     with pytest.raises(ValueError, match=message) as refused:
         read_table(MIXED)

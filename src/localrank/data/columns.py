@@ -13,7 +13,7 @@ from localrank.data.advice import AdvisedError
 _OTHER_WAYS = (
     (
         {"text", "categories"},
-        "write its values as numbers: a column of 0 and 1 for each of them, or places in an order "
+        "write the values as numbers: a column of 0 and 1 for each of them, or places in an order "
         "that has a meaning",
     ),
     ({"dates or times"}, "write dates as numbers, such as the days until the query"),

@@ -62,8 +62,8 @@ def read_letor(
     Where the first line has no query id after its label, it is looked for elsewhere: in comments
     like `#qid = 7` or `#qid = 7 docid = D`, then in a file of the same name with `.query`
     (LightGBM) or `.group` (XGBoost) at its end, which has the number of lines of each query. Such
-    queries are called 1, 2, and so on. Weights in a file that ends in `.weight` are not used, and
-    a warning says so.
+    queries are named after the file: `train.txt:1`, `train.txt:2`, and so on. Weights in a file
+    that ends in `.weight` are not used, and a warning says so.
 
     Examples
     --------

@@ -21,7 +21,7 @@ from localrank.data.checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
 from localrank.data.letor_messages import shown_token
-from localrank.data.query_sizes import read_sizes, sizes_beside, warn_of_unused
+from localrank.data.query_sizes import plain_name, read_sizes, sizes_beside, warn_of_unused
 from localrank.kernels import parsing
 from localrank.kernels.numbers import MAX_MAGNITUDE
 from localrank.kernels.parsing import MARGIN, MAX_FEATURES
@@ -301,18 +301,18 @@ class LetorReader:
         return bool(state[parsing.QUERY_PLACE])
 
     def _add_sizes(self, path: Path) -> None:
-        """Number the queries of a file by the sizes beside it."""
+        """Name the queries of a file after it, by the sizes beside it."""
         sizes = read_sizes(path, int(self.state[parsing.ROW]) - self.first_row)
         n_before = len(self.query_numbers)
-        names = [str(n_before + number) for number in range(1, len(sizes) + 1)]
-        for name in names:
-            if name in self.query_numbers:
-                other = self.query_paths[self.query_numbers[name]]
-                raise ValueError(
-                    f"{path}: has no query ids, and {other} has some like those that it would get "
-                    f"(1, 2, ...); read the files one by one."
-                )
-            self.query_numbers[name] = len(self.query_numbers)
+        # The file's name keeps the queries of different files apart.
+        names = [f"{plain_name(path)}:{number}" for number in range(1, len(sizes) + 1)]
+        if names[0] in self.query_numbers:
+            other = self.query_paths[self.query_numbers[names[0]]]
+            raise ValueError(
+                f"{path}: has no query ids, and the name of the file is that of {other}, so they "
+                f"cannot be named after it; read the files one by one."
+            )
+        self.query_numbers.update(zip(names, range(n_before, n_before + len(names)), strict=True))
         self.query_paths += [path] * len(names)
         self.run_queries.append(np.arange(n_before, n_before + len(names)))
         self.run_begins.append(self.first_row + np.cumsum(sizes) - sizes)

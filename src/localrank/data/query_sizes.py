@@ -55,13 +55,11 @@ def warn_of_unused(data: Path) -> None:
 
 def _beside(data: Path, ending: str) -> list[Path]:
     """Files called like the data file, with or without its compression, and an ending."""
-    names = dict.fromkeys([data.name, _without_compression(data.name)])
+    names = dict.fromkeys([data.name, plain_name(data)])
     paths = (data.with_name(f"{name}{ending}") for name in names)
     return [path for path in paths if path.is_file()]
 
 
-def _without_compression(name: str) -> str:
-    for suffix in (".gz", ".bz2", ".xz"):
-        if name.lower().endswith(suffix):
-            return name[: -len(suffix)]
-    return name
+def plain_name(path: Path) -> str:
+    """The name of a file without the suffix of its compression."""
+    return path.stem if path.suffix.lower() in (".gz", ".bz2", ".xz") else path.name
