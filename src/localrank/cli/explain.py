@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from localrank.cli.inputs import Reading, reads_data
+
 if TYPE_CHECKING:
     from localrank.local_ranker import Explanation
 
@@ -14,12 +16,15 @@ if TYPE_CHECKING:
 N_GROUPS, N_DOCUMENTS = 6, 10
 
 
+@reads_data
 def explain(
     model: Path = typer.Argument(help="A model file of a local method."),
     data: list[Path] = typer.Argument(help="The query's documents: LETOR files or tables."),
     query: str = typer.Option(..., "--query", "-q", help="The query's id."),
     neighbours: int = typer.Option(5, min=1, help="Nearest training queries to show."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+    *,
+    reading: Reading,
 ) -> None:
     """Show which group serves a query, why, and what each group's model would do."""
     from localrank.cli.inputs import read_data
@@ -33,7 +38,7 @@ def explain(
             f"{model}: holds {type(ranker).__name__}, which has no groups of queries. Methods that "
             f"have, such as local-rank, can be explained."
         )
-    dataset = read_data(data, labels="optional", n_features=ranker.n_features_in_)
+    dataset = read_data(data, reading, labels="optional", n_features=ranker.n_features_in_)
     known = {str(known): known for known in dataset.query_ids}
     explanation = ranker.explain(dataset, known.get(query, query), n_neighbours=neighbours)
     if as_json:
