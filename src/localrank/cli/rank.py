@@ -12,7 +12,9 @@ from localrank.cli.inputs import Reading, reads_data
 @reads_data
 def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
-    data: list[Path] = typer.Argument(help="Documents to rank: LETOR files or tables."),
+    data: list[Path] = typer.Argument(
+        help="Documents to rank: LETOR files or tables; - for standard input."
+    ),
     output: Path = typer.Option(
         Path("-"), "--output", "-o", help="The TREC run to write; - for standard output."
     ),
