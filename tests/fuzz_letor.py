@@ -3,10 +3,11 @@
     python tests/fuzz_letor.py --count 1000000
 
 Most files are small; some have many lines, or blocks of lines that differ in width. Features come
-in order and out of order, numbers are easy and hard to round, ids short, long and not UTF-8, line
-ends LF, CRLF and CR. Each file is read in a child process with limits of time and memory. A
-finding is a signal, a process that does not end, an exception other than a ValueError that begins
-with the path, or a dataset other than the slow parser's.
+in order and out of order, with ids from 1 or from 0, numbers are easy and hard to round, ids
+short, long and not UTF-8, query ids after the label or in comments, line ends LF, CRLF and CR.
+Each file is read in a child process with limits of time and memory. A finding is a signal, a
+process that does not end, an exception other than a ValueError that begins with the path, or a
+dataset other than the slow parser's.
 
 File `i` of a seed is always the same file. `--replay i` reads it again and shows what happens. The
 exit code is 1 if there were findings.
@@ -62,6 +63,8 @@ def make(number, seed):
         "ids": choose.sample(IDS, choose.randint(1, 4)),
         "blank": choose.choice([" ", " ", "  ", "\t", " \v "]),
         "comments": choose.choice([COMMENTS[:1], COMMENTS[5:6], COMMENTS]),
+        "first": choose.choice([1, 1, 1, 0]),
+        "query": choose.choice(["qid:{}"] * 4 + ["#qid = {}", " # qid:{} "]),
     }
     if large and choose.random() < 0.3:
         # Short lines first: what a reader expects of the rest is wrong.
@@ -82,7 +85,8 @@ def make(number, seed):
     # Few features allowed at most: then few hard numbers are set aside at a time.
     max_features = choose.choice([width + 3, 2 * width, 100_000])
     block = choose.choice([16, 64, 1000, 1 << 20])
-    return bytes(data), block, max_features, choose.choice([np.float64] * 3 + [np.float32])
+    dtype = choose.choice([np.float64] * 3 + [np.float32])
+    return bytes(data), block, max_features, dtype, style["first"]
 
 
 def line(choose, width, style):
@@ -102,7 +106,7 @@ def line(choose, width, style):
             )
         return choose.choice(EASY)
 
-    columns = list(range(1, width + 1))
+    columns = list(range(style["first"], style["first"] + width))
     if choose.random() < style["disorder"]:
         choose.shuffle(columns)
     if style["sparse"]:
@@ -114,22 +118,26 @@ def line(choose, width, style):
     label = choose.choice(["-1", "x", "1e200", "-0"]) if wrong else label
     query = choose.choice(WRONG_IDS if choose.random() < style["wrong"] else style["ids"])
     comments = WRONG_COMMENTS if choose.random() < style["wrong"] else style["comments"]
-    parts = [label, f"qid:{query}", *(f"{column}:{number()}" for column in columns)]
-    return style["blank"].join(parts) + choose.choice(comments)
+    parts = [label, style["query"].format(query)]
+    parts += [f"{column}:{number()}" for column in columns]
+    comment = choose.choice(comments)
+    if "#" in style["query"] and choose.random() >= style["wrong"]:
+        comment = parts.pop(1) + comment.replace("#", "")
+    return style["blank"].join(parts) + comment
 
 
-def read(path, data, block, max_features, dtype):
+def read(path, data, block, max_features, dtype, first=1):
     """Whether the file was refused or read; an AssertionError or foreign exception is a finding."""
     path.write_bytes(data)
     letor_reader._BLOCK, letor_reader.MAX_FEATURES = block, max_features
     try:
-        result = read_letor(path, dtype=dtype)
+        result = read_letor(path, dtype=dtype, zero_based=first == 0)
     except ValueError as error:
         if not str(error).startswith(str(path)):
             raise RuntimeError(f"an error without the path: {error}") from None
         result = None
     try:
-        expected = naive_parse(data, max_features)
+        expected = naive_parse(data, max_features, first)
         with np.errstate(over="ignore"):
             features = expected.features.astype(dtype)
         if np.isinf(features).any():

@@ -8,6 +8,8 @@ from localrank.data import RankingDataset
 
 NUMBER = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 DOCUMENT_ID = re.compile(rb"[ \t\r\v\f]*docid[ \t\r\v\f]*=[ \t\r\v\f]*([^ \t\r\v\f]+)")
+QUERY_MARK = re.compile(rb"[ \t\v\f]*qid[ \t\v\f]*[=:]")
+QUERY_ID = re.compile(rb"[ \t\v\f]*qid[ \t\v\f]*[=:][ \t\v\f]*([^\x00-\x20#]+)(?=[ \t\r\v\f#]|$)")
 
 
 def naive_number(token):
@@ -22,7 +24,7 @@ def naive_id(token):
     return token.decode()
 
 
-def naive_row(body, max_features):
+def naive_row(body, max_features, first=1):
     """Label, query id and features of one line, or ValueError."""
     label, qid, *tokens = body.split()
     if naive_number(label) < 0 or not qid.startswith(b"qid:") or qid == b"qid:":
@@ -32,16 +34,17 @@ def naive_row(body, max_features):
         feature, colon, value = token.partition(b":")
         if not colon or not re.fullmatch(rb"[0-9]+", feature) or int(feature) in features:
             raise ValueError(token)
-        if not 1 <= int(feature) <= max_features:
+        if not 1 <= int(feature) + 1 - first <= max_features:
             raise ValueError(token)
         missing = value in (b"NULL", b"nan", b"NaN")
         features[int(feature)] = np.nan if missing else naive_number(value)
     return float(label), naive_id(qid[4:]), features
 
 
-def naive_parse(data, max_features=100_000):
-    """The dataset in a file's bytes, line by line, or ValueError."""
+def naive_parse(data, max_features=100_000, first=1):
+    """The dataset in a file's bytes, line by line, or ValueError; features count from `first`."""
     rows, documents = [], []
+    in_comment = None
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         body, _, comment = line.partition(b"#")
         if b"\0" in line or b"\r" in line.rstrip(b"\r"):
@@ -49,16 +52,27 @@ def naive_parse(data, max_features=100_000):
         if re.search(rb"[\x00-\x08\x0e-\x1f]", body):
             raise ValueError(line)
         if body.split():
-            rows.append(naive_row(body, max_features))
+            if in_comment is None:
+                # The first document tells where all have their query.
+                second = [*body.split(), b""][1]
+                in_comment = not second.startswith(b"qid:") and bool(QUERY_MARK.match(comment))
+            if in_comment:
+                query = QUERY_ID.match(comment)
+                label, *tokens = body.split()
+                if query is None or (tokens[:1] and tokens[0].startswith(b"qid:")):
+                    raise ValueError(line)
+                body = b" ".join([label, b"qid:" + query[1], *tokens])
+                comment = comment[query.end() :]
+            rows.append(naive_row(body, max_features, first))
             found = DOCUMENT_ID.match(comment)
             documents.append(found and naive_id(found[1]))
-    n_features = max((max(row[2], default=0) for row in rows), default=0)
+    n_features = max((max(row[2], default=first - 1) for row in rows), default=0) + 1 - first
     if n_features == 0:
         raise ValueError("empty")
     X = np.zeros((len(rows), n_features))
     for i, (_, _, features) in enumerate(rows):
         for feature, value in features.items():
-            X[i, feature - 1] = value
+            X[i, feature - first] = value
     qids = [qid for _, qid, _ in rows]
     if all(re.fullmatch("0|-?[1-9][0-9]{0,17}", qid) for qid in qids):
         qids = [int(qid) for qid in qids]

@@ -7,8 +7,10 @@ import pytest
 
 from localrank import evaluation
 from localrank.cli.compare import read, title_of
+from localrank.cli.inputs import Reading
 from localrank.data import make_queries, read_letor, write_letor
 
+AS_USUAL = Reading("qid", "label", "", "", "", "", "", False)
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
 
 
@@ -110,16 +112,16 @@ def test_options_reach_the_comparison(run, collection, tmp_path, asked):
 
 def test_files_are_training_validation_and_test_data(collection, tmp_path):
     paths = [collection / f"S{part}.txt" for part in (1, 2, 3)]
-    (fold,) = read(paths)
+    (fold,) = read(paths, AS_USUAL)
     for part, path in zip((fold.train, fold.valid, fold.test), paths, strict=True):
         assert part.query_ids.tolist() == read_letor(path).query_ids.tolist()
-    (fold,) = read(paths[:2])
+    (fold,) = read(paths[:2], AS_USUAL)
     assert fold.valid is None
     # Features that are zero in all of a file may be missing from it.
     (tmp_path / "short.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
-    assert read([paths[0], tmp_path / "short.txt"])[0].test.n_features == 8
+    assert read([paths[0], tmp_path / "short.txt"], AS_USUAL)[0].test.n_features == 8
     with pytest.raises(ValueError, match="Name a folder, one file, or train"):
-        read([*paths, collection / "S4.txt"])
+        read([*paths, collection / "S4.txt"], AS_USUAL)
 
 
 def test_data_is_called_by_its_files(collection, monkeypatch):

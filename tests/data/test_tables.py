@@ -163,3 +163,82 @@ def test_an_endless_device_is_refused(tmp_path):
     (tmp_path / "data.csv").symlink_to("/dev/zero")
     with pytest.raises(ValueError, match="data.csv: not a regular file"):
         read_table(tmp_path / "data.csv")
+
+
+# Columns that are no numbers.
+
+SIZE = pd.CategoricalDtype(["small", "medium", "large"], ordered=True)
+MIXED = pd.DataFrame(
+    {
+        **COLUMNS,
+        "color": ["red", "blue", "red"],
+        "day": pd.to_datetime(["2024-01-01", "2024-01-02", "2024-01-03"]),
+        "shop": pd.Series(["x", "y", "x"], dtype="category"),
+        "size": pd.Series(["large", "small", None], dtype=SIZE),
+    }
+)
+PLACES = [[2], [np.nan], [0]]  # of the sizes, query by query
+
+
+def test_every_column_that_is_no_number_is_named_with_what_to_do():
+    message = (
+        r"^Column 'color' holds text, column 'day' holds dates or times, column 'shop' holds "
+        r"categories, column 'size' holds ordered categories: leave them out with "
+        r"ignore=\['color', 'day', 'shop', 'size'\], or pass categories='ordinal', or write the"
+    )
+    with pytest.raises(ValueError, match=message) as refused:
+        read_table(MIXED)
+    assert "with --ignore color,day,shop,size, or add --categories" in refused.value.on_command_line
+
+
+def test_columns_can_be_ignored():
+    dataset = read_table(MIXED, ignore=["color", "day", "shop", "size"])
+    assert dataset.feature_names == ("bm25", "length")
+
+
+@pytest.mark.parametrize("ending", ["", "parquet", "feather"])
+def test_ordered_categories_are_their_places_in_the_order(ending, tmp_path):
+    table = MIXED[["qid", "label", "size"]]
+    if ending:
+        getattr(table, f"to_{ending}")(tmp_path / f"data.{ending}")
+        table = tmp_path / f"data.{ending}"
+    assert_array_equal(read_table(table, categories="ordinal").features, PLACES)
+
+
+@pytest.mark.parametrize("in_file", [False, True])
+def test_an_enum_of_polars_is_its_place_in_the_order(in_file, tmp_path):
+    kind = pl.Enum(["small", "medium", "large"])
+    table = pl.DataFrame({**COLUMNS, "size": pl.Series(["large", "small", None], dtype=kind)})
+    if in_file:
+        table.write_parquet(tmp_path / "data.parquet")
+        table = tmp_path / "data.parquet"
+    dataset = read_table(table, features=["size"], categories="ordinal")
+    assert_array_equal(dataset.features, PLACES)
+
+
+def test_places_are_the_same_in_a_table_with_fewer_values():
+    whole = read_table(MIXED, features=["size"], categories="ordinal")
+    part = read_table(MIXED.iloc[:1], features=["size"], categories="ordinal")
+    assert part.features[0, 0] == whole.features[0, 0]
+
+
+@pytest.mark.parametrize("column", ["color", "shop"])
+def test_text_and_categories_without_an_order_are_never_encoded(column):
+    with pytest.raises(ValueError, match=f"Column '{column}' holds"):
+        read_table(MIXED, features=[column], categories="ordinal")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"ignore": ["colour"]}, "there is no column 'colour'"),
+        ({"ignore": ["label"]}, "'label' is ignored and used as 'label'"),
+        ({"ignore": ["bm25"], "features": ["bm25"]}, "'bm25' is ignored and used as a feature"),
+        ({"ignore": "bm25"}, "must be a sequence of columns. Got the string 'bm25'"),
+        ({"categories": "codes"}, "must be 'ordinal' or None. Got 'codes'"),
+        ({"qid": "query"}, "Name the column of ids with qid='...'"),
+    ],
+)
+def test_wrong_columns_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        read_table(pd.DataFrame(COLUMNS), **arguments)

@@ -83,7 +83,8 @@ def main() -> None:
 
 
 def _in_one_line(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    # Advice in the words of the command line, where an error has some.
+    text = " ".join(getattr(error, "on_command_line", str(error)).split())
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, ValueError | OSError | ImportError):

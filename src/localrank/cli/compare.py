@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from localrank.cli.inputs import Reading, reads_data
+
 if TYPE_CHECKING:
     from localrank.data import Fold, RankingDataset
 
 DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,best"
 
 
+@reads_data
 def compare(
     data: list[Path] = typer.Argument(
         help="A folder with folds; or one file, cut into folds; or train, (validation,) test files."
@@ -33,6 +36,8 @@ def compare(
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
+    *,
+    reading: Reading,
 ) -> None:
     """Compare methods on the same queries: a table, tests, and a page that shows them."""
     from localrank import evaluation
@@ -43,7 +48,7 @@ def compare(
     check_folder(output)
     comparison = evaluation.compare(
         methods,
-        read(data),
+        read(data, reading),
         parse_measures(measures),
         baseline=baseline,
         settings=setting,
@@ -59,23 +64,24 @@ def compare(
     report(comparison, output, as_json)
 
 
-def read(paths: Sequence[Path]) -> Path | RankingDataset | list[Fold]:
+def read(paths: Sequence[Path], reading: Reading) -> Path | RankingDataset | list[Fold]:
     """A folder as it is, one file's queries, or the one split that files make."""
-    from localrank.cli.inputs import read_data
+    from localrank.cli.inputs import read_data, refuse_table_options
     from localrank.cli.tables import say_if_compiling
-    from localrank.data import Fold
+    from localrank.data import Fold, folds
 
     if len(paths) == 1 and paths[0].is_dir():
         say_if_compiling()
-        return paths[0]
+        refuse_table_options(paths[0], reading)
+        return list(folds(paths[0], zero_based=True)) if reading.zero_based else paths[0]
     if len(paths) == 1:
-        return read_data(paths)
+        return read_data(paths, reading)
     if len(paths) > 3:
         raise ValueError("Name a folder, one file, or train, (validation and) test files.")
     if len({path.resolve() for path in paths}) < len(paths):
         raise ValueError("A file may be named once: training data cannot test what was learned.")
-    train = read_data(paths[:1])
-    *valid, test = (read_data([path], n_features=train.n_features) for path in paths[1:])
+    train = read_data(paths[:1], reading)
+    *valid, test = (read_data([path], reading, n_features=train.n_features) for path in paths[1:])
     return [Fold("split", train, valid[0] if valid else None, test)]
 
 

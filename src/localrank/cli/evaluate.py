@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from localrank.cli.inputs import Reading, reads_data
+
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
 
 
+@reads_data
 def evaluate(
     run: Path = typer.Argument(help="A TREC run."),
     data: list[Path] = typer.Argument(help="Labels: LETOR files, tables, or TREC qrels."),
@@ -22,6 +25,8 @@ def evaluate(
     per_query: bool = typer.Option(False, "--per-query", help="One row per query as well."),
     explain: bool = typer.Option(False, "--explain", help="Say how each measure is computed."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+    *,
+    reading: Reading,
 ) -> None:
     """Measure a run against labels."""
     import math
@@ -32,7 +37,7 @@ def evaluate(
     from localrank.measures.base import mean_of_queries
 
     wanted = parse_measures(measures, convention)
-    dataset, scores = _labelled(run, data)
+    dataset, scores = _labelled(run, data, reading)
     values = evaluate_measures(dataset, scores, wanted)
     means = {str(measure): mean_of_queries(column) for measure, column in values.items()}
     columns = {str(measure): column.tolist() for measure, column in values.items()}
@@ -64,7 +69,7 @@ def evaluate(
         say("\n\n".join(measure.explain() for measure in wanted))
 
 
-def _labelled(run_path: Path, paths: list[Path]) -> tuple[RankingDataset, Any]:
+def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[RankingDataset, Any]:
     """The labelled documents and the run's scores, with a word about those that don't match."""
     from dataclasses import replace
 
@@ -81,7 +86,7 @@ def _labelled(run_path: Path, paths: list[Path]) -> tuple[RankingDataset, Any]:
             raise ValueError("Give one file of TREC judgements, or LETOR files, or tables.")
         dataset, scores = judged(run, read_qrels(paths[0]))
     else:
-        dataset = read_data(paths)
+        dataset = read_data(paths, reading)
         if dataset.document_ids is None:
             dataset = replace(dataset, document_ids=np.array(run_document_ids(dataset)))
         scores = align(run, dataset)
@@ -102,10 +107,10 @@ def _labelled(run_path: Path, paths: list[Path]) -> tuple[RankingDataset, Any]:
 
 def _looks_like_qrels(path: Path) -> bool:
     """Whether the first line that says anything has the four columns of TREC judgements."""
-    from localrank.cli.inputs import TABLE_SUFFIXES
+    from localrank.cli.inputs import is_table
     from localrank.data.compression import open_binary
 
-    if not path.is_file() or path.name.lower().endswith(TABLE_SUFFIXES):
+    if not path.is_file() or is_table(path):
         return False
     with open_binary(path) as file:
         start = file.read(4096)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from localrank.cli.inputs import Reading, reads_data
+
 if TYPE_CHECKING:
     from localrank.arrays import Array, Floats
     from localrank.data import RankingDataset
@@ -20,6 +22,7 @@ N_DOCUMENTS = 10
 PLACES = ("first", "second", "third")
 
 
+@reads_data
 def explain(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
     data: list[Path] = typer.Argument(help="The query's documents: LETOR files or tables."),
@@ -29,6 +32,8 @@ def explain(
     ),
     neighbours: int = typer.Option(5, min=1, help="Nearest training queries to show."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+    *,
+    reading: Reading,
 ) -> None:
     """Show what puts a query's documents in their order: features, and groups of queries."""
     from localrank.cli.inputs import read_data
@@ -37,7 +42,7 @@ def explain(
     from localrank.persistence import load
 
     ranker = load(model)
-    dataset = read_data(data, labels="optional", n_features=ranker.n_features_in_)
+    dataset = read_data(data, reading, labels="optional", n_features=ranker.n_features_in_)
     one, ids = _one_query(dataset, query)
     if pair is not None:
         _explain_pair(ranker, one, ids, pair, as_json=as_json)

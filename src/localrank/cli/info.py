@@ -7,12 +7,16 @@ from typing import Any
 
 import typer
 
+from localrank.cli.inputs import Reading, reads_data
 from localrank.printing import UNBROKEN
 
 
+@reads_data
 def info(
     files: list[Path] = typer.Argument(help="Data files (LETOR, tables), or one model file."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+    *,
+    reading: Reading,
 ) -> None:
     """Describe data or a model."""
     from localrank.cli.inputs import read_data
@@ -26,7 +30,7 @@ def info(
         else:
             _print_model(files[0], facts)
         return
-    facts = _describe(read_data(files, labels="optional"))
+    facts = _describe(read_data(files, reading, labels="optional"))
     if as_json:
         print_json(facts)
     else:

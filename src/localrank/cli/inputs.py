@@ -2,26 +2,95 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
+
+import typer
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
+    from localrank.data.tables import Categories, Labels
     from localrank.measures import Measure
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")
+STANDARD_INPUT = Path("/dev/stdin")
+_TABLES = "Columns of tables"
 
 
-Labels = Literal["needed", "optional", "ignored"]
+def _option(default: Any, name: str, text: str, panel: str | None = _TABLES) -> Any:
+    return typer.Option(default, name, help=text, rich_help_panel=panel)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How data files are read: the options of every command that reads some."""
+
+    qid: str = _option("qid", "--qid", "Query ids.")
+    label: str = _option("label", "--label", "Relevance labels.")
+    document_id: str = _option(
+        "", "--document-id", "Document ids; else document_id if it is there."
+    )
+    features: str = _option("", "--features", "Features, with commas between; else all others.")
+    ignore: str = _option("", "--ignore", "Columns to leave out, with commas between.")
+    categories: str = _option("", "--categories", "ordinal: ordered categories as numbers.")
+    column_description: str = _option("", "--column-description", "CatBoost's .cd file.")
+    zero_based: bool = _option(
+        False, "--zero-based", "LETOR text: feature ids begin at 0, not at 1.", None
+    )
+
+    @property
+    def for_tables(self) -> list[str]:
+        """The options given that only tables understand."""
+        usual = {"qid": "qid", "label": "label", "zero_based": self.zero_based}
+        return [
+            f"--{name.replace('_', '-')}"
+            for name, value in vars(self).items()
+            if value != usual.get(name, "")
+        ]
+
+
+def reads_data(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `Reading`, which it takes as its argument `reading`."""
+    added = [
+        inspect.Parameter(
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation={"str": str, "bool": bool}[str(field.type)],
+        )
+        for field in fields(Reading)
+    ]
+
+    @functools.wraps(command)
+    def with_options(**arguments: Any) -> None:
+        chosen = {field.name: arguments.pop(field.name) for field in fields(Reading)}
+        command(**arguments, reading=Reading(**chosen))
+
+    signature = inspect.signature(command, eval_str=True)
+    given = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in signature.parameters.values()
+        if parameter.name != "reading"
+    ]
+    with_options.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
+    with_options.__annotations__ = {p.name: p.annotation for p in [*given, *added]}
+    return with_options
 
 
 def read_data(
-    paths: Sequence[Path], *, labels: Labels = "needed", n_features: int | None = None
+    paths: Sequence[Path],
+    reading: Reading,
+    *,
+    labels: Labels = "needed",
+    n_features: int | None = None,
 ) -> RankingDataset:
-    """LETOR files, or tables with the columns `qid`, `label` and optionally `document_id`.
+    """LETOR files, `-` for such text on standard input, or tables.
 
     With `n_features`, LETOR files may lack the last features.
     """
@@ -32,26 +101,54 @@ def read_data(
     for path in paths:
         if path.is_dir():
             raise ValueError(f"{path}: is a folder. Name the files in it.")
-    tables = [path for path in paths if path.name.lower().endswith(TABLE_SUFFIXES)]
+    tables = [path for path in paths if reading.column_description or is_table(path)]
     if not tables:
-        return read_letor(paths, n_features=n_features)
+        refuse_table_options(paths[0], reading)
+        files = [STANDARD_INPUT if str(path) == "-" else path for path in paths]
+        return read_letor(files, n_features=n_features, zero_based=reading.zero_based)
     if len(tables) < len(paths):
         raise ValueError("Give LETOR files or tables, not both.")
-    return concatenate([_read_table(path, labels) for path in tables])
+    if reading.zero_based:
+        raise ValueError(f"{tables[0]}: is a table. --zero-based is for LETOR text.")
+    return concatenate([_read_table(path, reading, labels) for path in tables])
 
 
-def _read_table(path: Path, labels: Labels) -> RankingDataset:
-    from localrank.data import read_table
-    from localrank.data.tables import as_frame, read_file
+def is_table(path: Path) -> bool:
+    """Whether a file is a table by its name; all others are LETOR text."""
+    return path.name.lower().endswith(TABLE_SUFFIXES)
 
-    columns = as_frame(read_file(path), f"{path}: ").columns
-    has_label = labels == "needed" or (labels == "optional" and "label" in columns)
-    return read_table(
+
+def refuse_table_options(path: Path, reading: Reading) -> None:
+    """Refuse options that would have no effect on LETOR text."""
+    if reading.for_tables:
+        raise ValueError(
+            f"{path}: is LETOR text, and {reading.for_tables[0]} is for tables, which end in "
+            f"{', '.join(TABLE_SUFFIXES)}."
+        )
+
+
+def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:
+    from localrank.data.tables import read_columns
+
+    if reading.categories not in ("", "ordinal"):
+        raise ValueError(f"--categories must be ordinal. Got {reading.categories!r} instead.")
+    categories: Categories = "ordinal" if reading.categories else None
+    return read_columns(
         path,
-        label="label" if has_label else None,
-        document_id="document_id" if "document_id" in columns else None,
-        features=[name for name in columns if name not in ("qid", "label", "document_id")],
+        qid=reading.qid,
+        label=reading.label,
+        document_id=reading.document_id or "document_id",
+        features=_names(reading.features) or None,
+        ignore=_names(reading.ignore),
+        categories=categories,
+        column_description=reading.column_description or None,
+        labels=labels,
+        find_document_id=not reading.document_id,
     )
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def parse_measures(text: str, convention: str = "default") -> list[Measure]:

@@ -6,14 +6,21 @@ from pathlib import Path
 
 import typer
 
+from localrank.cli.inputs import Reading, reads_data
 
+
+@reads_data
 def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
-    data: list[Path] = typer.Argument(help="Documents to rank: LETOR files or tables."),
+    data: list[Path] = typer.Argument(
+        help="Documents to rank: LETOR files or tables; - for standard input."
+    ),
     output: Path = typer.Option(
         Path("-"), "--output", "-o", help="The TREC run to write; - for standard output."
     ),
     tag: str = typer.Option("localrank", help="Name of the run, its last column."),
+    *,
+    reading: Reading,
 ) -> None:
     """Rank documents with a saved model, as a TREC run."""
     import sys
@@ -27,7 +34,7 @@ def rank(
     if str(output) != "-" and not output.exists():
         check_output(output)
     ranker = load(model)
-    dataset = read_data(data, labels="ignored", n_features=ranker.n_features_in_)
+    dataset = read_data(data, reading, labels="ignored", n_features=ranker.n_features_in_)
     scores = ranker.predict(dataset)
     if str(output) == "-":
         sys.stdout.writelines(run_lines(dataset, scores, tag))

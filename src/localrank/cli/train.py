@@ -6,7 +6,10 @@ from pathlib import Path
 
 import typer
 
+from localrank.cli.inputs import Reading, reads_data
 
+
+@reads_data
 def train(
     data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
@@ -19,6 +22,8 @@ def train(
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
+    *,
+    reading: Reading,
 ) -> None:
     """Train a ranker and save it to one file."""
     import time
@@ -38,10 +43,10 @@ def train(
     for path in valid:
         if path.resolve() in [other.resolve() for other in data]:
             raise ValueError(f"{path}: is training data, and cannot validate what was learned.")
-    train_data = read_data(data)
+    train_data = read_data(data, reading)
     parts = {"training": train_data}
     if valid:
-        parts["validation"] = read_data(valid, n_features=train_data.n_features)
+        parts["validation"] = read_data(valid, reading, n_features=train_data.n_features)
     say(
         f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
     )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -15,6 +16,12 @@ from localrank.data.letor import read_letor
 from localrank.printing import Printed, Table
 
 SUFFIXES = ("", ".gz", ".bz2", ".xz")
+# How collections call the parts of a split; the second names are those of LETOR 2 and 3.
+ROLES = {
+    "train": ("train", "trainingset"),
+    "vali": ("vali", "validationset", "valid"),
+    "test": ("test", "testset"),
+}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +49,7 @@ def folds(
     *,
     validation: bool = True,
     random_state: int | None = 0,
+    zero_based: bool = False,
 ) -> Iterator[Fold]:
     """Iterate over the folds of a folder, or make folds of a dataset's queries.
 
@@ -50,8 +58,9 @@ def folds(
     source : path or RankingDataset
         A folder with `Fold1`, `Fold2`, ... each holding `train.txt`, `test.txt` and usually
         `vali.txt`; or with parts `S1.txt`, `S2.txt`, ...; or with one split `train.txt`,
-        `test.txt`, `vali.txt`. Files may be compressed. A dataset is cut at random into
-        `n_folds` parts with as equal numbers of queries as can be.
+        `test.txt`, `vali.txt`. LETOR 2 and 3 call these `trainingset.txt`, `testset.txt` and
+        `validationset.txt`. Names may be in capitals and files compressed. A dataset is cut at
+        random into `n_folds` parts with as equal numbers of queries as can be.
     n_folds : int, default=5
         Number of parts to make of a dataset; a folder has its own number.
     validation : bool, default=True
@@ -60,6 +69,8 @@ def folds(
         i and trains on all others. Folders that hold whole folds are read as they are.
     random_state : int or None, default=0
         Seed of the cut of a dataset.
+    zero_based : bool, default=False
+        Whether the ids of the features in a folder's files begin at 0, as `read_letor` says.
 
     Examples
     --------
@@ -89,17 +100,18 @@ def folds(
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder.")
     splits = _numbered(folder, r"Fold(\d+)")
+    read = partial(read_letor, zero_based=zero_based)
     if splits:
-        return map(_read_split, splits)
+        return (_read_split(split, read) for split in splits)
     files = _numbered(folder, rf"S(\d+)\.txt({'|'.join(map(re.escape, SUFFIXES))})")
     if len(files) > (2 if validation else 1):
-        return _rotate(_same_width([read_letor(file) for file in files]), validation)
+        return _rotate(_same_width([read(file) for file in files]), validation)
     if _find(folder, "train") and _find(folder, "test"):
-        return map(_read_split, [folder])
+        return (_read_split(split, read) for split in [folder])
     raise ValueError(
         f"{folder}: no folds found. Looked for Fold1/train.txt, Fold1/test.txt, ...; for parts "
         f"S1.txt, S2.txt, S3.txt, ...; and for train.txt with test.txt (each also as .gz, .bz2, "
-        f".xz)."
+        f".xz), or trainingset.txt with testset.txt."
     )
 
 
@@ -113,13 +125,13 @@ def _rotate(parts: Sequence[RankingDataset], validation: bool) -> Iterator[Fold]
             yield Fold(f"Fold{i + 1}", concatenate(turned[1:]), None, turned[0])
 
 
-def _read_split(folder: Path) -> Fold:
+def _read_split(folder: Path, read: Callable[[Path], RankingDataset]) -> Fold:
     files = {role: _find(folder, role) for role in ("train", "vali", "test")}
     for role in ("train", "test"):
         if files[role] is None:
             raise FileNotFoundError(f"{folder}: there is no {role}.txt (or .gz, .bz2, .xz).")
     present = {role: file for role, file in files.items() if file is not None}
-    parts = dict(zip(present, _same_width([*map(read_letor, present.values())]), strict=True))
+    parts = dict(zip(present, _same_width([*map(read, present.values())]), strict=True))
     return Fold(folder.name, parts["train"], parts.get("vali"), parts["test"])
 
 
@@ -135,10 +147,11 @@ def _same_width(parts: Sequence[RankingDataset]) -> list[RankingDataset]:
 
 
 def _numbered(folder: Path, pattern: str) -> list[Path]:
-    found = [(re.fullmatch(pattern, path.name), path) for path in folder.iterdir()]
+    found = [(re.fullmatch(pattern, path.name, re.IGNORECASE), path) for path in folder.iterdir()]
     return [path for _, path in sorted((int(m[1]), path) for m, path in found if m)]
 
 
 def _find(folder: Path, role: str) -> Path | None:
-    candidates = (folder / f"{role}.txt{suffix}" for suffix in SUFFIXES)
-    return next((path for path in candidates if path.is_file()), None)
+    files = {path.name.lower(): path for path in sorted(folder.iterdir()) if path.is_file()}
+    names = (f"{name}.txt{suffix}" for name in ROLES[role] for suffix in SUFFIXES)
+    return next((files[name] for name in names if name in files), None)

@@ -28,6 +28,7 @@ def read_letor(
     *,
     n_features: int | None = None,
     dtype: DTypeLike = np.float64,
+    zero_based: bool = False,
 ) -> RankingDataset:
     r"""Read ranking data in LETOR or SVMlight format.
 
@@ -46,12 +47,23 @@ def read_letor(
         file if not given.
     dtype : float64 or float32, default=float64
         Of the features. Numbers are rounded as Python's `float` rounds them.
+    zero_based : bool, default=False
+        Whether the ids of the features begin at 0, as in files for LightGBM and XGBoost; column
+        `j` of the dataset is then feature `j`, else feature `j + 1`.
 
     Returns
     -------
     RankingDataset
         Query ids are integers if all of them are written like integers, strings otherwise.
         Document ids are there if every line has one.
+
+    Notes
+    -----
+    Where the first line has no query id after its label, it is looked for elsewhere: in comments
+    like `#qid = 7` or `#qid = 7 docid = D`, then in a file of the same name with `.query`
+    (LightGBM) or `.group` (XGBoost) at its end, which has the number of lines of each query. Such
+    queries are named after the file: `train.txt:1`, `train.txt:2`, and so on. Weights in a file
+    that ends in `.weight` are not used, and a warning says so.
 
     Examples
     --------
@@ -81,7 +93,7 @@ def read_letor(
             f"The 'n_features' argument of read_letor must lie in [1, {MAX_FEATURES}]. "
             f"Got {n_features} instead."
         )
-    reader = LetorReader(paths, n_features, np.dtype(dtype))
+    reader = LetorReader(paths, n_features, np.dtype(dtype), zero_based)
     for path in paths:
         reader.read(path)
     return reader.dataset()

@@ -28,7 +28,7 @@ def shown_token(token: bytes) -> str:
     return repr(text if len(text) <= 40 else text[:37] + "...")
 
 
-def message(status: int, token: bytes, n_features: int | None) -> str:
+def message(status: int, token: bytes, n_features: int | None, first: int = 1) -> str:
     """What is wrong with a token, and what would be right."""
     shown = shown_token(token)
     feature = shown_token(token.partition(b":")[0])[1:-1]
@@ -42,7 +42,13 @@ def message(status: int, token: bytes, n_features: int | None) -> str:
             return f"label {shown} {LARGE_LABEL}"
         case parsing.NO_QID:
             found = shown if token else "nothing"
-            return f"found {found} after the label; the query id is needed there, like 'qid:7'"
+            return (
+                f"found {found} after the label; the query id is needed there, like 'qid:7', or in "
+                f"the comment of every line, like '#qid = 7', or the numbers of lines of the "
+                f"queries in a file with the same name and .query or .group at its end"
+            )
+        case parsing.SECOND_QID:
+            return f"found {shown}; in the lines before, the query id is not after the label"
         case parsing.BAD_QID:
             return f"query id in {shown} is empty or damaged; it should be like 'qid:7'"
         case parsing.LONG_QUERY_ID:
@@ -62,6 +68,6 @@ def message(status: int, token: bytes, n_features: int | None) -> str:
         case _ if b":" not in token:
             return f"found {shown} where a feature like '1:0.5' is expected"
         case _ if re.fullmatch(rb"-?[0-9]+", token.partition(b":")[0]):
-            return f"feature id {feature} in {shown}; ids start at 1"
+            return f"feature id {feature} in {shown}; ids start at {first}"
         case _:
-            return f"feature id {feature!r} in {shown} is not a number; ids start at 1"
+            return f"feature id {feature!r} in {shown} is not a number; ids start at {first}"

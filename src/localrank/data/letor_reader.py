@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,10 +16,12 @@ from numpy.typing import NDArray
 
 from localrank.arrays import Array, Integers
 from localrank.data import letor_messages
+from localrank.data.advice import AdvisedError
 from localrank.data.checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
 from localrank.data.letor_messages import shown_token
+from localrank.data.query_sizes import plain_name, read_sizes, sizes_beside, warn_of_unused
 from localrank.kernels import parsing
 from localrank.kernels.numbers import MAX_MAGNITUDE
 from localrank.kernels.parsing import MARGIN, MAX_FEATURES
@@ -26,6 +29,7 @@ from localrank.kernels.parsing import MARGIN, MAX_FEATURES
 # The longest line, in bytes: room for the largest number of features with 150 digits each.
 MAX_LINE = 1 << 24
 _BLOCK = 1 << 20
+_QUERY_IN_COMMENT = re.compile(rb"^[^#]*#[ \t\v\f]*qid[ \t\v\f]*[=:]")
 
 
 class _Table:
@@ -65,7 +69,9 @@ class _Table:
 class LetorReader:
     """What is known of a dataset while its files are read."""
 
-    def __init__(self, paths: list[Path], n_features: int | None, dtype: Any) -> None:
+    def __init__(
+        self, paths: list[Path], n_features: int | None, dtype: Any, zero_based: bool = False
+    ) -> None:
         self.paths = paths
         self.n_features = n_features
         self.features = _Table(dtype, n_features or 0)
@@ -75,7 +81,10 @@ class LetorReader:
         self.capacity = 0
         self.bytes_left = sum(os.stat(path).st_size for path in paths)
         self.state = np.zeros(parsing.STATE_SIZE, dtype=np.int64)
-        self.prefixes = parsing.feature_prefixes(self.features.width)
+        self.first_feature = 0 if zero_based else 1
+        self.state[parsing.FIRST_FEATURE] = self.first_feature
+        self.prefixes = parsing.feature_prefixes(self.features.width, self.first_feature)
+        self.first_row = 0
         self.seen = np.zeros(self.features.width, dtype=np.int64)
         self.fixes = np.empty((2 * MAX_FEATURES, 5), dtype=np.int64)
         self.query_numbers: dict[str, int] = {}
@@ -86,14 +95,18 @@ class LetorReader:
     def read(self, path: Path) -> None:
         """Add the lines of a file."""
         self.state[parsing.LINE] = 1
-        first_row = self.state[parsing.ROW]
+        self.state[parsing.QUERY_PLACE] = parsing.AFTER_LABEL
+        self.first_row = int(self.state[parsing.ROW])
         n_queries_before = len(self.query_numbers)
         for text, begin, stop in self._blocks(path):
             self._read_lines(path, text, begin, stop, n_queries_before)
-        if self.state[parsing.ROW] == first_row:
+        if self.state[parsing.ROW] == self.first_row:
             raise ValueError(
                 f"{path}: no documents; a line like '0 qid:1 1:0.5 2:0.3' is needed for each."
             )
+        if self.state[parsing.QUERY_PLACE] == parsing.NOT_IN_FILE:
+            self._add_sizes(path)
+        warn_of_unused(path)
 
     def _blocks(self, path: Path) -> Iterator[tuple[NDArray[np.uint8], int, int]]:
         """A file's whole lines, block by block: a buffer, and where in it they begin and end."""
@@ -169,6 +182,8 @@ class LetorReader:
                 self._reserve(path, text, stop)
             elif status == parsing.NEED_COLUMNS:
                 self._widen(path, int(state[parsing.NEEDED]), stop - begin)
+            elif status == parsing.NO_QID and self._query_is_elsewhere(path, text):
+                continue
             elif status not in (parsing.DONE, parsing.NEED_FIXES):
                 raise self._error(path, text, status)
         self.bytes_left -= stop - begin
@@ -197,7 +212,7 @@ class LetorReader:
         with self._memory_named(path, width):
             # One row more: part of the line to be read again is in place already.
             self.features.widen(n_rows + 1, self.capacity, width)
-        self.prefixes = parsing.feature_prefixes(width)
+        self.prefixes = parsing.feature_prefixes(width, self.first_feature)
         self.seen = np.zeros(width, dtype=np.int64)
 
     def _room(self, expected: int, width: int, n_bytes: int) -> int:
@@ -242,7 +257,8 @@ class LetorReader:
                 with np.errstate(over="ignore"):
                     self.features.values[place] = float(token)
                 if abs(float(self.features.values[place])) > MAX_MAGNITUDE:
-                    name = f"value {shown_token(token)} of feature {column + 1}"
+                    feature = column + self.first_feature
+                    name = f"value {shown_token(token)} of feature {feature}"
                     wrong = f"{name} {letor_messages.LARGE_VALUE}"
             if wrong is not None:
                 raise ValueError(f"{path}:{line}: {wrong}")
@@ -272,6 +288,35 @@ class LetorReader:
         self.run_queries.append(queries)
         self.run_begins.append(runs[:, 0].copy())
 
+    def _query_is_elsewhere(self, path: Path, text: NDArray[np.uint8]) -> bool:
+        """Whether a file whose first document has no query id after the label has it elsewhere."""
+        state = self.state
+        if state[parsing.ROW] > self.first_row or state[parsing.QUERY_PLACE]:
+            return False
+        line = text[state[parsing.POSITION] - text.ctypes.data :].tobytes().partition(b"\n")[0]
+        if _QUERY_IN_COMMENT.search(line):
+            state[parsing.QUERY_PLACE] = parsing.IN_COMMENT
+        elif sizes_beside(path) is not None:
+            state[parsing.QUERY_PLACE] = parsing.NOT_IN_FILE
+        return bool(state[parsing.QUERY_PLACE])
+
+    def _add_sizes(self, path: Path) -> None:
+        """Name the queries of a file after it, by the sizes beside it."""
+        sizes = read_sizes(path, int(self.state[parsing.ROW]) - self.first_row)
+        n_before = len(self.query_numbers)
+        # The file's name keeps the queries of different files apart.
+        names = [f"{plain_name(path)}:{number}" for number in range(1, len(sizes) + 1)]
+        if names[0] in self.query_numbers:
+            other = self.query_paths[self.query_numbers[names[0]]]
+            raise ValueError(
+                f"{path}: has no query ids, and the name of the file is that of {other}, so they "
+                f"cannot be named after it; read the files one by one."
+            )
+        self.query_numbers.update(zip(names, range(n_before, n_before + len(names)), strict=True))
+        self.query_paths += [path] * len(names)
+        self.run_queries.append(np.arange(n_before, n_before + len(names)))
+        self.run_begins.append(self.first_row + np.cumsum(sizes) - sizes)
+
     def _error(self, path: Path, text: NDArray[np.uint8], status: int) -> ValueError:
         """The error of a line that the kernel has refused."""
         begin, line = self.state[parsing.POSITION], self.state[parsing.LINE]
@@ -286,7 +331,11 @@ class LetorReader:
         elif b"\r" in rest.rstrip(b"\r")[: len(before) + 1]:
             message = letor_messages.LONE_RETURN
         else:
-            message = letor_messages.message(status, token, self.n_features)
+            message = letor_messages.message(status, token, self.n_features, self.first_feature)
+        if self.first_feature == 1 and status == parsing.BAD_FEATURE and token.startswith(b"0:"):
+            ways = ("pass zero_based=True", "add --zero-based")
+            advice = (f"if the file counts them from 0, {way}" for way in ways)
+            return AdvisedError(f"{path}:{line}: {message};", *advice)
         return ValueError(f"{path}:{line}: {message}")
 
     def dataset(self) -> RankingDataset:

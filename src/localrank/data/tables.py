@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import csv as text_tables
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import narwhals.stable.v1 as nw
 
+from localrank.data import column_description as descriptions
+from localrank.data.advice import AdvisedError
 from localrank.data.checks import natural_ids
+from localrank.data.column_description import ColumnDescription
+from localrank.data.columns import as_numbers
+from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
+
+Categories = Literal["ordinal"] | None
+Labels = Literal["needed", "optional", "ignored"]
 
 
 def read_table(
@@ -20,6 +29,9 @@ def read_table(
     label: str | None = "label",
     document_id: str | None = None,
     features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    categories: Categories = None,
+    column_description: str | PathLike[str] | None = None,
 ) -> RankingDataset:
     """Read a table with one row per document.
 
@@ -38,6 +50,17 @@ def read_table(
         The column of document ids.
     features : sequence of str or None, default=None
         The feature columns; by default every other column, which must then hold numbers.
+    ignore : sequence of str, default=()
+        Columns to leave out: text, dates, ids.
+    categories : "ordinal" or None, default=None
+        With "ordinal", a category is the number of its place, from 0, in the order that the
+        column's type declares: ordered categories of pandas and pyarrow, an Enum of polars. The
+        same type gives the same numbers in every table. Text and categories without an order are
+        refused: their numbers would depend on the table.
+    column_description : path or None, default=None
+        CatBoost's description (`.cd`) of a table of text. It says which columns are the query,
+        the label, the document id and the features, so `qid` and `document_id` are not looked at,
+        nor is the name of the label. `train.cd` is found beside `train.tsv`.
 
     Examples
     --------
@@ -45,33 +68,147 @@ def read_table(
     >>> table = pd.DataFrame({"qid": ["a", "a"], "label": [0, 1], "bm25": [7.5, 9.0]})
     >>> read_table(table).feature_names
     ('bm25',)
+
+    >>> size = pd.CategoricalDtype(["small", "large"], ordered=True)
+    >>> table["size"] = pd.Series(["large", "small"], dtype=size)
+    >>> table["title"] = ["Tea", "Coffee"]
+    >>> read_table(table, ignore=["title"], categories="ordinal").features
+    array([[7.5, 1. ],
+           [9. , 0. ]])
     """
-    source = ""
-    if isinstance(table, str | PathLike):
-        source = f"{table}: "
-        table = read_file(Path(table), text_columns=[qid, *([document_id] if document_id else [])])
-    frame = as_frame(table, source)
-    special = [name for name in (qid, label, document_id) if name is not None]
-    if features is None:
-        features = [name for name in frame.columns if name not in special]
-    for name in [*special, *features]:
-        if name not in frame.columns:
+    return read_columns(
+        table,
+        qid=qid,
+        label=label,
+        document_id=document_id,
+        features=features,
+        ignore=ignore,
+        categories=categories,
+        column_description=column_description,
+    )
+
+
+def read_columns(
+    table: Any,
+    *,
+    qid: str,
+    label: str | None,
+    document_id: str | None,
+    features: Sequence[str] | None,
+    ignore: Sequence[str],
+    categories: Categories,
+    column_description: str | PathLike[str] | None,
+    labels: Labels = "needed",
+    find_document_id: bool = False,
+) -> RankingDataset:
+    """What `read_table` does, where the columns of labels and document ids may be absent.
+
+    Parameters
+    ----------
+    labels : "needed", "optional" or "ignored", default="needed"
+        Whether the column of labels must be there; ignored labels may even be missing values.
+    find_document_id : bool, default=False
+        Whether the column of document ids may be absent.
+    """
+    if categories not in (None, "ordinal"):
+        raise ValueError(
+            f"The 'categories' argument of read_table must be 'ordinal' or None. "
+            f"Got {categories!r} instead."
+        )
+    for name, value in (("features", features), ("ignore", ignore)):
+        if isinstance(value, str):
             raise ValueError(
-                f"{source}there is no column {name!r}. Its columns are "
-                f"{', '.join(map(repr, frame.columns[:20]))}"
-                f"{', ...' if len(frame.columns) > 20 else ''}."
+                f"The {name!r} argument of read_table must be a sequence of columns. "
+                f"Got the string {value!r} instead."
             )
-    if not features:
-        raise ValueError(f"{source}there are no feature columns beside {', '.join(special)}.")
+    source, described = "", None
+    if isinstance(table, str | PathLike):
+        path, source = Path(table), f"{table}: "
+        column_description = column_description or descriptions.beside(path)
+        if column_description is not None:
+            described = _describe(path, Path(column_description))
+            qid, document_id = described.qid, described.document_id
+            if features is None:
+                features = [name for name in described.features if name not in ignore]
+            label = label and "label"
+        table = read_file(path, [qid, *([document_id] if document_id else [])], described)
+    elif column_description is not None:
+        raise ValueError(
+            "The 'column_description' argument of read_table describes a file. "
+            f"Got a {type(table).__name__} instead."
+        )
+    frame = as_frame(table, source)
+    if features is None:
+        others = (qid, label, document_id, *ignore)
+        features = [name for name in frame.columns if name not in others]
+    if labels == "ignored" or (labels == "optional" and label not in frame.columns):
+        label = None
+    if find_document_id and document_id not in frame.columns:
+        document_id = None
+    roles = {"qid": qid, "label": label, "document_id": document_id}
+    _check_columns(frame, roles, features, ignore, source)
+    numbers = as_numbers(
+        frame,
+        features,
+        ordinal=categories == "ordinal",
+        declared=described.categories if described else (),
+        source=source,
+    )
     try:
         return RankingDataset.from_arrays(
-            frame.select(features).to_native(),
+            numbers.to_native(),
             None if label is None else frame[label].to_native(),
             _ids(frame[qid], source),
             document_ids=None if document_id is None else _ids(frame[document_id], source),
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
+
+
+def _check_columns(
+    frame: nw.DataFrame[Any],
+    roles: dict[str, str | None],
+    features: Sequence[str],
+    ignore: Sequence[str],
+    source: str,
+) -> None:
+    """Refuse columns that are not there, or are to be used and ignored."""
+    columns = frame.columns
+    named = {name: role for role, name in roles.items() if name is not None}
+    for name in [*named, *features, *ignore]:
+        if name not in columns:
+            listed = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
+            fault = f"{source}there is no column {name!r}. Its columns are {listed}."
+            if name not in named:
+                raise ValueError(fault)
+            option = named[name].replace("_", "-")
+            what = f"the column of {'labels' if option == 'label' else 'ids'}"
+            raise AdvisedError(
+                fault, f"Name {what} with {named[name]}='...'.", f"Name {what} with --{option}."
+            )
+    if twice := [name for name in ignore if name in named or name in features]:
+        used = f"as {named[twice[0]]!r}" if twice[0] in named else "as a feature"
+        raise ValueError(f"{source}the column {twice[0]!r} is ignored and used {used}.")
+    if not features:
+        raise ValueError(f"{source}there are no feature columns beside {', '.join(named)}.")
+
+
+def _describe(path: Path, description: Path) -> ColumnDescription:
+    """The description of a table of text, which must have a line."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file.")
+    if path.suffix.lower() in (".parquet", ".arrow", ".feather"):
+        raise ValueError(f"{path}: a column description is for tables of text.")
+    with damage_named(path), open_binary(path) as file:
+        line = file.readline(1 << 24).decode("utf-8", "replace").removeprefix("\ufeff")
+    cells = next(text_tables.reader([line], delimiter=_delimiter(path)), [])
+    if not cells:
+        raise ValueError(f"{path}: the first line is empty; a row has a cell for each column.")
+    return descriptions.read_description(description, cells)
+
+
+def _delimiter(path: Path) -> str:
+    return "," if path.name.lower().removesuffix(".gz").endswith(".csv") else "\t"
 
 
 def as_frame(table: Any, source: str = "") -> nw.DataFrame[Any]:
@@ -107,11 +244,14 @@ def _ids(column: nw.Series[Any], source: str) -> Any:
     return column.to_native()
 
 
-def read_file(path: Path, text_columns: Sequence[str] = ()) -> Any:
+def read_file(
+    path: Path, text_columns: Sequence[str] = (), described: ColumnDescription | None = None
+) -> Any:
     """A table file as a pyarrow table.
 
     The given columns of a CSV file are not taken for numbers: an id may have leading zeros. They
-    are missing where the cell is empty or says so without quotes, as in all columns.
+    are missing where the cell is empty or says so without quotes, as in all columns. A file with
+    a description is text, whatever its name.
     """
     try:
         import pyarrow
@@ -131,10 +271,14 @@ def read_file(path: Path, text_columns: Sequence[str] = ()) -> Any:
             return parquet.read_table(path)
         if suffix in (".arrow", ".feather"):
             return feather.read_table(path)
-        if suffix in (".csv", ".tsv"):
+        if suffix in (".csv", ".tsv") or described:
             return csv.read_csv(
                 path,
-                parse_options=csv.ParseOptions(delimiter="\t" if suffix == ".tsv" else ","),
+                read_options=csv.ReadOptions(
+                    column_names=described and described.names,
+                    skip_rows=int(described is not None and described.has_header),
+                ),
+                parse_options=csv.ParseOptions(delimiter=_delimiter(path)),
                 convert_options=csv.ConvertOptions(
                     column_types=dict.fromkeys(text_columns, pyarrow.string()),
                     strings_can_be_null=True,

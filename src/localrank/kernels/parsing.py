@@ -48,12 +48,16 @@ DONE, NEED_ROWS, NEED_COLUMNS, NEED_FIXES = range(4)
 # The others for an error at the position state[TOKEN].
 BAD_LABEL, NEGATIVE_LABEL, LARGE_LABEL, NO_QID, BAD_QID, LONG_QUERY_ID = range(4, 10)
 BAD_FEATURE, LARGE_FEATURE, REPEATED_FEATURE, BAD_VALUE, LARGE_VALUE = range(10, 15)
-LONG_DOCUMENT_ID, NUL_BYTE, LONE_RETURN = range(15, 18)
+LONG_DOCUMENT_ID, NUL_BYTE, LONE_RETURN, SECOND_QID = range(15, 19)
 
 # Places in the state that caller and kernel share.
 POSITION, LINE, ROW, N_RUNS, ID_BYTES, LAST_ID, N_FIXES = range(7)
 LARGEST_FEATURE, DOCUMENT_BYTES, N_DOCUMENT_IDS, NEEDED, TOKEN, STAMP = range(7, 13)
-STATE_SIZE = 13
+FIRST_FEATURE, QUERY_PLACE = range(13, 15)
+STATE_SIZE = 15
+
+# Where a file has its query ids: after the label, behind the `#`, or not in itself.
+AFTER_LABEL, IN_COMMENT, NOT_IN_FILE = range(3)
 
 # Columns of a fix other than features: what Python still has to put into the row or to check.
 FIX_LABEL, FIX_DOCUMENT_ID = -1, -2
@@ -61,9 +65,10 @@ FIX_LABEL, FIX_DOCUMENT_ID = -1, -2
 _U = ord("U")
 _QID = int.from_bytes(b"qid:", "little")
 _DOCID = int.from_bytes(b"docid", "little")
+_BARE_QID = int.from_bytes(b"qid", "little")
 _MISSING = tuple(int.from_bytes(word, "little") for word in (b"NULL", b"nan", b"NaN"))
 _NULL, _SMALL_NAN, _NAN = _MISSING
-_LOW_4, _LOW_5 = np.uint64(2**32 - 1), np.uint64(2**40 - 1)
+_LOW_3, _LOW_4, _LOW_5 = np.uint64(2**24 - 1), np.uint64(2**32 - 1), np.uint64(2**40 - 1)
 
 
 @inlined
@@ -111,11 +116,34 @@ def _fail(state: Any, status: int, token: int) -> int:
     return status
 
 
+@inlined
+def _parse_query(state: Any, runs: Any, ids: Any, token: int, first: int) -> int:
+    """Read the query id from `first` on; errors are at `token`."""
+    p = first
+    last = state[LAST_ID]
+    same = state[N_RUNS] > 0
+    while byte_at(p) > 32 and byte_at(p) != HASH:
+        same = same and byte_at(p) == ids[last + p - first]
+        p += 1
+    if p == first or not _ends_token(byte_at(p)):
+        return _fail(state, BAD_QID, token)
+    if p - first > MAX_ID_LENGTH:
+        return _fail(state, LONG_QUERY_ID, token)
+    if not same or ids[last + p - first] != NEWLINE:
+        run, used = state[N_RUNS], state[ID_BYTES]
+        runs[run, 0], runs[run, 1] = state[ROW], state[LINE]
+        for i in range(p - first):
+            ids[used + i] = byte_at(first + i)
+        ids[used + p - first] = NEWLINE
+        state[N_RUNS], state[LAST_ID], state[ID_BYTES] = run + 1, used, used + p - first + 1
+    state[POSITION] = p
+    return DONE
+
+
 @kernel
 def _parse_head(state: Any, labels: Any, runs: Any, ids: Any, fixes: Any) -> int:
-    """Read label and query id."""
+    """Read the label, and the query id where it follows."""
     begin = state[POSITION]
-    row = state[ROW]
     outcome, value, p = parse_number(begin)
     if outcome == NO_NUMBER or not _ends_token(byte_at(p)):
         return _fail(state, BAD_LABEL, begin)
@@ -125,30 +153,14 @@ def _parse_head(state: Any, labels: Any, runs: Any, ids: Any, fixes: Any) -> int
         return _fail(state, LARGE_LABEL, begin)
     if outcome == UNSURE:
         _fix(state, fixes, FIX_LABEL, begin, p)
-    labels[row] = value
-    begin = p = _skip_blanks(p)
-    if np.int64(word_at(p) & _LOW_4) != _QID:
-        return _fail(state, NO_QID, begin)
-    p += 4
-    first = p
-    last = state[LAST_ID]
-    same = state[N_RUNS] > 0
-    while byte_at(p) > 32 and byte_at(p) != HASH:
-        same = same and byte_at(p) == ids[last + p - first]
-        p += 1
-    if p == first or not _ends_token(byte_at(p)):
-        return _fail(state, BAD_QID, begin)
-    if p - first > MAX_ID_LENGTH:
-        return _fail(state, LONG_QUERY_ID, begin)
-    if not same or ids[last + p - first] != NEWLINE:
-        run, used = state[N_RUNS], state[ID_BYTES]
-        runs[run, 0], runs[run, 1] = row, state[LINE]
-        for i in range(p - first):
-            ids[used + i] = byte_at(first + i)
-        ids[used + p - first] = NEWLINE
-        state[N_RUNS], state[LAST_ID], state[ID_BYTES] = run + 1, used, used + p - first + 1
+    labels[state[ROW]] = value
     state[POSITION] = p
-    return DONE
+    p = _skip_blanks(p)
+    if np.int64(word_at(p) & _LOW_4) != _QID:
+        return DONE if state[QUERY_PLACE] != AFTER_LABEL else _fail(state, NO_QID, p)
+    if state[QUERY_PLACE] != AFTER_LABEL:
+        return _fail(state, SECOND_QID, p)
+    return _parse_query(state, runs, ids, p, p + 4)
 
 
 @kernel
@@ -196,7 +208,9 @@ def _parse_features(
         while ZERO <= byte_at(p) <= NINE:
             feature = min(10 * feature + (byte_at(p) - ZERO), MAX_FEATURES + 1)
             p += 1
-        if feature == 0 or byte_at(p) != COLON:
+        # From here on its place in the row, counted from 1.
+        feature += 1 - state[FIRST_FEATURE]
+        if p == token or feature == 0 or byte_at(p) != COLON:
             return _fail(state, BAD_FEATURE, token)
         if feature > limit:
             return _fail(state, LARGE_FEATURE, token)
@@ -243,9 +257,20 @@ def _parse_features(
 
 
 @kernel
-def _parse_comment(state: Any, documents: Any, sizes: Any, fixes: Any) -> int:
-    """Read the document id of a comment that has one."""
+def _parse_comment(state: Any, documents: Any, sizes: Any, runs: Any, ids: Any, fixes: Any) -> int:
+    """Read the query id where it stands in comments, and the document id where there is one."""
     p = _skip_blanks(state[POSITION] + 1)
+    if state[QUERY_PLACE] == IN_COMMENT:
+        token = p
+        if np.int64(word_at(p) & _LOW_3) != _BARE_QID:
+            return _fail(state, NO_QID, token)
+        p = _skip_blanks(p + 3)
+        if byte_at(p) != EQUALS and byte_at(p) != COLON:
+            return _fail(state, NO_QID, token)
+        status = _parse_query(state, runs, ids, token, _skip_blanks(p + 1))
+        if status != DONE:
+            return status
+        p = _skip_blanks(state[POSITION])
     if np.int64(word_at(p) & _LOW_5) != _DOCID:
         return DONE
     p = _skip_blanks(p + 5)
@@ -315,7 +340,9 @@ def parse_lines(
             if status == DONE:
                 status = _parse_features(state, features, width, limit, prefixes, seen, fixes)
             if status == DONE and byte_at(state[POSITION]) == HASH:
-                status = _parse_comment(state, documents, sizes, fixes)
+                status = _parse_comment(state, documents, sizes, runs, ids, fixes)
+            elif status == DONE and state[QUERY_PLACE] == IN_COMMENT:
+                status = _fail(state, NO_QID, state[POSITION])
             if status != DONE:
                 state[POSITION] = begin
                 state[N_FIXES] = n_fixes
@@ -365,8 +392,10 @@ def spread_letters(text: Any, sizes: Any, letters: Any) -> None:
         begin += sizes[row] + 1
 
 
-def feature_prefixes(n_features: int) -> NDArray[np.uint64]:
+def feature_prefixes(n_features: int, first: int = 1) -> NDArray[np.uint64]:
     r"""For each feature the bytes ` id:` as a word, the mask of those bytes, and their number.
+
+    Ids are counted from `first`, which is 1 or 0.
 
     Examples
     --------
@@ -374,6 +403,6 @@ def feature_prefixes(n_features: int) -> NDArray[np.uint64]:
     >>> word.to_bytes(8, "little"), hex(mask), size
     (b' 12:\x00\x00\x00\x00', '0xffffffff', 4)
     """
-    texts = [b" %d:" % feature for feature in range(1, n_features + 1)]
+    texts = [b" %d:" % feature for feature in range(first, first + n_features)]
     rows = [(int.from_bytes(t, "little"), 2 ** (8 * len(t)) - 1, len(t)) for t in texts]
     return np.array(rows, dtype=np.uint64).ravel()

@@ -1,0 +1,137 @@
+"""Column descriptions of CatBoost: the `.cd` file that says what each column of a table is."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+# Types by what they are to us; the second names are CatBoost's older ones.
+_QUERY, _LABEL, _DOCUMENT = ("GroupId", "QueryId"), ("Label", "Target"), ("SampleId", "DocId")
+_NUMBER, _CATEGORIES = "Num", ("Categ", "Text", "NumVector")
+_LEFT_OUT = ("Auxiliary", "SubgroupId", "Timestamp", "Position")
+_NOT_USED = ("Weight", "GroupWeight", "Baseline")
+_TYPES = (*_QUERY, *_LABEL, *_DOCUMENT, _NUMBER, *_CATEGORIES, *_LEFT_OUT, *_NOT_USED)
+_MISSING = ("", "nan", "na", "null", "none", "-")
+
+
+@dataclass(frozen=True)
+class ColumnDescription:
+    """What each column of a table is; the columns have no other names than these.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all columns, each once.
+    qid, label, document_id : str or None
+    features : sequence of str
+        In the order of the file.
+    categories : sequence of str
+        Features that are categories or text.
+    has_header : bool
+        Whether the first line of the table names the columns.
+    """
+
+    names: Sequence[str]
+    qid: str
+    label: str | None
+    document_id: str | None
+    features: Sequence[str]
+    categories: Sequence[str]
+    has_header: bool
+
+
+def beside(table: Path) -> Path | None:
+    """The description that lies beside a table of text under its name: train.cd of train.tsv."""
+    name = table.name.removesuffix(".gz")
+    if not name.lower().endswith((".tsv", ".csv")):
+        return None
+    path = table.with_name(f"{name[:-4]}.cd")
+    return path if path.is_file() else None
+
+
+def read_description(path: Path, first_line: Sequence[str]) -> ColumnDescription:
+    r"""Read a description, for a table whose first line has these cells.
+
+    A line is `index<TAB>type<TAB>name`, the name only of features. Columns that it does not
+    mention are numbers. As CatBoost, call a feature without a name by its place among the
+    features, from 0.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".cd") as file:
+    ...     print("0\tLabel\n1\tGroupId\n2\tNum\tbm25", file=file, flush=True)
+    ...     description = read_description(Path(file.name), ["1", "q7", "0.5", "3"])
+    >>> description.names, description.features
+    (['label', 'qid', 'bm25', '1'], ['bm25', '1'])
+    """
+    declared = _declared(path, len(first_line))
+    kinds = [declared.get(i, (_NUMBER, ""))[0] for i in range(len(first_line))]
+    numbers = [i for i, kind in enumerate(kinds) if kind in (_NUMBER, *_LABEL)]
+    has_header = not all(_is_number(first_line[i]) for i in numbers)
+    names: list[str] = []
+    features: list[str] = []
+    categories: list[str] = []
+    for i, kind in enumerate(kinds):
+        if kind in (_NUMBER, *_CATEGORIES):
+            name = declared.get(i, ("", ""))[1] or (first_line[i] if has_header else "")
+            names.append(name or str(len(features)))
+            features.append(names[-1])
+            if kind != _NUMBER:
+                categories.append(names[-1])
+        else:
+            roles = {_QUERY: "qid", _LABEL: "label", _DOCUMENT: "document_id"}
+            # No feature is called like this: it would end its line.
+            names.append(next((r for k, r in roles.items() if kind in k), f"\n{i} {kind}"))
+    if repeated := {name for name in names if names.count(name) > 1}:
+        raise ValueError(
+            f"{path}: each feature needs a name of its own, and query, label and document id are "
+            f"one column each. There are two columns {min(repeated)!r}."
+        )
+    if "qid" not in names:
+        raise ValueError(f"{path}: no column is the GroupId, which tells the queries apart.")
+    if unused := [kind for kind in kinds if kind in _NOT_USED]:
+        warnings.warn(f"{path}: {', '.join(unused)} columns are not used", stacklevel=4)
+    return ColumnDescription(
+        names=names,
+        qid="qid",
+        label="label" if "label" in names else None,
+        document_id="document_id" if "document_id" in names else None,
+        features=features,
+        categories=categories,
+        has_header=has_header,
+    )
+
+
+def _declared(path: Path, n_columns: int) -> dict[int, tuple[str, str]]:
+    """Type and name by column index, for the columns that the file mentions."""
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    declared: dict[int, tuple[str, str]] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        index, kind, name, *_ = (cell.strip() for cell in [*line.split("\t"), "", ""])
+        if not (index.isascii() and index.isdecimal()) or kind not in _TYPES:
+            raise ValueError(
+                f"{path}:{number}: {line!r} is no column; a line is a column's index from 0, a tab "
+                f"and its type, which is one of {', '.join(_TYPES)}"
+            )
+        if int(index) in declared or int(index) >= n_columns:
+            reason = "is there twice" if int(index) in declared else f"of {n_columns} columns"
+            raise ValueError(f"{path}:{number}: column {index} {reason}; columns count from 0")
+        declared[int(index)] = (kind, name)
+    return declared
+
+
+def _is_number(cell: str) -> bool:
+    """Whether a cell is a number or stands for a missing one."""
+    if cell.strip().lower() in _MISSING:
+        return True
+    try:
+        return math.isfinite(float(cell))
+    except ValueError:
+        return False

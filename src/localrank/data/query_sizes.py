@@ -1,0 +1,65 @@
+"""Sizes of queries in a file of their own: `.query` of LightGBM, `.group` of XGBoost."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from localrank.arrays import Integers
+from localrank.data.compression import damage_named, open_binary
+
+# Other files that these tools find beside the data by name.
+_UNUSED = (".weight", ".init", ".base_margin")
+
+
+def sizes_beside(data: Path) -> Path | None:
+    """The file with the sizes of the queries of a data file, if there is one."""
+    return next((path for ending in (".query", ".group") for path in _beside(data, ending)), None)
+
+
+def read_sizes(data: Path, n_documents: int) -> Integers:
+    """The number of lines of each query, one on a line, which together are those of the data."""
+    path = sizes_beside(data)
+    if path is None:
+        raise FileNotFoundError(f"{data}: there is no file {data}.query or {data}.group.")
+    sizes = []
+    with damage_named(path), open_binary(path) as file:
+        lines = file.read().decode("utf-8", "replace").splitlines()
+    for number, line in enumerate(lines, start=1):
+        text = line.strip()
+        if not text:
+            continue
+        if not re.fullmatch("0*[1-9][0-9]{0,17}", text):
+            raise ValueError(
+                f"{path}:{number}: {text[:40]!r} is no size of a query; each line has the number "
+                f"of documents of one query, 1 or larger"
+            )
+        sizes.append(int(text))
+    if sum(sizes) != n_documents:
+        raise ValueError(
+            f"{path}: its {len(sizes):,} queries have {sum(sizes):,} documents, and {data} has "
+            f"{n_documents:,}."
+        )
+    return np.array(sizes, dtype=np.int64)
+
+
+def warn_of_unused(data: Path) -> None:
+    """Say that weights and scores beside the data are not used."""
+    for ending in _UNUSED:
+        for path in _beside(data, ending):
+            warnings.warn(f"{path}: is not used, every document counts the same", stacklevel=5)
+
+
+def _beside(data: Path, ending: str) -> list[Path]:
+    """Files called like the data file, with or without its compression, and an ending."""
+    names = dict.fromkeys([data.name, plain_name(data)])
+    paths = (data.with_name(f"{name}{ending}") for name in names)
+    return [path for path in paths if path.is_file()]
+
+
+def plain_name(path: Path) -> str:
+    """The name of a file without the suffix of its compression."""
+    return path.stem if path.suffix.lower() in (".gz", ".bz2", ".xz") else path.name
