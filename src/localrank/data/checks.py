@@ -32,6 +32,15 @@ def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
         raise ValueError(f"X must have unique column names: {error}") from None
     if not isinstance(frame, nw.DataFrame):
         return np.asarray(X), None
+    # A column of nothing but missing values has no type of numbers.
+    empty = [
+        name
+        for name, dtype in frame.schema.items()
+        if not dtype.is_numeric() and frame[name].is_null().all()
+    ]
+    if empty:
+        missing = nw.lit(float("nan"), dtype=nw.Float64)
+        frame = frame.with_columns(missing.alias(name) for name in empty)
     for name, dtype in frame.schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):
             raise ValueError(f"Column {name!r} of X must hold numbers. Its type is {dtype}.")
