@@ -3,6 +3,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from localrank import evaluation
@@ -282,3 +283,48 @@ def test_query_texts_as_ids_are_compared_and_their_runs_evaluated(run, tmp_path)
     assert code == 0, err
     method = next(method for method in results["methods"] if method["name"] == "lambdamart")
     assert json.loads(out)["mean"]["ndcg@10"] == pytest.approx(method["means"]["ndcg@10"])
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Training and test tables as strangers have them: missing values, clicks, ids in words."""
+    folder = tmp_path_factory.mktemp("tables")
+    rng = np.random.default_rng(0)
+    dataset, _ = make_queries(60, n_documents=(5, 12), n_features=8, random_state=0)
+    features = dataset.features.copy()
+    features[rng.random(dataset.n_documents) < 0.3, 1] = np.nan
+    features[dataset.query_index % 4 == 0, 2] = np.nan
+    features[:, 5] = np.nan
+    frame = pd.DataFrame(features, columns=[f"feature {i}" for i in range(8)])
+    frame["label"] = np.minimum(rng.poisson(6.0**dataset.labels - 1), 500)
+    frame["qid"] = [f"red shoes {i}" for i in dataset.query_index]
+    train = dataset.query_index < 40
+    paths = [folder / "train.csv", folder / "test.csv"]
+    for path, rows in zip(paths, (train, ~train), strict=True):
+        frame[rows].sample(frac=1, random_state=0).to_csv(path, index=False)
+    return paths
+
+
+def test_every_method_takes_tables_with_missing_values_and_clicks(run, tables, tmp_path):
+    names = ["best", "fast", "global-mixed"]
+    small = [f"{name}.{rest}" for name in names for rest in ("n_trees=10", "min_leaf_documents=5")]
+    settings = [*small, "adaptive-training.n_clusters=2", "local-rank.n_clusters=2"]
+    methods = ["rank-svm", "lambdamart", "adaptive-training", "local-rank", *names]
+    options = [option for setting in settings for option in ("--set", setting)]
+    code, _, err = run(
+        "compare", *tables, "--methods", ",".join(methods), *options, *QUICK, "-o", tmp_path / "r"
+    )
+    assert code == 0, err
+    results = json.loads((tmp_path / "r" / "results.json").read_text())
+    made = {method["name"]: method for method in results["methods"]}
+    assert {*methods, "best-feature"} <= made.keys()
+    assert not [name for name, method in made.items() if method.get("failed")], err
+
+
+def test_a_method_that_refuses_missing_values_says_how_it_takes_them(run, tables, tmp_path):
+    setting = ["--set", "missing=refuse"]
+    output = ["-o", tmp_path / "model.localrank"]
+    code, _, err = run("train", tables[0], "--method", "rank-svm", *setting, *output)
+    assert code == 1
+    assert "feature 1 has missing values" in err
+    assert "on the command line, without --set ...missing=refuse" in err

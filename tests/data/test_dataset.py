@@ -183,6 +183,21 @@ def test_the_callers_array_stays_writable():
 
 
 @pytest.mark.parametrize(
+    "frame",
+    [
+        pl.DataFrame({"a": [1.0, 2.0], "b": [None, None]}),
+        pd.DataFrame({"a": [1.0, 2.0], "b": [None, None]}),
+        pa.table({"a": [1.0, 2.0], "b": pa.nulls(2)}),
+        pa.table({"a": [1.0, 2.0], "b": pa.array([None, None], pa.string())}),
+    ],
+    ids=["polars", "pandas", "null", "text"],
+)
+def test_a_column_without_values_is_missing(frame):
+    features = RankingDataset.from_arrays(frame, qid=[1, 1]).features
+    assert_array_equal(features, [[1.0, np.nan], [2.0, np.nan]])
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"X": [1.0, 2.0]}, r"must be a table of shape .* Got shape \(2,\)"),

@@ -127,3 +127,15 @@ def test_weights_without_those_of_the_indicators_are_refused(holed, tmp_path):
     ranker.save(tmp_path / "model.localrank")
     with pytest.raises(ValueError, match="of RankSVM must be finite numbers of shape"):
         localrank.load(tmp_path / "model.localrank")
+
+
+def test_columns_are_named_in_print(holed):
+    labels = RankSVM().fit(holed).column_labels(holed)
+    assert labels == (*holed.feature_names, "f2 (missing)", "f3 (missing)")
+    unnamed = holed.with_features(holed.features)
+    assert RankSVM().fit(unnamed).column_labels(unnamed)[7:] == (
+        "feature 8",
+        "feature 2 (missing)",
+        "feature 3 (missing)",
+    )
+    assert LambdaMART(5).fit(holed).column_labels(holed) == holed.feature_names

@@ -67,6 +67,15 @@ def _any_frame(X: Any) -> tuple[Array, list[str] | None]:
         raise ValueError(f"X must have unique column names: {error}") from None
     if not isinstance(frame, nw.DataFrame):
         return np.asarray(X), None
+    # A column of nothing but missing values has no type of numbers.
+    empty = [
+        name
+        for name, dtype in frame.schema.items()
+        if not dtype.is_numeric() and frame[name].is_null().all()
+    ]
+    if empty:
+        missing = nw.lit(float("nan"), dtype=nw.Float64)
+        frame = frame.with_columns(missing.alias(name) for name in empty)
     schema = frame.schema
     for name, dtype in schema.items():
         if not (dtype.is_numeric() or dtype == nw.Boolean):

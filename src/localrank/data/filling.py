@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
@@ -109,7 +109,8 @@ class Filling:
             like = self.filled(gathered(dataset.taken(np.zeros(1, np.int64))))
             return DeferredDataset.of(dataset, self._features, like)
         return dataset.replaced(
-            features=self._features(dataset), feature_names=self._names(dataset.feature_names)
+            features=self._features(dataset),
+            feature_names=dataset.feature_names and self.names(dataset.feature_names),
         )
 
     def _features(self, dataset: RankingDataset) -> Array:
@@ -130,9 +131,8 @@ class Filling:
             table[rows, columns] = np.where(missing[:, columns], fills, block[:, columns])
         return table
 
-    def _names(self, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
-        if names is None:
-            return None
+    def names(self, names: Sequence[str]) -> tuple[str, ...]:
+        """The names of features and indicators, given those of the features."""
         result = dict.fromkeys(names)
         for column in self.indicators:
             name = f"{names[column]} (missing)"

@@ -121,7 +121,5 @@ def strongest_features(model: Ranker, dataset: RankingDataset) -> list[StrongFea
     if total == 0:
         return []
     order = np.argsort(-np.abs(weights), kind="stable")[:N_FEATURES]
-    return [
-        StrongFeature(dataset.feature_label(int(column)), float(weights[column] / total))
-        for column in order
-    ]
+    labels = model.column_labels(dataset)
+    return [StrongFeature(labels[i], float(weights[i] / total)) for i in order.tolist()]

@@ -154,10 +154,12 @@ def hyperplane_cosines(
                 f"{type(ranker).__name__} {first.scaling!r}."
             )
         check_is_fitted(one, "coef_")
+        # Without the indicators of missing values, in which hyperplanes may differ.
+        own = slice(first.n_features_in_)
         if one.scaling == "standard":
-            weights.append(one.coef_ / one.scale_ * first.scale_)
+            weights.append(one.coef_[own] / one.scale_[own] * first.scale_[own])
         else:
-            weights.append(one.coef_)
+            weights.append(one.coef_[own])
     matrix = np.array(weights)
     norms = np.sqrt(np.sum(matrix**2, axis=1))
     matrix = matrix / np.where(norms > 0, norms, np.nan)[:, None]

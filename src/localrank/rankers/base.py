@@ -339,6 +339,17 @@ class Ranker(Estimator):
             self.filling_ = filling
         return self
 
+    def column_labels(self, dataset: RankingDataset) -> tuple[str, ...]:
+        """How to call the columns that the model sees in print: features, then indicators.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+            Names the features.
+        """
+        labels = tuple(dataset.feature_label(column) for column in range(dataset.n_features))
+        return labels if self._sees_missing else self._filling.names(labels)
+
     @property
     def _filling(self) -> Filling:
         """The one learned, or that of complete training data."""
