@@ -1,7 +1,8 @@
 """Query coordinates of a collection and of one list, next to numpy and scipy query by query.
 
 Run with `python benchmarks/query_coordinates.py`. MQ2007 (85 %) from the folder in LOCALRANK_DATA,
-or from `../shared/data` beside the project; synthetic queries where neither is there. One thread.
+or from `../shared/data` beside the project; synthetic queries where neither is there. One thread,
+processor time.
 The last lines say what share of scoring a list with LambdaMART the coordinates are.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,8 @@ from localrank.rankers.query_coordinates.query_coordinates import (
 )
 
 REPEATS, LIST_REPEATS = 7, 300
-MARK, LIST_MARK = 1.0, 1e-3
+# Seconds for the collection, and for a list by its length.
+MARK, LIST_MARKS = 1.0, {100: 2e-4, 1_000: 2e-3}
 
 
 def straight(dataset: RankingDataset) -> RankingDataset:
@@ -66,15 +69,22 @@ def compared(calls: dict[str, Callable[[], Any]], repeats: int) -> dict[str, flo
     times = dict.fromkeys(calls, float("inf"))
     for _ in range(repeats):
         for name, call in calls.items():
-            times[name] = min(times[name], seconds(call))
+            times[name] = min(times[name], processor_seconds(call))
     return times
+
+
+def processor_seconds(call: Callable[[], Any]) -> float:
+    """Processor time of a call, which other programs disturb less."""
+    start = process_time()
+    call()
+    return process_time() - start
 
 
 def report(times: dict[str, float], mark: float) -> None:
     ours = times["localrank"]
     for name, value in times.items():
         print(f"  {name:24} {1e3 * value:10.2f} ms   {value / ours:6.1f} x")
-    print(f"  to reach: {1e3 * mark:.0f} ms, {'ok' if ours < mark else 'MISSED'}")
+    print(f"  to reach: {1e3 * mark:g} ms, {'ok' if ours < mark else 'MISSED'}")
 
 
 def main() -> None:
@@ -89,17 +99,18 @@ def main() -> None:
     report(compared({"localrank": ours, "numpy and scipy": peer}, REPEATS), MARK)
 
     rng = np.random.default_rng(0)
-    n = 100
     # Noise, the slowest to find a first component of, and features that agree a little.
-    for name, common in {"noise": 0.0, "features that agree": 0.7}.items():
-        documents = rng.normal(size=(n, 46)) + common * rng.normal(size=(n, 1))
-        query = RankingDataset.from_arrays(documents, qid=np.zeros(n, int))
-        print(f"one list of {n} × 46, {name}")
-        ours, peer = partial(query_coordinates, query), partial(straight, query)
-        times = compared({"localrank": ours, "numpy and scipy": peer}, LIST_REPEATS)
-        report(times, LIST_MARK)
+    for n, mark in LIST_MARKS.items():
+        for name, common in {"noise": 0.0, "features that agree": 0.7}.items():
+            documents = rng.normal(size=(n, 46)) + common * rng.normal(size=(n, 1))
+            query = RankingDataset.from_arrays(documents, qid=np.zeros(n, int))
+            print(f"one list of {n:,} × 46, {name}")
+            ours, peer = partial(query_coordinates, query), partial(straight, query)
+            repeats = LIST_REPEATS * 100 // n
+            report(compared({"localrank": ours, "numpy and scipy": peer}, repeats), mark)
 
     fold, _, _ = mq2007_fold()
+    n = 100
     ranker = QueryCoordinates(LambdaMART(n_jobs=1)).fit(fold)
     trees = ranker.ranker_
     documents = np.vstack([fold.features, fold.features])[:n]

@@ -5,6 +5,10 @@ Run with `python benchmarks/scoring.py`, or with fewer cells: `--leaves 7 31 --t
 large models takes them minutes, which `--no-peers` saves. Documents are those of fold 1 of MQ2007
 (see measuring.py). Every run scores other documents than the last, all scorers in turn. The clock
 is the processor time of the process, so that other programs disturb less.
+
+Under each model stand the two parts of our time, and a limit of the second: the vector instructions
+that a block of 64 documents needs at least, two per cycle. `--best` times whole lists through the
+recipe `best`, coordinates and all; training takes it a minute.
 """
 
 from __future__ import annotations
@@ -24,9 +28,13 @@ from typing import Any
 import lightgbm
 import numpy as np
 from measuring import mq2007_fold
+from numba import njit
+from threadpoolctl import threadpool_limits
 
 from localrank.arrays import Array
-from localrank.rankers import LambdaMART
+from localrank.data import RankingDataset, make_queries
+from localrank.rankers import LambdaMART, Ranker
+from localrank.recipes import best
 from localrank.trees import Trees, read_lightgbm_text
 
 Scorer = Callable[[Array], Any]
@@ -36,6 +44,8 @@ REPEATS = 15
 # Documents of one timed run at least, in several lists where lists are short.
 RUN = 2_000
 MARKS = {7: 10, 31: 6}
+# Milliseconds for one list through `best`, by documents and features.
+BEST_MARKS = {(66, 46): 0.6, (1_000, 64): 5.0}
 
 FRESH = """
 import sys, time
@@ -57,7 +67,12 @@ def main() -> None:
     parser.add_argument("--trees", type=int, nargs="+", default=TREES)
     parser.add_argument("--dtype", choices=["float32", "float64"], default="float64")
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--best", action="store_true", help="time lists through `best` only")
     options = parser.parse_args()
+    if options.best:
+        with threadpool_limits(1):
+            lists_through_best()
+        return
     train, _, source = mq2007_fold()
     features = train.features.astype(options.dtype)
     print(f"{source}, {options.dtype}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
@@ -72,6 +87,7 @@ def main() -> None:
                 scorers = dict(scorers_of(text, Path(folder), peers=not options.no_peers))
                 for n_documents in options.documents:
                     cell(scorers, features, n_documents, n_leaves, n_trees)
+                parts(read_lightgbm_text(text), features[:1024])
 
 
 def cell(
@@ -109,6 +125,73 @@ def cell(
         f"{'  '.join(shown)}{mark}",
         flush=True,
     )
+
+
+def parts(trees: Trees, rows: Array) -> None:
+    """Print what ranking values and summing leaves cost, and the least that summing may."""
+    trees.score(rows)
+    scorer = trees._scorer_32 if rows.dtype == np.float32 else trees._scorer_64
+    ranks, scores = np.empty(len(rows) * scorer._n_columns, np.uint8), np.zeros(len(rows))
+    calls = {
+        "ranks of values": lambda: scorer._rank_values(rows, *scorer._columns, ranks),
+        "leaves": lambda: scorer._add_scores(
+            ranks, len(rows), scorer._n_columns, *scorer._trees, scores
+        ),
+    }
+    unit = 1e9 / (len(rows) * trees.n_trees)
+    shown = [f"{name} {least(call) * unit:.2f}" for name, call in calls.items()]
+    # Of 64 documents, for each entry a comparison and a masked "and"; for each row of leaves six to
+    # find the first; to look up and add, in eights, four and one more for each table of leaves.
+    n_entries, n_rows = len(scorer._trees[0]), scorer._trees[5][-1]
+    instructions = 2 * n_entries + 6 * n_rows + 8 * (4 * trees.n_trees + n_rows)
+    limit = instructions / 64 / trees.n_trees / 2 / gigahertz()
+    print(f"     of it, 1,024 documents: {', '.join(shown)}; at least {limit:.2f} for the leaves")
+
+
+def least(call: Callable[[], Any], repeats: int = 50) -> float:
+    """Processor time of the fastest run, what a call takes undisturbed."""
+    times = []
+    for _ in range(repeats):
+        start = process_time()
+        call()
+        times.append(process_time() - start)
+    return min(times)
+
+
+def gigahertz() -> float:
+    """The clock of the processor, by a chain of multiplications and additions: 3 + 1 cycles."""
+    n = 1_000_000
+    _chain(n, 3)
+    return 4e-9 * n / least(lambda: _chain(n, 3))
+
+
+@njit(nogil=True)
+def _chain(n: int, factor: int) -> int:
+    value = 1
+    for _ in range(n):
+        value = value * factor + n
+    return value
+
+
+def lists_through_best() -> None:
+    """Time `best` of 300 trees on one list at a time."""
+    train, _, source = mq2007_fold()
+    synthetic, _ = make_queries(500, n_documents=(30, 60), n_features=64, random_state=0)
+    for n, dataset, name in ((66, train, source), (1_000, synthetic, "synthetic queries")):
+        ready, raw = milliseconds(best(300).fit(dataset), dataset.features, n)
+        width = dataset.n_features
+        mark = f", mark {BEST_MARKS[n, width]} ms" if (n, width) in BEST_MARKS else ""
+        print(f"best, {n:,} × {width}, {name}: {ready:.2f} ms, from arrays {raw:.2f} ms{mark}")
+
+
+def milliseconds(model: Ranker, features: Array, n: int) -> tuple[float, float]:
+    """What `predict` takes for a list of n documents: of a dataset, and of arrays."""
+    rng, qid = np.random.default_rng(0), np.zeros(n, int)
+    tables = [features[rng.choice(len(features), n)] for _ in range(10)]
+    lists = [RankingDataset.from_arrays(table, qid=qid) for table in tables]
+    ready = least(lambda: [model.predict(each) for each in lists])
+    raw = least(lambda: [model.predict(each, qid=qid) for each in tables])
+    return 1e3 * ready / len(lists), 1e3 * raw / len(lists)
 
 
 def scorers_of(text: str, folder: Path, *, peers: bool) -> Iterator[tuple[str, Scorer]]:

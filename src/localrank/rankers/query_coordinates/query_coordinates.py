@@ -58,7 +58,9 @@ class QueryCoordinates(Expanded):
       percentiles p; the mean of 10 / (10 + n (1 - p)), reciprocal rank fusion; the first
       principal component of the percentiles and that of the deviations z, the loadings of the
       features having a positive sum; after each of the four its own p; and the standard
-      deviation of the document's percentiles;
+      deviation of the document's percentiles. Where two directions have the largest variance, or
+      differ in it by less than 1e-5, the component is a mixture by the rule in the
+      documentation of query coordinates, the same for any order of documents;
     - b: (x - median) / (1.4826 median absolute deviation + 0.1 standard deviation), of each
       feature, at most 20 either way.
 
