@@ -66,7 +66,7 @@ class Representation(Estimator):
     def fit(self, dataset: RankingDataset) -> Self:
         """Learn what the descriptions need from the training queries."""
         check_parameters(self)
-        self._check_labels(dataset)
+        self._check_values(dataset)
         return self.fit_rows(dataset)
 
     def fit_rows(self, dataset: RankingDataset) -> Self:
@@ -89,7 +89,7 @@ class Representation(Estimator):
                 f"{type(self).__name__} was fitted on {self.n_features_in_} features. "
                 f"The dataset has {dataset.n_features}."
             )
-        self._check_labels(dataset)
+        self._check_values(dataset)
         return self.transform_rows(dataset)
 
     def transform_rows(self, dataset: RankingDataset) -> Array:
@@ -128,7 +128,7 @@ class Representation(Estimator):
     def _fit(self, dataset: RankingDataset) -> None:
         """Learn."""
 
-    def _check_labels(self, dataset: RankingDataset) -> None:
+    def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:
             raise ValueError(
                 f"{type(self).__name__} describes queries by their labels. The dataset has none."
