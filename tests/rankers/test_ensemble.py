@@ -119,7 +119,8 @@ def test_wrong_parameters_are_refused(queries, parameters, message):
 
 def test_missing_values_are_taken_where_every_part_takes_them():
     assert Ensemble([LambdaMART(), LambdaMART()]).accepts_missing
-    assert not Ensemble([LambdaMART(), RankSVM()]).accepts_missing
+    assert Ensemble([LambdaMART(), RankSVM()]).accepts_missing
+    assert not Ensemble([LambdaMART(), RankSVM(missing="refuse")]).accepts_missing
 
 
 @pytest.mark.parametrize(("n_jobs", "expected"), [(None, 2), (1, 2), (2, 1)])
@@ -135,3 +136,12 @@ def test_members_of_members_have_one_thread_beside_others(queries):
     trained = ensemble.rankers_[0].ranker_
     assert (trained.n_jobs, trained.rankers_[0].n_jobs) == (1, 1)
     assert (inner.ranker.n_jobs, inner.ranker.rankers[0].n_jobs) == (2, 2)
+
+
+def test_validation_queries_stop_members_unless_they_are_kept_from_them(queries):
+    train, valid = queries.select(range(40)), queries.select(range(40, 60))
+    trees = LambdaMART(60, learning_rate=0.3)
+    stopped = Ensemble([trees]).fit(train, valid=valid)
+    whole = Ensemble([trees], stop_early=False).fit(train, valid=valid)
+    assert stopped.rankers_[0].n_trees_ < whole.rankers_[0].n_trees_ == 60
+    assert_array_equal(whole.predict(valid), Ensemble([trees]).fit(train).predict(valid))

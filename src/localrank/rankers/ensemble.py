@@ -13,7 +13,7 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.estimator import clone
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import Rule, Rules
+from localrank.parameters import Rule, Rules, flag
 from localrank.rankers.aggregated import Aggregated
 from localrank.rankers.base import HeldOut, Ranker, Weights
 
@@ -31,6 +31,9 @@ class Ensemble(Aggregated):
         Of `localrank.aggregation`: what makes one list of the rankers' lists. ZScore() by
         default, the mean of scores standardised within each query. One that learns does so from
         the rankers' scores of their own training queries.
+    stop_early : bool, default=True
+        Whether the rankers get the validation queries that `fit` is given. With them, boosted
+        trees stop where their own list is best, which need not be best for the mean of all lists.
     n_jobs : int or None, default=None
         Rankers trained at the same time, with one thread each; -1 for all cores. With None or 1
         they are trained one after the other, each with its own `n_jobs`. The result does not
@@ -62,6 +65,7 @@ class Ensemble(Aggregated):
             ),
             "a list of rankers, not empty",
         ),
+        "stop_early": flag,
     }
 
     def __init__(
@@ -69,10 +73,12 @@ class Ensemble(Aggregated):
         rankers: Sequence[Ranker],
         *,
         aggregator: Aggregator | None = None,
+        stop_early: bool = True,
         n_jobs: int | None = None,
     ) -> None:
         self.rankers = rankers
         self.aggregator = aggregator
+        self.stop_early = stop_early
         self.n_jobs = n_jobs
 
     # The rankers gather what they need.
@@ -90,7 +96,7 @@ class Ensemble(Aggregated):
 
         def train(ranker: Ranker) -> Ranker:
             model: Ranker = clone(ranker) if alone else one_thread(ranker)
-            return model.fit_rows(dataset, query_weights, valid)
+            return model.fit_rows(dataset, query_weights, valid if self.stop_early else None)
 
         rankers = in_parallel(train, self.rankers, n_jobs=self.n_jobs, description="Ensemble")
         self._keep(rankers, self.aggregator or ZScore(), dataset, query_weights)

@@ -45,6 +45,7 @@ def best(
     and what it means among those of its query are two views of a document, and models of
     different views err on different queries. Regression needs values that compare across queries,
     a linear model gains from those that compare within one, so each stands in one view only.
+    Validation queries do not stop the trees: each model alone would gain by it, their mean loses.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def best(
     local = [*kinds(feature_fraction=COORDINATES_FRACTION)[:2], RankSVM()]
     views = [Ensemble(kinds(), n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
     # Their scores are means of three standardised ones already.
-    return Ensemble(views, aggregator=MeanScore())
+    return Ensemble(views, aggregator=MeanScore(), stop_early=False)
 
 
 @declare(
@@ -108,7 +109,7 @@ def fast(
     """
     kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
     plain, local = kinds()[0], kinds(feature_fraction=COORDINATES_FRACTION)[1]
-    return Ensemble([plain, QueryCoordinates(local)], n_jobs=n_jobs)
+    return Ensemble([plain, QueryCoordinates(local)], stop_early=False, n_jobs=n_jobs)
 
 
 @declare(
