@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -238,6 +238,8 @@ def test_the_blend_is_a_power_of_the_inverse(size, spread, seed):
     diagonal, beside = rng.uniform(0, 1, size), spread * rng.uniform(0.1, 1, size)
     matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
     values, vectors = np.linalg.eigh(matrix)
+    # What LAPACK leaves of a smaller part in the start is rounding.
+    assume(abs(vectors[0, -1]) > 1e-8)
     found = np.full(size, np.nan)
     _blend(diagonal, beside, values[-1], found)
     gaps = 1 - values / values[-1]
