@@ -113,3 +113,12 @@ def test_compressed_dictionaries_are_refused(client):
     table = pa.table({"id": pa.array(["a" * 999, "b" * 999]).dictionary_encode()})
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     assert post(client, as_stream(table, options=options)).status_code == 415
+
+
+def test_a_stream_cut_between_batches_is_refused(client, named):
+    table = table_of(named.select([3]))
+    whole = as_stream(pa.Table.from_batches(table.to_batches(max_chunksize=2)))
+    cut = as_stream(pa.Table.from_batches(table.to_batches(max_chunksize=2)[:2]))
+    assert whole.startswith(cut[:-8])
+    answer = post(client, cut[:-8])
+    assert (answer.status_code, "cut off" in answer.json()["error"]) == (400, True)

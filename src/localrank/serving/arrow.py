@@ -21,6 +21,8 @@ from localrank.serving.lists import Lists, as_dataset, columns_of
 from localrank.serving.messages import Id, Ranking
 
 QUERY, DOCUMENT = "qid", "id"
+# How streams end. One that is cut between two batches would be read without it, as a shorter list.
+END = b"\xff\xff\xff\xff\0\0\0\0"
 # How streams of the fourth version of the format say that they are compressed.
 LEGACY_COMPRESSION = b"ARROW:experimental_compression"
 
@@ -77,6 +79,8 @@ class Table:
 def read(body: bytes, *, batch: bool) -> Table:
     """The table of a request, or a `Refused` that says what is wrong with it."""
     pyarrow, ipc = _arrow()
+    if not body.endswith(END):
+        raise Refused(400, "The body is not an Arrow stream, or is cut off: it lacks the end mark.")
     try:
         _refuse_compressed(ipc, body)
         table = ipc.open_stream(body).read_all()

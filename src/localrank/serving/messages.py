@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-# null is a missing value, for models that take them.
+# null is a missing value.
 Value = float | None
 Id = str | int
 
@@ -18,8 +18,7 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
         dict[str, Value] | list[Value],
         Meta(
             description="Values by feature name, or a row in the order of the model's features "
-            "(of `feature_names`, where the request gives them). null is a missing value, which "
-            "some models take."
+            "(of `feature_names`, where the request gives them). null is a missing value."
         ),
     ]
     id: Annotated[
