@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.eigenvectors import leading_eigenvectors
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def spread_of_clouds(
     features: Array, offsets: Integers, n_axes: int, resolution: float
 ) -> tuple[Floats, Floats]:
@@ -47,7 +47,7 @@ def spread_of_clouds(
     return shares, axes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _centred(features: Array, begin: int, end: int, columns: Integers, room: Floats) -> Floats:
     """The rows of a query less their mean, in the columns that vary, in units of their spread.
 
@@ -83,7 +83,7 @@ def _centred(features: Array, begin: int, end: int, columns: Integers, room: Flo
     return centred
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _orient(direction: Floats) -> None:
     """Make a direction of length 1, with its largest entry positive, the first of about equal."""
     length = np.sqrt((direction * direction).sum())

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
 from localrank.parameters import Rules, one_of
@@ -104,7 +104,7 @@ class NDCG(CutMeasure):
         return text
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ndcg(lists: RankedLists, weights: Floats, exponential: bool) -> Floats:
     labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
@@ -136,7 +136,7 @@ def _ndcg(lists: RankedLists, weights: Floats, exponential: bool) -> Floats:
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gain(label: float, exponential: bool) -> float:
     if not exponential:
         return label

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 
 
 # Sums may be taken in another order, which lets them use vector instructions.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def cross_entropy(
     features: Floats, offsets: Integers, targets: Floats, weights: Floats, direction: Floats
 ) -> tuple[float, Floats]:

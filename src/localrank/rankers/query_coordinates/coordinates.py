@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only, sort_rows
 from localrank.rankers.query_coordinates.first_component import first_component
 
@@ -61,7 +61,7 @@ def coordinates(features: Array, offsets: Integers, parts: str) -> Array:
     return table
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(
     features: Array, offsets: Integers, begins: Integers, resolution: float, table: Array
 ) -> None:
@@ -107,7 +107,7 @@ def _fill(
             _write(aggregates, table, first, begins[3])
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _write(block: Floats, table: Array, first: int, begin: int) -> None:
     for i in range(block.shape[1]):
         row = table[first + i]
@@ -115,7 +115,7 @@ def _write(block: Floats, table: Array, first: int, begin: int) -> None:
             row[begin + column] = block[column, i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _column(
     values: Floats,
     resolution: float,
@@ -161,7 +161,7 @@ def _column(
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _percentiles(values: Floats, order: Integers, spare: Integers, p: Floats) -> None:
     """The rank of each value from below over their number; equal ones share their mean rank."""
     n = len(values)
@@ -175,7 +175,7 @@ def _percentiles(values: Floats, order: Integers, spare: Integers, p: Floats) ->
             p[order[place]] = (n - 0.5 * (begin + end - 1)) / n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _median_deviation(ordered: Floats, middle: float) -> float:
     """The median distance of ascending values from their median, taking the nearest in turn."""
     n = len(ordered)
@@ -192,7 +192,7 @@ def _median_deviation(ordered: Floats, middle: float) -> float:
     return distance if n % 2 else 0.5 * (last + distance)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _aggregate(
     z: Floats, p: Floats, varying: Integers, order: Integers, spare: Integers, result: Floats
 ) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 
 # Steps before a restart, and between looks at the error.
 _ROOM, _STRIDE = 64, 4
@@ -15,7 +15,7 @@ _TOLERANCE, _ROUNDING = 1e-12, 1e-14
 _MOST_HALVINGS = 100
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_component(rows: Floats, scores: Floats) -> None:
     """Fill the scores of documents on the first principal component of the features.
 
@@ -40,7 +40,7 @@ def first_component(rows: Floats, scores: Floats) -> None:
     _weighted_sum(rows, loadings, scores)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _improve(rows: Floats, loadings: Floats, basis: Floats, product: Floats, scores: Floats) -> int:
     """Replace loadings by better ones; the number of steps, at most what the basis has room for."""
     room = len(basis)
@@ -70,7 +70,7 @@ def _improve(rows: Floats, loadings: Floats, basis: Floats, product: Floats, sco
     return n_steps
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_eigenvector(diagonal: Floats, beside: Floats, vector: Floats) -> float:
     """The largest eigenvalue of a tridiagonal matrix; fills its eigenvector, of length 1.
 
@@ -106,7 +106,7 @@ def _first_eigenvector(diagonal: Floats, beside: Floats, vector: Floats) -> floa
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weighted_sum(rows: Floats, weights: Floats, scores: Floats) -> None:
     """Fill the weighted sum of the rows; equal columns have the same sum to the last bit."""
     scores[:] = 0.0
@@ -114,20 +114,20 @@ def _weighted_sum(rows: Floats, weights: Floats, scores: Floats) -> None:
         _add(weights[i], rows[i], scores)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(weight: float, values: Floats, to: Floats) -> None:
     for i in range(len(to)):
         to[i] += weight * values[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _copy(values: Floats, factor: float, to: Floats) -> None:
     for i in range(len(to)):
         to[i] = factor * values[i]
 
 
 # Sums may be taken in any order, which lets them run several terms at a time.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def _dot(a: Floats, b: Floats) -> float:
     total = 0.0
     for i in range(len(a)):
@@ -135,13 +135,13 @@ def _dot(a: Floats, b: Floats) -> float:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _length(vector: Floats) -> float:
     length: float = np.sqrt(_dot(vector, vector))
     return length
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _orient(loadings: Floats) -> None:
     """Make the sum positive; where it is zero, the largest, the first of about equal ones."""
     sign, size, largest = 0.0, 0.0, 0.0

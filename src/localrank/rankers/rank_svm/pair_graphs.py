@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 
 
 class PairGraph(NamedTuple):
@@ -39,7 +39,7 @@ class PairGraph(NamedTuple):
     degrees: Floats
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def laplacian_factors(
     features: Floats,
     graph: PairGraph,
@@ -113,7 +113,7 @@ def laplacian_factors(
     return n_scaled, n_higher
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, row: int) -> None:
     node = rank + 1
     while node <= top:
@@ -122,7 +122,7 @@ def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, r
         node += node & -node
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None:
     """Fill `product` with L v, the Laplacian of `laplacian_factors` times a vector."""
     scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
@@ -155,7 +155,7 @@ def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None
                     node &= node - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(
     tree: Floats, top: int, levels: Integers, row: int, sign: int, factor: float, vector: Floats
 ) -> None:

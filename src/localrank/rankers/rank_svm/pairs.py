@@ -11,16 +11,16 @@ the lower document of each pair into the higher one, so the same pass serves bot
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import sort_rows
 
 # Up to this many pairs of a document on the quadratic part are summed one by one.
 _FEW = 32
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_pairs(
     labels: Floats, offsets: Integers, levels: Integers, n_levels: Integers, n_pairs: Integers
 ) -> None:
@@ -46,7 +46,7 @@ def count_pairs(
         n_pairs[query] = pairs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_losses(
     scores: Floats,
     offsets: Integers,
@@ -122,7 +122,7 @@ def pair_losses(
     return loss, hinge, excess
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _extent(values: Floats) -> float:
     low, high = np.inf, -np.inf
     for value in values:
@@ -130,7 +130,7 @@ def _extent(values: Floats) -> float:
     return high - low
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _all_beyond(
     scores: Floats, levels: Integers, tree: Floats, knee: float, slopes: Floats, totals: Floats
 ) -> None:
@@ -156,7 +156,7 @@ def _all_beyond(
     totals[0] = knee * (totals[1] - 0.5 * knee * n_pairs)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _two_levels(
     values: Floats,
     split: int,
@@ -225,7 +225,7 @@ def _two_levels(
         counts[place], slopes[place] = count, slope
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sweep(
     values: Floats,
     ranks: Integers,
@@ -276,7 +276,7 @@ def _sweep(
         counts[place], slopes[place] = count, slope + slack
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
     node = rank + 1
     while node <= top:
@@ -286,7 +286,7 @@ def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
         node += node & -node
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _below(tree: Floats, rank: int) -> tuple[float, float, float]:
     count, total, square = 0.0, 0.0, 0.0
     while rank > 0:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.offsets import offsets_of
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 
@@ -46,7 +46,7 @@ def top_values(features: Array, offsets: Integers, n: int) -> tuple[Floats, Inte
     return values, ends
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _top_values(features: Floats, offsets: Integers, ends: Integers) -> Floats:
     """Pass over each column with a heap of its largest values so far, the smallest on top."""
     values = np.empty((ends[-1], features.shape[1]))
@@ -70,7 +70,7 @@ def _top_values(features: Floats, offsets: Integers, ends: Integers) -> Floats:
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sink(heap: Floats, place: int, size: int) -> None:
     """Let a value sink until none below it is smaller."""
     value = heap[place]
