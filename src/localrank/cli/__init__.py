@@ -18,6 +18,7 @@ from localrank.cli.rank import rank
 from localrank.cli.reproduce import reproduce
 from localrank.cli.serve import serve
 from localrank.cli.train import train
+from localrank.cli.warmup import warmup
 
 app = typer.Typer(
     name="localrank",
@@ -27,7 +28,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, rank, evaluate, explain, serve, reproduce, info, methods):
+for command in (
+    *(demo, compare, train, rank, evaluate, explain, serve, reproduce, info, methods, warmup),
+):
     app.command()(command)
 
 

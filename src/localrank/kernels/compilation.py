@@ -41,6 +41,9 @@ _AppDirs: Any = AppDirs
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+# Names of what this process has compiled, each as often as it was.
+compiled_kernels: list[str] = []
+
 _IMPORT = re.compile(r"^\s*from (localrank[.\w]*) import", re.MULTILINE)
 _DIGEST_SIZE = sha256().digest_size
 _PACKAGE = Path(__file__).parents[1]
@@ -104,6 +107,7 @@ class _Cache(numba.core.caching._Cache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        compiled_kernels.append(self._name)
         folder = folder_to_write()
         if folder is not None and not data.library.has_dynamic_globals:
             path = folder / self._file_name(sig, data.target_context.codegen())
