@@ -46,9 +46,9 @@ def run(monkeypatch, capsys):
     """Run the command line in this process: exit code, output, error output."""
     from localrank.cli import main
 
-    def call(*arguments) -> tuple[int, str, str]:
+    def call(*arguments, columns=200) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["localrank", *map(str, arguments)])
-        monkeypatch.setenv("COLUMNS", "200")
+        monkeypatch.setenv("COLUMNS", str(columns))
         with pytest.raises(SystemExit) as stop:
             main()
         output = capsys.readouterr()

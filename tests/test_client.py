@@ -34,7 +34,7 @@ def url(ranker, tmp_path_factory):
         listening.bind(("127.0.0.1", 0))
         thread = threading.Thread(target=server.run, args=([listening],))
         thread.start()
-        while not application.models.ready:
+        while not (server.started and application.models.ready):
             thread.join(0.05)
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         server.should_exit = True

@@ -276,9 +276,9 @@ def test_validation_data_is_checked_like_training_data(ranker, queries):
         )
     with pytest.raises(ValueError, match=r"a tuple \(X, y, qid\)"):
         ranker.fit(queries, valid=(queries.features, queries.relevance))
-    if not ranker.accepts_missing:
+    if refuse_missing(ranker):
         holed = queries.with_features(np.full_like(queries.features, np.nan))
-        with pytest.raises(ValueError, match="cannot take missing values"):
+        with pytest.raises(ValueError, match="was given missing='refuse'"):
             ranker.fit(queries, valid=holed)
 
 
@@ -298,18 +298,98 @@ def test_a_refit_on_unnamed_features_forgets_the_names(ranker, queries):
     assert ranker.predict(renamed).shape == (queries.n_documents,)
 
 
-def test_missing_values_are_taken_or_refused_with_advice(ranker, queries):
+@pytest.fixture(scope="module")
+def holed(queries):
+    """Two features missing in some documents, one in whole queries, one always."""
     features = queries.features.copy()
-    features[3, 2] = np.nan
-    holed = queries.with_features(features, queries.feature_names)
-    if ranker.accepts_missing:
-        assert np.isfinite(ranker.fit(holed).predict(holed)).all()
+    features[np.random.default_rng(0).random(queries.n_documents) < 0.3, 1] = np.nan
+    features[::7, 4] = np.nan
+    features[queries.query_index % 5 == 0, 2] = np.nan
+    features[:, 6] = np.nan
+    features[3] = np.nan
+    return queries.with_features(features, queries.feature_names)
+
+
+def test_missing_values_are_taken(ranker, holed):
+    assert ranker.accepts_missing
+    scores = ranker.fit(holed).predict(holed)
+    assert np.isfinite(scores).all()
+    assert ranker.n_features_in_ == 8
+    constant = localrank.measures.NDCG(10).mean(holed, np.zeros(holed.n_documents))
+    assert ranker.score(holed) > constant
+
+
+def test_a_model_of_complete_data_takes_missing_values(ranker, queries, holed):
+    assert np.isfinite(ranker.fit(queries).predict(holed)).all()
+
+
+def test_the_order_of_rows_with_missing_values_does_not_matter(ranker, holed):
+    order, mixed = shuffled(holed)
+    scores = ranker.fit(holed).predict(holed)
+    # The bits of NaN are not all the same everywhere.
+    signed = np.where(np.isnan(mixed.features), -np.nan, mixed.features)
+    again = clone(ranker).fit(mixed.replaced(features=signed))
+    assert_allclose(again.predict(holed), scores, rtol=1e-9)
+    assert_allclose(ranker.predict(mixed), scores[order], rtol=1e-9, atol=1e-12)
+
+
+def test_a_query_with_missing_values_is_scored_alike_alone_and_among_others(ranker, holed):
+    ranker.fit(holed)
+    alone = ranker.predict(holed.select([5]))
+    among = ranker.predict(holed)[holed.offsets[5] : holed.offsets[6]]
+    assert_allclose(alone, among, rtol=1e-12)
+
+
+def test_a_model_of_missing_values_is_saved_with_its_rule(ranker, queries, holed, tmp_path):
+    scores = ranker.fit(holed).predict(holed)
+    ranker.save(tmp_path / "model.localrank")
+    loaded = localrank.load(tmp_path / "model.localrank")
+    assert_array_equal(loaded.predict(holed), scores)
+    assert_array_equal(loaded.predict(queries), ranker.predict(queries))
+
+
+def test_a_refit_on_complete_data_forgets_what_was_missing(ranker, queries, holed):
+    fresh = clone(ranker).fit(queries).predict(holed)
+    assert_array_equal(ranker.fit(holed).fit(queries).predict(holed), fresh)
+
+
+def test_missing_values_are_refused_where_that_is_asked_for(ranker, queries, holed):
+    if not refuse_missing(ranker):
         return
-    with pytest.raises(ValueError, match=r"f3 has 1 of them. Impute first.*with_features"):
+    assert not ranker.accepts_missing
+    message = (
+        r"was given missing='refuse', and f1 has missing values \(1 of .*missing='impute'.*--set"
+    )
+    with pytest.raises(ValueError, match=message):
         ranker.fit(holed)
     ranker.fit(queries)
-    with pytest.raises(ValueError, match="Impute first"):
+    with pytest.raises(ValueError, match=message):
         ranker.predict(holed)
+
+
+def refuse_missing(ranker):
+    """Make the parts that can refuse missing values; which these are."""
+    able = [part for part in parts_of(ranker) if "missing" in part.get_params(deep=False)]
+    return [part.set_params(missing="refuse") for part in able]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        lambda y, rng: np.minimum(rng.poisson(4.0**y - 1), 500),
+        lambda y, rng: np.round(0.1 * y * rng.uniform(0.7, 1.3, len(y)), 3),
+        lambda y, rng: np.where((y == 0) & (rng.random(len(y)) < 0.5), -2, y),
+        lambda y, rng: 20 * y + rng.integers(0, 20, len(y)),
+    ],
+    ids=["clicks", "shares", "spam", "percent"],
+)
+def test_any_labels_can_be_learned(ranker, queries, labels):
+    relevance = labels(queries.labels, np.random.default_rng(0)).astype(float)
+    other = queries.replaced(relevance=relevance)
+    scores = ranker.fit(other, valid=other).predict(queries)
+    measure = localrank.measures.NDCG(10)
+    constant = measure.mean(queries, np.zeros(queries.n_documents))
+    assert measure.mean(queries, scores) > constant
 
 
 def test_training_without_labels_is_refused(ranker, queries):
@@ -355,9 +435,18 @@ def test_wrong_weights_are_refused(ranker, queries, weights, message):
         ranker.fit(queries, **weights)
 
 
-def test_weights_that_differ_within_a_query_are_refused(ranker, queries):
-    with pytest.raises(ValueError, match="the same for all documents of a query"):
-        ranker.fit(queries, sample_weight=np.arange(queries.n_documents))
+def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason(ranker, queries):
+    weights = np.random.default_rng(0).choice([0.2, 5.0], queries.n_documents)
+    if not ranker.weighs_documents:
+        with pytest.raises(ValueError, match="it compares .* the same for all documents of a"):
+            ranker.fit(queries, sample_weight=weights)
+        return
+    alike = clone(ranker).fit(queries).predict(queries)
+    order, mixed = shuffled(queries)
+    again = clone(ranker).fit(mixed, sample_weight=weights[order]).predict(queries)
+    scores = ranker.fit(queries, sample_weight=weights).predict(queries)
+    assert_allclose(again, scores, rtol=1e-9)
+    assert not np.allclose(scores, alike)
 
 
 @pytest.mark.parametrize(

@@ -104,9 +104,9 @@ def test_every_step_has_one_thread(typed):
     threads = []
 
     class Watching(Mean):
-        def transform_rows(self, dataset):
+        def _transform(self, dataset):
             threads.extend(pool["num_threads"] for pool in threadpool_info())
-            return super().transform_rows(dataset)
+            return super()._transform(dataset)
 
     with threadpool_limits(2):
         by_means(RankSVM()).set_params(representation=Watching()).fit(typed[0])

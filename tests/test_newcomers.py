@@ -74,7 +74,7 @@ class DummyRepresentation(Points):
     def __init__(self, of="largest"):
         self.of = of
 
-    def transform_rows(self, dataset):
+    def _transform(self, dataset):
         extreme = np.maximum if self.of == "largest" else np.minimum
         return extreme.reduceat(dataset.features, dataset.offsets[:-1]).astype(np.float64)
 """,

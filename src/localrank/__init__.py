@@ -11,6 +11,16 @@ from typing import TYPE_CHECKING
 from localrank.exports import on_use
 
 if TYPE_CHECKING:
+    from localrank import aggregation as aggregation
+    from localrank import client as client
+    from localrank import data as data
+    from localrank import evaluation as evaluation
+    from localrank import grouping as grouping
+    from localrank import measures as measures
+    from localrank import rankers as rankers
+    from localrank import recipes as recipes
+    from localrank import representations as representations
+    from localrank import selection as selection
     from localrank.local_ranker import LocalRanker as LocalRanker
     from localrank.persistence import load as load
 else:

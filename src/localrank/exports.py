@@ -24,8 +24,8 @@ def on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     Examples
     --------
     >>> from localrank import aggregation
-    >>> "Borda" in dir(aggregation), aggregation.Borda()
-    (True, Borda())
+    >>> dir(aggregation)[:3], aggregation.Borda()
+    (['Aggregator', 'Borda', 'MarkovChain'], Borda())
     """
     module = sys.modules[package]
     origins = dict(_exports(module))
@@ -34,11 +34,13 @@ def on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     def imported(name: str) -> Any:
         if name not in origins:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if origins[name] == package:
+            return import_module(f"{package}.{name}")
         value = getattr(import_module(origins[name]), name)
         setattr(module, name, value)
         return value
 
-    return imported, lambda: sorted({*vars(module), *origins})
+    return imported, lambda: sorted(origins)
 
 
 def _exports(module: Any) -> Iterator[tuple[str, str]]:

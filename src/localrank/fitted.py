@@ -112,6 +112,8 @@ def count(
 
 # Of whatever learns from features.
 n_features = count(1, name="n_features", most=MOST_FEATURES)
+# Of what may add columns of its own before it learns from them.
+n_inputs = count(1, name="n_inputs", most=MOST_FEATURES)
 
 
 def texts(length: str) -> Kind:
@@ -172,11 +174,9 @@ def check_fitted(component: Any) -> None:
     """
     name, sizes = type(component).__name__, Sizes()
     for attribute, kind in kinds(type(component)).items():
-        if attribute not in vars(component):
-            if kind.may_lack:
-                continue
+        if attribute not in vars(component) and not kind.may_lack:
             raise ValueError(f"{name} lacks {attribute}.")
-        if not kind.holds(getattr(component, attribute), sizes):
+        if not kind.holds(vars(component).get(attribute), sizes):
             raise ValueError(f"{attribute} of {name} must be {kind.words}.")
     if hasattr(component, "_check_fitted"):
         component._check_fitted()

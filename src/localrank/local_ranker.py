@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from localrank.arrays import Array, Floats, Integers
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.estimator import check_is_fitted, clone
+from localrank.explanation import Explanation
 from localrank.fitted import (
     Kinds,
     check_together,
@@ -28,6 +29,7 @@ from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
 from localrank.rankers.base import HeldOut, Weights, lists_of
+from localrank.rankers.contribution_tables import N_MORE
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -128,6 +130,8 @@ class LocalRanker(Ranker):
     def n_models_(self) -> int:
         return sum(model.n_models_ for model in self.models_)
 
+    _sees_missing = True
+
     def _order_seed(self) -> None:
         return None
 
@@ -151,15 +155,32 @@ class LocalRanker(Ranker):
         self.training_query_ids_ = dataset.query_ids
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        weights = self.selector_.weights(dataset, self.models_)
         scores = np.zeros(dataset.n_documents)
+        for model, rows, served, weights in self._shares(dataset):
+            scores[rows] += weights * model.predict_rows(served)
+        return scores
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
+        for model, rows, served, weights in self._shares(dataset):
+            table[rows] += weights[:, None] * model.contribution_rows(served)
+        return table
+
+    def _importances(self) -> Floats:
+        importances = [model.feature_importances_ for model in self.models_]
+        return np.average(importances, axis=0, weights=self.groups_.sizes)
+
+    def _shares(
+        self, dataset: RankingDataset
+    ) -> Iterator[tuple[Ranker, Flags, RankingDataset, Floats]]:
+        """Each model with the rows of the queries it serves, these queries, and its weights."""
+        weights = self.selector_.weights(dataset, self.models_)
         for group in np.flatnonzero(weights.any(axis=0)):
             queries = np.flatnonzero(weights[:, group])
             rows = np.repeat(weights[:, group] != 0, dataset.query_sizes)
-            part = dataset.taken(queries)
-            own = np.repeat(weights[queries, group], part.query_sizes)
-            scores[rows] += own * self.models_[group].predict_rows(part)
-        return scores
+            served = dataset.taken(queries)
+            own = np.repeat(weights[queries, group], served.query_sizes)
+            yield self.models_[group], rows, served, own
 
     def with_selector(self, selector: Selector, dataset: RankingDataset) -> Self:
         """The same groups and models with another way to weigh them.
@@ -233,9 +254,33 @@ class LocalRanker(Ranker):
         >>> from localrank.recipes import local_rank
         >>> dataset, _ = make_queries(60)
         >>> ranker = local_rank(3).fit(dataset.select(range(50)))
-        >>> explanation = ranker.explain(dataset, 55)
-        >>> explanation.weights.sum(), explanation.neighbours.shape
-        (np.float64(1.0), (5,))
+        >>> explanation = ranker.explain(dataset, 55, n_neighbours=2)
+        >>> explanation
+        Query 55 is served by group 2 of 3 groups.
+        <BLANKLINE>
+        Nearest training queries
+        <BLANKLINE>
+         query  similarity  distance  group  queries in it
+         ─────────────────────────────────────────────────
+         39         0.3666    0.6334      2             31
+         26         0.2731    0.7269      2             31
+        <BLANKLINE>
+        First 10 of 58 documents, with their rank by each group's model
+        <BLANKLINE>
+         document  label   score  group 2  group 1  group 3
+         ──────────────────────────────────────────────────
+         45            1   0.469        1        2       19
+         23            2  0.4179        2        3       13
+         40            2  0.3975        3        8        6
+         43            2  0.2929        4        4       12
+         51            0  0.2332        5       18       21
+         29            1  0.2073        6        9        3
+         2             1  0.2069        7       14        1
+         18            3  0.2039        8       29        9
+         32            0  0.1843        9        6        4
+         50            0  0.1809       10        7       10
+        >>> explanation.weights
+        array([0., 1., 0.])
         """
         check_is_fitted(self, "models_")
         found = np.flatnonzero(dataset.query_ids == query)
@@ -264,43 +309,6 @@ class LocalRanker(Ranker):
             scores=self.predict_rows(one),
             group_scores=lists_of(self.models_, one).T,
         )
-
-
-@dataclass(frozen=True, eq=False)
-class Explanation:
-    """Why the documents of one query get their scores.
-
-    Attributes
-    ----------
-    query : id
-    weights : ndarray of shape (n_groups,)
-        Of each group's model.
-    group_sizes : ndarray of shape (n_groups,)
-        Number of training queries.
-    neighbours : ndarray
-        Ids of the nearest training queries, nearest first, as the selector sees queries.
-    neighbour_groups : ndarray
-        The group that serves each of them.
-    distances, similarities : ndarray
-        Between the query and each of them.
-    document_ids, labels : ndarray of shape (n_documents,) or None
-    scores : ndarray of shape (n_documents,)
-        What `predict` gives.
-    group_scores : ndarray of shape (n_documents, n_groups)
-        What each group's model alone would give.
-    """
-
-    query: Any
-    weights: Floats
-    group_sizes: Integers
-    neighbours: Array
-    neighbour_groups: Integers
-    distances: Floats
-    similarities: Floats
-    document_ids: Array | None
-    labels: Floats | None
-    scores: Floats
-    group_scores: Floats
 
 
 def _held_out(valid: RankingDataset, selector: Selector, ranker: Ranker) -> list[RankingDataset]:

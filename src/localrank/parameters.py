@@ -6,7 +6,7 @@ base calls `check_parameters` at the beginning of `fit`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from numbers import Integral, Real
@@ -122,11 +122,24 @@ def check_parameters(component: Estimator) -> None:
     ValueError: The 'n_trees' parameter of LambdaMART must be a whole number from 1 to 100000.
     Got 0 instead.
     """
-    check_rules(component, rules(type(component)))
+    for part in parts_of(component):
+        check_rules(part, rules(type(part)))
+
+
+def parts_of(component: Any) -> Iterator[Any]:
+    """A component, and the parts among its parameters, each before its own parts.
+
+    Examples
+    --------
+    >>> from localrank.rankers import Quadratic, RankSVM
+    >>> list(parts_of(Quadratic(RankSVM(C=3))))
+    [Quadratic(ranker=RankSVM(C=3)), RankSVM(C=3)]
+    """
+    yield component
     for value in component.get_params(deep=False).values():
         for part in value if isinstance(value, list | tuple) else [value]:
             if is_estimator(part):
-                check_parameters(part)
+                yield from parts_of(part)
 
 
 def rules(kind: type) -> Rules:

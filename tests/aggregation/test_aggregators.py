@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from rearranged import rearranged
 from sklearn.base import clone
 
@@ -176,3 +176,16 @@ def test_wrong_parameters_are_refused_in_one_form(aggregator):
         message = f"'{name}' parameter of {type(aggregator).__name__} must be .* Got <object"
         with pytest.raises(ValueError, match=message):
             wrong.fit(dataset, lists)
+
+
+@by_name
+def test_a_linear_form_adds_up_to_the_result(aggregator):
+    dataset, scores = make_lists(3, missing=0.0)
+    fitted = clone(aggregator).fit(dataset, scores)
+    form = fitted.linear_form(scores.T, dataset.offsets)
+    assert (form is None) == isinstance(aggregator, RankAggregator)
+    if form is not None:
+        means = [scores[begin:end].mean(axis=0) for begin, end in pairwise(dataset.offsets)]
+        lists = scores - form.centred * np.array(means)[dataset.query_index]
+        total = (form.weights[:, dataset.query_index].T * lists).sum(axis=1)
+        assert_allclose(total, fitted.aggregate(dataset, scores), atol=1e-12)

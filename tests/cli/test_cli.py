@@ -2,19 +2,22 @@ import gzip
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from typer.main import get_command
 
 import localrank
-from localrank.cli import main
+from localrank.cli import app, main
 from localrank.data import make_queries, read_letor, read_run, write_letor
 from localrank.measures import NDCG
-from localrank.rankers import LambdaMART, RankSVM
+from localrank.rankers import LGMML, LambdaMART, RankSVM
 from localrank.recipes import local_rank
 
 
@@ -283,9 +286,9 @@ def local_model(folder):
 
 
 def test_explain_shows_the_group_the_neighbours_and_every_groups_ranks(run, local_model, folder):
-    code, out, err = run("explain", local_model, folder / "test.txt", "--query", 55)
+    code, out, _ = run("explain", local_model, folder / "test.txt", "--query", 55)
     assert code == 0
-    group = re.search(r"Query 55 is served by (group \d) of 3 groups", err)[1]
+    group = re.search(r"Query 55 is served by (group \d) of 3 groups", out)[1]
     assert "Nearest training queries" in out
     assert re.search(rf"document +label +score +{group}", out)
 
@@ -299,6 +302,51 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
     assert facts["neighbours"] == expected.neighbours.tolist()
     assert facts["group_scores"] == expected.group_scores.tolist()
     assert sum(facts["weights"]) == 1
+    for document in facts["documents"]:
+        total = document["base"] + sum(document["contributions"].values())
+        assert total == pytest.approx(document["score"])
+
+
+def test_explain_shows_what_features_contribute_to_any_model(run, model, folder):
+    data = folder / "test.txt"
+    code, out, err = run("explain", model, data, "--query", 55)
+    assert code == 0
+    assert "The mean score of query 55 is" in err
+    assert re.search(r"document +label +score +first +second +third +others", out)
+    _, out, _ = run("explain", model, data, "--query", 55, "--json")
+    facts = json.loads(out)
+    one = read_letor(data)
+    one = one.select(one.query_ids == 55)
+    scores = np.sort(localrank.load(model).predict(one))[::-1]
+    assert [document["score"] for document in facts["documents"]] == scores.tolist()
+    for document in facts["documents"]:
+        total = document["base"] + sum(document["contributions"].values())
+        assert total == pytest.approx(document["score"])
+
+
+def test_explain_tells_what_puts_one_document_above_another(run, model, folder):
+    data = folder / "test.txt"
+    _, out, _ = run("explain", model, data, "-q", 55, "--json")
+    best, *_, worst = (document for document in json.loads(out)["documents"])
+    pair = ["--pair", best["document"], worst["document"]]
+    code, out, _ = run("explain", model, data, "-q", 55, *pair)
+    assert code == 0
+    assert f"document {best['document']} is above document {worst['document']}" in out
+    _, out, _ = run("explain", model, data, "-q", 55, *pair, "--json")
+    facts = json.loads(out)
+    gap = best["score"] - worst["score"]
+    assert sum(facts["differences"].values()) == pytest.approx(gap)
+
+
+def test_explain_ranks_where_features_contribute_no_sum(run, folder, tmp_path):
+    path = tmp_path / "m.localrank"
+    LGMML(n_metrics=5).fit(read_letor(folder / "train.txt")).save(path)
+    code, out, err = run("explain", path, folder / "test.txt", "-q", 55)
+    assert code == 0
+    assert "LGMML has no exact contributions" in err
+    assert re.search(r"document +label +score", out)
+    code, _, err = run("explain", path, folder / "test.txt", "-q", 55, "--pair", 1, 2)
+    assert code == 1
 
 
 @pytest.mark.parametrize(
@@ -329,8 +377,15 @@ def test_explain_gives_numbers_to_scripts(run, local_model, folder):
         ),
         (["rank", "{folder}/train.txt", "{folder}/test.txt"], "not a localrank model file"),
         (
-            ["explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "55"],
-            "holds LambdaMART, which has no groups of queries",
+            ["explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "no"],
+            "There is no query 'no'. The 10 queries of the data are",
+        ),
+        (
+            [
+                *("explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "55"),
+                *("--pair", "1", "999"),
+            ],
+            "Query 55 has no document '999'",
         ),
         (["train", "{folder}/train.txt", "-o", "{folder}"], "is a folder"),
         (["train", "{folder}/train.txt", "-o", "-"], "not for standard output"),
@@ -393,8 +448,101 @@ def test_a_wrong_option_is_exit_code_2(run):
     assert run("info", "--nonsense")[0] == 2
 
 
-def test_the_version_is_told(run):
-    assert run("--version")[1].strip() == f"localrank {localrank.__version__}"
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_told(run, option):
+    assert run(option)[1].strip() == f"localrank {localrank.__version__}"
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in get_command(app).commands)], ids=str)
+def test_help_has_a_short_name_everywhere(run, command):
+    code, out, _ = run(*command, "-h")
+    assert code == 0
+    assert "Usage" in out
+    assert out == run(*command, "--help")[1]
+
+
+def test_the_shell_completes_commands_and_options(tmp_path):
+    def localrank(*arguments, **variables):
+        code = "import sys; sys.argv[0] = 'localrank'; from localrank.cli import main; main()"
+        return subprocess.run(
+            [sys.executable, "-c", code, *arguments],
+            env={**os.environ, "HOME": str(tmp_path), **variables},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+
+    localrank("--install-completion", "bash")
+    assert "localrank" in (tmp_path / ".bashrc").read_text()
+    asked = {"_LOCALRANK_COMPLETE": "complete_bash", "COMP_WORDS": "localrank com"}
+    assert localrank(**asked, COMP_CWORD="1").split() == ["compare"]
+    asked["COMP_WORDS"] = "localrank compare --me"
+    assert localrank(**asked, COMP_CWORD="2").split() == ["--methods", "--measures"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sign", "said"),
+    [
+        (["train", "train.txt", "-o", "m", "--method", "{}"], "Training ", "interrupted"),
+        (
+            ["compare", "train.txt", "test.txt", "--methods", "{}", "--no-bounds", "-o", "report"],
+            "lambdamart trained",
+            "interrupted; the same command continues",
+        ),
+    ],
+    ids=["train", "compare"],
+)
+def test_control_c_is_one_line_while_threads_train(folder, tmp_path, arguments, sign, said):
+    name = "adaptive-training"
+    trees = "ranker__n_trees=100000"
+    setting = trees if arguments[0] == "train" else f"{name}.{trees}"
+    for file in ("train.txt", "test.txt"):
+        (tmp_path / file).write_bytes((folder / file).read_bytes())
+    command = [argument.format(name) for argument in arguments]
+    with subprocess.Popen(
+        [sys.executable, "-m", "localrank", *command, "--n-jobs", "2", "--set", setting],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        seen = ""
+        while sign not in seen:
+            line = process.stderr.readline()
+            assert line, seen
+            seen += line
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert out == ""
+    assert err.splitlines()[-1] == said
+    assert not re.search("Traceback|Exception|Abort", err)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_numbers_stay_whole_however_narrow_the_terminal(
+    run, folder, model, local_model, tmp_path, width
+):
+    trec, data = tmp_path / "run.trec", folder / "test.txt"
+    run("rank", model, data, "-o", trec)
+    train = ["train", folder / "train.txt", "--method", "rank-svm", "-o", tmp_path / "m"]
+    for command in (
+        ["info", data],
+        ["info", local_model],
+        ["explain", local_model, data, "-q", "55"],
+        ["evaluate", trec, data, "--per-query", "--measures", "ndcg@5,ndcg@10,map,p@5,err@10"],
+        [*train, "--valid", folder / "vali.txt", "--measures", "ndcg@5,ndcg@10,map,p@5,err@10"],
+        ["methods"],
+    ):
+        narrow = run(*command, columns=width)[1]
+        wide = run(*command)[1]
+        assert max(map(len, narrow.splitlines())) <= width
+        assert words_with_digits(narrow) >= words_with_digits(wide)
+
+
+def words_with_digits(text):
+    return {word.strip("().,:;") for word in text.split() if re.search(r"\d", word)}
 
 
 def test_a_closed_pipe_is_met_in_silence(model, folder):

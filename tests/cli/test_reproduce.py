@@ -44,6 +44,18 @@ def test_tables_are_printed_and_written(run, command):
     assert str(output.parent) not in page
 
 
+def test_tables_fold_in_narrow_terminals(run, command, monkeypatch):
+    monkeypatch.setattr(base, "find_spec", lambda name: None)  # no figures
+    arguments, output = command
+    shown = run(*arguments, columns=40)[1]
+    assert max(map(len, shown.splitlines())) <= 40
+    tables = json.loads((output / "results.json").read_text())["tables"]
+    values = [value for table in tables for row in table["rows"] for value in row]
+    numbers = {base.text(value) for value in values if isinstance(value, float)}
+    assert len(numbers) > 10
+    assert numbers <= {word.removeprefix("+") for word in shown.split()}
+
+
 def test_json_is_what_is_written(run, command):
     arguments, output = command
     code, out, _ = run(*arguments, "--json")

@@ -303,6 +303,7 @@ def test_markdown_and_latex_hold_the_numbers_of_the_frame(found):
     frame = found.to_frame().set_index("method")
     lines = found.to_markdown().splitlines()
     assert len(lines) == len(frame) + 2
+    frame = frame.rename({"trees": "trees (baseline)"})
     cells = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in lines[2:]}
     assert cells == {name: f"{mean:.4f}" for name, mean in frame["ndcg@10"].items()}
     body = found.to_latex().split("\\midrule\n")[1].split("\\bottomrule")[0]
@@ -327,7 +328,36 @@ def test_a_notebook_shows_table_verdict_and_failures(found):
     for text in (found.verdict, *found.cost_notes, "broken failed: RuntimeError: no luck"):
         assert f"<p>{html.escape(text)}</p>" in shown
     assert len(re.findall("<tr>", shown)) == len(found.finished) + 1
-    assert found.verdict in repr(found)
+
+
+def test_printed_it_is_one_table_the_verdict_and_failures(found, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    lines = repr(found).splitlines()
+    assert lines[0] == "Comparison: 90 test queries"
+    assert [line.split()[0] for line in lines[4 : 4 + len(found.finished)]] == [
+        name.split()[0] for name in found.finished
+    ]
+    texts = [found.verdict, *found.cost_notes, "broken failed: RuntimeError: no luck"]
+    assert lines[-len(texts) :] == texts
+    assert "array(" not in repr(found)
+
+
+def test_the_best_method_is_first_and_failed_ones_last(found):
+    means = [result.mean("ndcg@10") for result in found.finished.values()]
+    assert means == sorted(means, reverse=True)
+    assert list(found.results)[-1] == "broken"
+    assert list(found.entries) == list(found.results)
+    judged = [name for name in found.results if name in found.at_equal_cost]
+    assert list(found.at_equal_cost) == judged
+    first = found.to_markdown().splitlines()[2]
+    assert first.startswith(f"| {next(iter(found.finished))} |")
+
+
+def test_the_smallest_error_rate_is_first(parts):
+    methods = {"base": BestFeature(), "svm": RankSVM()}
+    found = compare(methods, parts[:1], [OrderErrorRate()], baseline="base")
+    means = [result.mean(OrderErrorRate()) for result in found.results.values()]
+    assert means == sorted(means)
 
 
 def test_the_number_of_jobs_changes_nothing(parts, methods):

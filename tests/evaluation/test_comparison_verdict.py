@@ -21,15 +21,18 @@ def both_measures(given):
     }
 
 
-def judged(**methods):
+def judged(*, leader="a", **methods):
     """The verdict by (p, gain) against the baseline, the opponent, and against the opponent."""
-    roles = {"base": "baseline", "mix": "opponent"}
+    roles = {"base": "baseline", "mix": "opponent", "twin": "reseeded"}
+    names = [leader, "base", *methods]
+    mean = {FIRST: 0.50694, SECOND: 0.3}
     return verdict(
         SimpleNamespace(
             measures=[FIRST, SECOND],
             baseline="base",
             test=SimpleNamespace(n_queries=1234),
-            entries={name: SimpleNamespace(role=roles.get(name, "method")) for name in methods},
+            entries={name: SimpleNamespace(role=roles.get(name, "method")) for name in names},
+            finished={name: SimpleNamespace(mean=mean.get) for name in names},
             against_baseline={name: both_measures(given[0]) for name, given in methods.items()},
             opponents={name: given[1] for name, given in methods.items() if given[1]},
             at_equal_cost={
@@ -41,14 +44,27 @@ def judged(**methods):
 
 def test_the_verdict_is_by_corrected_p_values_and_names_the_opponent():
     assert judged(a=(SURE, "mix", SURE), b=(DOUBTFUL, "mix", DOUBTFUL), mix=(SURE, None, None)) == (
-        "By ndcg@10 on 1,234 test queries, significantly better than base: a (+0.0200). "
-        "At equal cost, significantly better than its opponent: a (+0.0200 against mix)."
+        "By ndcg@10 on 1,234 test queries, a leads with 0.5069. Significantly better than base: "
+        "a (+0.0200). At equal cost, significantly better than its opponent: a (+0.0200 against "
+        "mix)."
     )
-    assert judged(a=(WORSE, "mix", WORSE), b=(CHANCE, "mix", CHANCE)) == (
-        "By ndcg@10 on 1,234 test queries, no method is significantly better than base; "
-        "significantly worse: a (-0.0200). At equal cost, no method is significantly better than "
-        "its opponent; significantly worse: a (-0.0200 against mix)."
+    assert judged(leader="b", a=(WORSE, "mix", WORSE), b=(CHANCE, "mix", CHANCE)) == (
+        "By ndcg@10 on 1,234 test queries, b leads with 0.5069, but no method is significantly "
+        "better than base; significantly worse: a (-0.0200). At equal cost, no method is "
+        "significantly better than its opponent; significantly worse: a (-0.0200 against mix)."
     )
+
+
+@pytest.mark.parametrize(
+    ("leader", "words"),
+    [
+        ("base", "base, the baseline, leads with 0.5069 and no method"),
+        ("twin", "twin, the baseline with another seed, leads with 0.5069, but no method"),
+        ("mix", "mix, an opponent, leads with 0.5069, but no method"),
+    ],
+)
+def test_the_verdict_says_what_the_leader_is_where_it_is_no_method(leader, words):
+    assert words in judged(leader=leader, a=(CHANCE, "mix", CHANCE))
 
 
 def test_methods_of_one_model_have_the_baseline_as_opponent():

@@ -248,10 +248,10 @@ def test_the_table_has_a_row_per_combination(queries):
 def test_its_text_lists_the_combinations_and_marks_the_best(queries):
     tuning = tune(Recorder(), {"feature": np.array([0, 1])}, queries, folds=2)
     lines = repr(tuning).splitlines()
-    assert lines[0] == "ndcg@10 of 60 held-out queries, mean ± standard error"
-    for feature, (line, trial) in enumerate(zip(lines[1:], tuning.path, strict=True)):
-        text = f"  feature={feature}  {trial.mean:.4f} ± {trial.standard_error:.4f}"
-        assert line == text + ("  best" if feature == tuning.best_index else "")
+    assert lines[0] == "ndcg@10 of 60 held-out queries"
+    for feature, (line, trial) in enumerate(zip(lines[4:], tuning.path, strict=True)):
+        cells = [f"feature={feature}", f"{trial.mean:.4f}", f"{trial.standard_error:.4f}"]
+        assert line.split() == cells + ["best"] * (feature == tuning.best_index)
 
 
 @pytest.mark.parametrize(

@@ -96,9 +96,19 @@ def test_labels_above_the_scale_of_err_are_refused():
         ExpectedReciprocalRank()(dataset_of([5, 0]), [1.0, 2.0])
 
 
-def test_labels_too_large_for_an_exponential_gain_are_refused():
-    with pytest.raises(ValueError, match=r"Labels up to 2000 are too large .* gain='linear'"):
-        NDCG()(dataset_of([2000, 0]), [1.0, 2.0])
+def test_gains_may_be_too_large_for_a_number():
+    # (2^1998 / 2^2000 + 2^2000 / 2^2000 / log2(3)) / (1 + 2^1998 / 2^2000 / log2(3))
+    value = NDCG()(dataset_of([2000, 1998, 0]), [1.0, 2.0, 0.0])
+    assert_allclose(value, (1 / 4 + 1 / np.log2(3)) / (1 + 1 / 4 / np.log2(3)), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "measure", [NDCG(2), NDCG(gain="linear"), AveragePrecision(), OrderErrorRate()]
+)
+def test_a_negative_label_counts_as_0(measure):
+    scores = [0.3, 0.2, 0.1, 0.4]
+    spam, plain = dataset_of([1, -2, 0, -1]), dataset_of([1, 0, 0, 0])
+    assert_allclose(measure(spam, scores), measure(plain, scores), rtol=1e-15)
 
 
 @pytest.mark.parametrize(

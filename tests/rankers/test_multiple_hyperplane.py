@@ -19,6 +19,7 @@ from localrank.rankers import (
     RankSVM,
     SVMMap,
 )
+from localrank.rankers.gains import levels
 from localrank.recipes import local_rank
 
 AGGREGATORS = [Borda(), WeightedBorda("map"), MedianRank(), MarkovChain()]
@@ -240,8 +241,8 @@ def test_missing_values_are_for_rankers_that_take_them(three_levels):
     holed = three_levels.with_features(features)
     model = MultipleHyperplaneRanker(LambdaMART(5, min_leaf_documents=5)).fit(holed)
     assert np.isfinite(model.predict(holed)).all()
-    with pytest.raises(ValueError, match="MultipleHyperplaneRanker cannot take missing values"):
-        MultipleHyperplaneRanker().fit(holed)
+    with pytest.raises(ValueError, match="RankSVM was given missing='refuse'"):
+        MultipleHyperplaneRanker(RankSVM(missing="refuse")).fit(holed)
 
 
 def test_it_wraps_and_is_wrapped(three_levels):
@@ -253,11 +254,15 @@ def test_it_wraps_and_is_wrapped(three_levels):
         assert model.fit(three_levels).score(three_levels) > 0.6
 
 
-def test_many_levels_are_refused(queries):
-    labels = np.arange(queries.n_documents) % 21
-    with pytest.raises(ValueError, match="at most 20 levels. The dataset has 21: round the labels"):
-        MultipleHyperplaneRanker().fit(relabelled(queries, labels))
-    MultipleHyperplaneRanker(pairs="adjacent").fit(relabelled(queries, labels % 20))
+@pytest.mark.parametrize("ranker", [None, LambdaMART(5, min_leaf_documents=5)])
+def test_many_labels_are_put_into_levels(queries, ranker):
+    labels = 7.0 * (np.arange(queries.n_documents) % 40)
+    graded = relabelled(queries, levels(labels))
+    model = MultipleHyperplaneRanker(ranker, pairs="adjacent")
+    expected = clone(model).fit(graded, valid=graded)
+    model.fit(relabelled(queries, labels), valid=relabelled(queries, labels))
+    assert_array_equal(model.level_pairs_, expected.level_pairs_)
+    assert_array_equal(model.predict(queries), expected.predict(queries))
 
 
 @pytest.mark.parametrize(

@@ -216,15 +216,28 @@ def test_another_number_of_features_is_refused(representation, clouds):
         representation.transform(clouds.with_features(clouds.features[:, :4]))
 
 
-def test_missing_values_are_refused_with_advice(representation, clouds):
+def test_a_query_is_described_by_the_values_present(representation, clouds):
     features = clouds.features.copy()
-    features[3, 2] = np.nan
+    features[3, 2] = features[::4, 1] = np.nan
+    features[clouds.query_index == 5, 0] = np.nan
     holed = clouds.with_features(features)
-    with pytest.raises(ValueError, match="cannot take missing values. Impute first"):
-        representation.fit(holed)
-    representation.fit(clouds)
-    with pytest.raises(ValueError, match="cannot take missing values. Impute first"):
-        representation.transform(holed)
+    filled = holed.features.copy()
+    medians = [
+        np.nanmedian(f[:, 0]) for f in np.split(filled, clouds.offsets[1:-1]) if f[0, 0] == f[0, 0]
+    ]
+    for query in range(clouds.n_queries):
+        own = filled[clouds.offsets[query] : clouds.offsets[query + 1]]
+        for column in range(3):
+            fill = (
+                np.median(medians)
+                if np.isnan(own[:, column]).all()
+                else np.nanmedian(own[:, column])
+            )
+            own[np.isnan(own[:, column]), column] = fill
+    complete = clouds.with_features(filled)
+    expected = clone(representation).fit(complete).transform(complete)
+    assert_array_equal(representation.fit(holed).transform(holed), expected)
+    assert np.isfinite(representation.fit(clouds).transform(holed)).all()
 
 
 def test_labels_are_needed_only_where_it_says_so(representation, clouds):

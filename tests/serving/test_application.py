@@ -45,6 +45,24 @@ def test_scores_are_those_of_predict_to_the_last_bit(method, named, serve, tmp_p
     assert_array_equal(found, expected)
 
 
+def test_missing_values_are_null_unless_the_model_refuses_them(named, serve, tmp_path):
+    paths = {choice: tmp_path / f"{choice}.localrank" for choice in ("impute", "refuse")}
+    models = {choice: rankers.RankSVM(missing=choice).fit(named) for choice in paths}
+    for choice, model in models.items():
+        model.save(paths[choice])
+    client = serve(paths)
+    one = named.select([3])
+    body = as_rows(one)
+    body["documents"][1]["features"][2] = None
+    features = one.features.copy()
+    features[1, 2] = np.nan
+    expected = models["impute"].predict(one.with_features(features, one.feature_names))
+    answer = client.post("/v1/models/impute/rank", json=body)
+    assert_array_equal(scores_of(answer.json()), expected)
+    answer = client.post("/v1/models/refuse/rank", json=body)
+    assert (answer.status_code, "feature 3 has missing values (1 of" in answer.text) == (422, True)
+
+
 def test_documents_come_best_first_and_equal_ones_as_they_came(client, named):
     one = named.select([3])
     body = as_rows(one)
@@ -105,6 +123,52 @@ def test_members_of_an_ensemble_are_told(serve, named, tmp_path):
             assert_array_equal(member["scores"], ranker.predict(named.select([number])))
 
 
+@pytest.mark.parametrize("name", ["linear", "local"])
+def test_an_explanation_tells_what_features_contribute(name, client, named, files):
+    one = named.select([7])
+    path = f"/v1/models/{name}/rank?explain=true&top=3"
+    answer = client.post(path, json=as_rows(one)).json()
+    told = answer["explanation"]
+    assert told["no_contributions"] is None
+    ranked = [place["index"] for place in answer["ranking"]]
+    assert [document["index"] for document in told["contributions"]] == ranked
+    expected = localrank.load(files[name]).contributions(one).centred()
+    assert told["base"] == pytest.approx(expected.base[0])
+    for place, document in zip(answer["ranking"], told["contributions"], strict=True):
+        values = {entry["feature"]: entry["value"] for entry in document["contributions"]}
+        sizes = np.abs(list(values.values()))
+        assert (np.diff(sizes) <= 0).all()
+        for column, feature in enumerate(one.feature_names):
+            value = expected.values[place["index"], column]
+            assert values.get(feature, 0.0) == pytest.approx(value)
+        total = told["base"] + sum(values.values()) + document["others"]
+        assert total == pytest.approx(place["score"])
+
+
+def test_at_most_ten_features_of_a_hundred_documents_are_told(serve, tmp_path, rng):
+    X, qid = rng.normal(size=(150, 14)), np.zeros(150)
+    rankers.RankSVM().fit(X, X[:, 0] > 0, qid=qid).save(tmp_path / "m.localrank")
+    client = serve({"m": tmp_path / "m.localrank"})
+    body = {"documents": [{"features": row} for row in X.tolist()]}
+    answer = client.post("/v1/rank?explain=true", json=body).json()
+    told = answer["explanation"]["contributions"]
+    assert len(told) == 100
+    assert all(len(document["contributions"]) == 10 for document in told)
+    assert told[0]["contributions"][0]["feature"] == "feature 1"
+    for place, document in zip(answer["ranking"][:100], told, strict=True):
+        values = sum(entry["value"] for entry in document["contributions"])
+        total = answer["explanation"]["base"] + values + document["others"]
+        assert total == pytest.approx(place["score"])
+
+
+def test_a_model_without_contributions_says_so(serve, named, tmp_path):
+    rankers.LGMML(n_metrics=5).fit(named).save(tmp_path / "m.localrank")
+    client = serve({"m": tmp_path / "m.localrank"})
+    answer = client.post("/v1/rank?explain=true", json=as_rows(named.select([3]))).json()
+    assert answer["explanation"]["contributions"] == []
+    assert "LGMML has no exact contributions" in answer["explanation"]["no_contributions"]
+
+
 def test_without_explain_nothing_is_explained(client, named):
     answer = client.post("/v1/rank", json=as_rows(named.select([3]))).json()
     assert answer["explanation"] is None
@@ -149,7 +213,6 @@ ROW = [0.5] * 8
             422,
             "$.documents[0].features[7]",
         ),
-        ("/v1/rank", {"documents": [{"features": [*ROW[1:], None]}]}, 422, "missing values"),
         ("/v1/rank", {"documents": [{"features": [*ROW[1:], 1e200]}]}, 422, "1e+100"),
         (
             "/v1/rank",

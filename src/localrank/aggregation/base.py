@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,6 +14,22 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.estimator import Estimator
 from localrank.parameters import check_parameters
+
+
+@dataclass(frozen=True, eq=False)
+class LinearForm:
+    """An aggregate as a weighted sum of lists.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_lists, n_queries)
+        Of each list for the documents of each query.
+    centred : bool
+        Whether the mean over the query is taken from each list first.
+    """
+
+    weights: Floats
+    centred: bool
 
 
 class Aggregator(Estimator):
@@ -90,6 +107,16 @@ class Aggregator(Estimator):
 
     def _fit(self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None) -> None:
         """Learn from what `_aggregate` is given and the labels."""
+
+    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm | None:
+        """How the result is a weighted sum of these lists; None where it is not one.
+
+        Parameters
+        ----------
+        lists : ndarray of shape (n_lists, n_documents)
+        offsets : ndarray of shape (n_queries + 1,)
+        """
+        return None
 
     @abstractmethod
     def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:

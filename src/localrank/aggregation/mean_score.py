@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from localrank.aggregation.base import ScoreAggregator
+import numpy as np
+
+from localrank.aggregation.base import LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
@@ -24,3 +26,7 @@ class MeanScore(ScoreAggregator):
     def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
         mean: Floats = lists.sum(axis=0) / len(lists)
         return mean
+
+    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
+        weights = np.full((len(lists), len(offsets) - 1), 1 / len(lists))
+        return LinearForm(weights, centred=False)

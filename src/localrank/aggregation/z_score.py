@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from localrank.aggregation.base import ScoreAggregator
+from localrank.aggregation.base import LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
+from localrank.kernels.compilation import kernel
+from localrank.kernels.sorting import read_only
 
 
 @declare("z-score", "the mean of scores standardised within the query")
@@ -25,20 +27,53 @@ class ZScore(ScoreAggregator):
     """
 
     def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
-        sizes = np.diff(offsets)
-        query = np.repeat(np.arange(len(sizes)), sizes)
-        total = np.zeros(lists.shape[1])
-        for scores in lists:
-            total += _standardised(scores, offsets[:-1], sizes, query)
-        return total / len(lists)
+        mean: Floats = _mean_of_standardised(
+            read_only(lists, np.float64), read_only(offsets, np.int64)
+        )
+        return mean
+
+    def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
+        return LinearForm(_factors(lists, offsets) / len(lists), centred=True)
 
 
-def _standardised(scores: Floats, begins: Integers, sizes: Integers, query: Integers) -> Floats:
-    centred = scores - (np.add.reduceat(scores, begins) / sizes)[query]
-    # Relative to the largest, so that squares neither vanish nor overflow.
-    largest = np.maximum.reduceat(np.abs(centred), begins)
-    noise = 1e-12 * np.maximum.reduceat(np.abs(scores), begins)
+@kernel(error_model="numpy")
+def _mean_of_standardised(lists: Floats, offsets: Integers) -> Floats:
+    mean = np.zeros(lists.shape[1])
+    for place in range(len(lists)):
+        scores = lists[place]
+        for query in range(len(offsets) - 1):
+            begin, end = offsets[query], offsets[query + 1]
+            size = end - begin
+            total = 0.0
+            for row in range(begin, end):
+                total += scores[row]
+            centre = total / size
+            largest = noise = 0.0
+            for row in range(begin, end):
+                largest = max(largest, abs(scores[row] - centre))
+                noise = max(noise, 1e-12 * abs(scores[row]))
+            if not largest > noise:
+                continue
+            # Relative to the largest, so that squares neither vanish nor overflow.
+            squares = 0.0
+            for row in range(begin, end):
+                squares += ((scores[row] - centre) / largest) ** 2
+            deviation = np.sqrt(squares / size)
+            for row in range(begin, end):
+                mean[row] += (scores[row] - centre) / largest / deviation / len(lists)
+    return mean
+
+
+def _factors(lists: Floats, offsets: Integers) -> Floats:
+    """One over the deviation of each list in each query; 0 where it is constant."""
+    begins, sizes = offsets[:-1], np.diff(offsets)
+    centred = lists - np.repeat(np.add.reduceat(lists, begins, 1) / sizes, sizes, axis=1)
+    largest = np.maximum.reduceat(np.abs(centred), begins, 1)
+    noise = 1e-12 * np.maximum.reduceat(np.abs(lists), begins, 1)
     varied = largest > noise
-    centred = np.where(varied[query], centred / np.where(varied, largest, 1.0)[query], 0.0)
-    deviation = np.sqrt(np.add.reduceat(centred**2, begins) / sizes)
-    return centred / np.where(varied, deviation, 1.0)[query]
+    largest = np.where(varied, largest, 1.0)
+    centred = np.where(
+        np.repeat(varied, sizes, axis=1), centred / np.repeat(largest, sizes, axis=1), 0.0
+    )
+    deviations = np.sqrt(np.add.reduceat(centred**2, begins, 1) / sizes)
+    return np.where(varied, 1.0 / largest / np.where(varied, deviations, 1.0), 0.0)

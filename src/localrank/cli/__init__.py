@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from localrank.cli.compare import compare
 from localrank.cli.demo import demo
@@ -20,11 +22,30 @@ from localrank.cli.serve import serve
 from localrank.cli.train import train
 from localrank.cli.warmup import warmup
 
+# What keeps finished work, and goes on from there.
+GO_ON = ("compare", "demo", "reproduce")
+
+
+class _Commands(TyperGroup):
+    def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            more = "; the same command continues" if ctx.invoked_subcommand in GO_ON else ""
+            # Behind the ^C that a terminal shows.
+            start = "\n" if sys.stderr.isatty() else ""
+            print(f"{start}interrupted{more}", file=sys.stderr, flush=True)
+            sys.stdout.flush()
+            # At once: threads at work would hold up a regular end, and complain about it.
+            os._exit(130)
+
+
 app = typer.Typer(
     name="localrank",
+    cls=_Commands,
     help="Query-adaptive learning to rank: train, rank, evaluate.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -36,7 +57,7 @@ for command in (
 
 @app.callback(invoke_without_command=True)
 def options(
-    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+    version: bool = typer.Option(False, "--version", "-V", help="Print the version and stop."),
     debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
 ) -> None:
     """Query-adaptive learning to rank: train, rank, evaluate."""

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli.tables import print_table, say
+from localrank.cli.tables import print_result, say
 from localrank.evaluation import Comparison, PairedTest
 from localrank.evaluation.comparison_tables import COSTS, short_p, texts
 from localrank.evaluation.contents import bound_of
+from localrank.printing import Table
 
 
 def report(comparison: Comparison, output: Path, as_json: bool) -> None:
@@ -19,7 +20,7 @@ def report(comparison: Comparison, output: Path, as_json: bool) -> None:
     if as_json:
         sys.stdout.write((output / "results.json").read_text(encoding="utf-8") + "\n")
     else:
-        print_comparison(comparison)
+        print_result(_shown(comparison))
     for name, reason in comparison.failed.items():
         say(f"{name} failed: {reason}")
     seconds = comparison.made["seconds"]
@@ -28,49 +29,39 @@ def report(comparison: Comparison, output: Path, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def print_comparison(comparison: Comparison) -> None:
+def _shown(comparison: Comparison) -> list[str | Table]:
     """The tables, bounds and verdict for people."""
     first = comparison.measures[0]
-    head, *rows = texts(comparison, COSTS)
-    print_table(
-        f"{comparison.test.n_queries:,} test queries; training of all folds, milliseconds a query",
-        head,
-        rows,
-    )
+    head, *body = texts(comparison, COSTS)
+    n_queries = f"{comparison.test.n_queries:,} test queries"
+    shown: list[str | Table] = [
+        Table(f"{n_queries}; training of all folds, milliseconds a query", head, body)
+    ]
     columns = ["gain", "95 % interval", "p"]
     against = {name: tests[first] for name, tests in comparison.against_baseline.items()}
     if against:
-        print_table(
-            f"{first} against {comparison.baseline}",
-            ["method", *columns, "won/tied/lost"],
-            [
-                [name, *_tested(test), f"{test.wins}/{test.ties}/{test.losses}"]
-                for name, test in against.items()
-            ],
-        )
-    equal = {
-        name: opponent
+        rows = [
+            [name, *_tested(test), f"{test.wins}/{test.ties}/{test.losses}"]
+            for name, test in against.items()
+        ]
+        title = f"{first} against {comparison.baseline}"
+        shown.append(Table(title, ["method", *columns, "won/tied/lost"], rows))
+    equal = [
+        [name, opponent, *_tested(comparison.at_equal_cost[name][first])]
         for name, opponent in comparison.opponents.items()
         if opponent != comparison.baseline
-    }
+    ]
     if equal:
-        print_table(
-            f"{first} at equal cost, against the stronger global opponent",
-            ["method", "opponent", *columns],
-            [
-                [name, opponent, *_tested(comparison.at_equal_cost[name][first])]
-                for name, opponent in equal.items()
-            ],
-        )
+        title = f"{first} at equal cost, against the stronger global opponent"
+        shown.append(Table(title, ["method", "opponent", *columns], equal))
     for name, result in comparison.finished.items():
         bound = bound_of(result, first)
         if bound is not None:
-            say(
+            shown.append(
                 f"{name}, best group in hindsight (a bound, by the labels): "
                 f"{bound['clairvoyant']:.4f}; on random groups {bound['control']:.4f}"
             )
-    for text in (comparison.verdict, *comparison.cost_notes):
-        say(text)
+    return [*shown, comparison.verdict, *comparison.cost_notes]
 
 
 def _tested(test: PairedTest) -> list[str]:

@@ -8,38 +8,163 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from localrank.local_ranker import Explanation
+    from localrank.arrays import Array, Floats
+    from localrank.data import RankingDataset
+    from localrank.explanation import Explanation
+    from localrank.rankers import Ranker
+    from localrank.rankers.contributions import Contributions
 
-# Groups and documents that a table shows at most.
-N_GROUPS, N_DOCUMENTS = 6, 10
+# Documents that a table shows at most.
+N_DOCUMENTS = 10
+# Columns of the features that contribute most to a document.
+PLACES = ("first", "second", "third")
 
 
 def explain(
-    model: Path = typer.Argument(help="A model file of a local method."),
+    model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
     data: list[Path] = typer.Argument(help="The query's documents: LETOR files or tables."),
     query: str = typer.Option(..., "--query", "-q", help="The query's id."),
+    pair: tuple[str, str] | None = typer.Option(
+        None, metavar="A B", help="Tell what puts document A above document B, by their ids."
+    ),
     neighbours: int = typer.Option(5, min=1, help="Nearest training queries to show."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """Show which group serves a query, why, and what each group's model would do."""
+    """Show what puts a query's documents in their order: features, and groups of queries."""
     from localrank.cli.inputs import read_data
     from localrank.cli.tables import print_json
     from localrank.local_ranker import LocalRanker
     from localrank.persistence import load
 
     ranker = load(model)
-    if not isinstance(ranker, LocalRanker):
-        raise ValueError(
-            f"{model}: holds {type(ranker).__name__}, which has no groups of queries. Methods that "
-            f"have, such as local-rank, can be explained."
-        )
     dataset = read_data(data, labels="optional", n_features=ranker.n_features_in_)
-    known = {str(known): known for known in dataset.query_ids}
-    explanation = ranker.explain(dataset, known.get(query, query), n_neighbours=neighbours)
+    one, ids = _one_query(dataset, query)
+    if pair is not None:
+        _explain_pair(ranker, one, ids, pair, as_json=as_json)
+        return
+    facts: dict[str, Any] = {"query": one.query_ids.tolist()[0]}
+    if isinstance(ranker, LocalRanker):
+        explanation = ranker.explain(one, one.query_ids[0], n_neighbours=neighbours)
+        if as_json:
+            facts |= _as_json(explanation)
+        else:
+            print(explanation)
+    scores = ranker.predict(one)
+    try:
+        contributions, reason = ranker.contributions(one).centred(), None
+    except ValueError as error:
+        contributions, reason = None, str(error)
     if as_json:
-        print_json(_as_json(explanation))
+        documents = _documents(one, ids, scores, contributions)
+        print_json(facts | {"documents": documents, "no_contributions": reason})
     else:
-        _print(explanation)
+        _print_documents(one, ids, scores, contributions, reason)
+
+
+def _one_query(dataset: RankingDataset, query: str) -> tuple[RankingDataset, Array]:
+    """The query by what its id looks like, and its documents' ids, or else numbers from 1."""
+    import numpy as np
+
+    names = [str(name) for name in dataset.query_ids]
+    if query not in names:
+        raise ValueError(
+            f"There is no query {query!r}. The {len(names):,} queries of the data are "
+            f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
+        )
+    one = dataset.select([names.index(query)])
+    ids = one.document_ids
+    if ids is None:
+        ids = np.arange(1, one.n_documents + 1)
+    return one.replaced(document_ids=ids), ids
+
+
+def _explain_pair(
+    ranker: Ranker, one: RankingDataset, ids: Array, pair: tuple[str, str], *, as_json: bool
+) -> None:
+    from localrank.cli.tables import print_json
+
+    known = [str(document) for document in ids]
+    for document in pair:
+        if document not in known:
+            raise ValueError(
+                f"Query {one.query_ids[0]} has no document {document!r}. Its {len(known):,} are "
+                f"{', '.join(known[:3])}{', ...' if len(known) > 3 else ''}"
+            )
+    told = ranker.contributions(one).why(*(known.index(document) for document in pair))
+    if not as_json:
+        typer.echo(repr(told))
+        return
+    differences = dict(zip(told.names, told.values.tolist(), strict=True))
+    print_json(
+        {
+            "query": one.query_ids.tolist()[0],
+            "documents": list(pair),
+            "scores": list(told.scores),
+            "differences": differences,
+        }
+    )
+
+
+def _documents(
+    one: RankingDataset, ids: Array, scores: Floats, contributions: Contributions | None
+) -> list[dict[str, Any]]:
+    """Facts of all documents, best first."""
+    import numpy as np
+
+    documents = []
+    for row in np.argsort(-scores, kind="stable"):
+        facts = {
+            "document": ids[row : row + 1].tolist()[0],
+            "label": None if one.relevance is None else float(one.relevance[row]),
+            "score": float(scores[row]),
+        }
+        if contributions is not None:
+            values = contributions.entries[row].tolist()
+            facts["base"] = float(contributions.base[row])
+            facts["contributions"] = dict(zip(contributions.names, values, strict=True))
+        documents.append(facts)
+    return documents
+
+
+def _print_documents(
+    one: RankingDataset,
+    ids: Array,
+    scores: Floats,
+    contributions: Contributions | None,
+    reason: str | None,
+) -> None:
+    import numpy as np
+
+    from localrank.cli.tables import print_table, say
+
+    best = np.argsort(-scores, kind="stable")[:N_DOCUMENTS]
+    columns = ["document", *(["label"] if one.relevance is not None else []), "score"]
+    rows = []
+    for row in best:
+        cells = [str(ids[row])]
+        if one.relevance is not None:
+            cells.append(f"{one.relevance[row]:g}")
+        rows.append([*cells, f"{scores[row]:.4g}"])
+    title = f"First {len(best)} of {one.n_documents:,} documents"
+    if contributions is None:
+        say(str(reason))
+        print_table(title, columns, rows)
+        return
+    entries, names = contributions.entries, contributions.names
+    largest = contributions.largest(len(PLACES))
+    for cells, row in zip(rows, best, strict=True):
+        most = largest[row]
+        own = [f"{names[i]} {entries[row, i]:+.3g}" if entries[row, i] else "" for i in most]
+        own += [""] * (len(PLACES) - len(own))
+        rest = entries[row].sum() - entries[row, most].sum()
+        cells += [*own, f"{rest:+.3g}"]
+    say(
+        f"The mean score of query {one.query_ids[0]} is {round(contributions.base[0], 6):g}. What "
+        f"features contribute is relative to it."
+    )
+    print_table(
+        f"{title}, with the features that contribute most", [*columns, *PLACES, "others"], rows
+    )
 
 
 def _as_json(explanation: Explanation) -> dict[str, Any]:
@@ -49,51 +174,3 @@ def _as_json(explanation: Explanation) -> dict[str, Any]:
         name: value.tolist() if isinstance(value, np.ndarray | np.generic) else value
         for name, value in vars(explanation).items()
     }
-
-
-def _print(explanation: Explanation) -> None:
-    import numpy as np
-
-    from localrank.cli.tables import print_table, say
-
-    weights = explanation.weights
-    in_use = np.flatnonzero(weights)
-    chosen = ", ".join(
-        f"group {group + 1}" + ("" if weights[group] == 1 else f" ({weights[group]:.2f})")
-        for group in in_use[np.argsort(-weights[in_use], kind="stable")][:N_GROUPS]
-    )
-    say(f"Query {explanation.query} is served by {chosen} of {len(weights):,} groups.")
-    print_table(
-        "Nearest training queries",
-        ["query", "similarity", "distance", "group", "queries in it"],
-        [
-            [str(name), f"{similarity:.4f}", f"{distance:.4g}", str(group + 1), f"{size:,}"]
-            for name, similarity, distance, group, size in zip(
-                explanation.neighbours,
-                explanation.similarities,
-                explanation.distances,
-                explanation.neighbour_groups,
-                explanation.group_sizes[explanation.neighbour_groups],
-                strict=True,
-            )
-        ],
-    )
-    # The groups in use first, then those of the neighbours, then the others.
-    wanted = [*in_use, *explanation.neighbour_groups, *range(len(weights))]
-    shown = list(dict.fromkeys(int(group) for group in wanted))[:N_GROUPS]
-    # Rank of each document by each group's model alone.
-    places = np.argsort(np.argsort(-explanation.group_scores[:, shown], axis=0, kind="stable"), 0)
-    best = np.argsort(-explanation.scores, kind="stable")[:N_DOCUMENTS]
-    ids, labels = explanation.document_ids, explanation.labels
-    columns = ["document", "score", *(f"group {group + 1}" for group in shown)]
-    if labels is not None:
-        columns.insert(1, "label")
-    rows = []
-    for document in best:
-        row = [str(document + 1 if ids is None else ids[document])]
-        if labels is not None:
-            row.append(f"{labels[document]:g}")
-        row += [f"{explanation.scores[document]:.4g}", *(str(p + 1) for p in places[document])]
-        rows.append(row)
-    title = f"First {len(rows)} of {len(explanation.scores):,} documents"
-    print_table(f"{title}, with their rank by each group's model", columns, rows)

@@ -7,6 +7,8 @@ from typing import Any
 
 import typer
 
+from localrank.printing import UNBROKEN
+
 
 def info(
     files: list[Path] = typer.Argument(help="Data files (LETOR, tables), or one model file."),
@@ -66,13 +68,11 @@ def _describe(dataset: Any) -> dict[str, Any]:
     facts["queries_without_relevant_documents"] = int(np.sum(high <= 0))
     facts["queries_with_one_label"] = int(np.sum(low == high))
     if (low < high).any():
-        # A missing value ranks below every other.
-        filled = np.where(np.isnan(features), np.nanmin(features, initial=0.0) - 1, features)
-        best = BestFeature().fit(dataset.with_features(filled, dataset.feature_names))
+        best = BestFeature().fit(dataset)
         facts["best_feature"] = {
             "name": dataset.feature_label(best.feature_),
             "ndcg@5": float(best.values_[best.feature_]),
-            "tie_rate": _tie_rate(dataset, filled[:, best.feature_]),
+            "tie_rate": _tie_rate(dataset, best.predict_rows(dataset)),
         }
     return facts
 
@@ -125,7 +125,7 @@ def _print_data(files: list[Path], facts: dict[str, Any]) -> None:
             [
                 "best feature",
                 f"{best['name']}: NDCG@5 {best['ndcg@5']:.4f}, "
-                f"{100 * best['tie_rate']:.1f} % of documents tied",
+                f"{100 * best['tie_rate']:.1f}{UNBROKEN}% of documents tied",
             ]
         )
     print_facts(", ".join(file.name for file in files), rows)
@@ -144,7 +144,7 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
         ["labels", _shortened([f"{k} × {n:,}" for k, n in data["most_frequent_labels"].items()])],
         ["features", f"{facts['n_features']:,}"],
         ["feature names", _shortened(facts["feature_names"] or [])],
-        ["versions", ", ".join(f"{name} {v}" for name, v in facts["versions"].items())],
+        ["versions", _shortened([f"{name} {v}" for name, v in facts["versions"].items()])],
         ["size", f"{file.stat().st_size / 1024:,.0f} KiB"],
     ]
     print_facts(file.name, rows)
@@ -154,4 +154,4 @@ def _shortened(items: list[str], most: int = 10) -> str:
     if not items:
         return "none"
     more = f", and {len(items) - most:,} more" if len(items) > most else ""
-    return ", ".join(items[:most]) + more
+    return ", ".join(item.replace(" ", UNBROKEN) for item in items[:most]) + more

@@ -55,5 +55,5 @@ def _list(title: str, known: dict[str, Any]) -> None:
     rows = []
     for name, part in known.items():
         taken = ", ".join(parameters(part))
-        rows.append([name, part.declaration.summary + (f"\n[dim]{taken}[/dim]" if taken else "")])
+        rows.append([name, part.declaration.summary + (f"\nwith {taken}" if taken else "")])
     print_facts(title, rows)

@@ -25,7 +25,7 @@ def reproduce(
     """Repeat an experiment: published numbers beside ours, and what holds."""
     import time
 
-    from localrank.cli.tables import print_json, print_table, say, say_if_compiling
+    from localrank.cli.tables import print_json, say, say_if_compiling
     from localrank.experiments import reproduce as repeat
     from localrank.experiments.setting import Setting
     from localrank.persistence import library_versions
@@ -42,9 +42,7 @@ def reproduce(
     if as_json:
         print_json(found.as_json())
     else:
-        for table in found.tables:
-            print_table(table.title, list(table.columns), table.cells())
-        typer.echo(found.conclusion)
+        print(found)
     if not drawn:
         say("Figures are skipped: they need pip install 'localrank[plots]'.")
     say(f"Repeated in {seconds:.0f} s. The tables: {(output / 'index.md').resolve()}")

@@ -1,51 +1,44 @@
-"""How commands print: rich tables for people, JSON for scripts."""
+"""How commands print: tables for people, JSON for scripts."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from localrank.printing import Table, as_text, terminal_width, wrapped
+
+# Characters of a line that values need beside their names.
+SHORTEST_VALUE = 20
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table on standard output; the first column left, the others right."""
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
+    print_result([Table(title, columns, rows)])
 
-    # Little space between columns, so that numbers stay whole where lines have 80 characters.
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=box.SIMPLE_HEAD,
-        collapse_padding=True,
-        pad_edge=False,
-    )
-    for position, column in enumerate(columns):
-        if position == 0:
-            table.add_column(column, no_wrap=True)
-        else:
-            table.add_column(column, justify="right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+
+def print_result(shown: Iterable[str | Table]) -> None:
+    """Lines and tables on standard output."""
+    print(as_text(shown) + "\n")
 
 
 def print_facts(title: str, rows: Sequence[Sequence[str]]) -> None:
-    """Names and values on standard output, both to the left, without a header."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=None, show_header=False
-    )
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    Console().print(table)
+    """Names and values on standard output, in two columns where the lines are long enough."""
+    width = terminal_width()
+    left = max(len(name) for name, _ in rows) + 3
+    if width - left < SHORTEST_VALUE:
+        left = 4
+    lines = wrapped(title, width)
+    for name, value in rows:
+        if left == 4:
+            first, *others = wrapped(f"{name}: {value}", width - left)
+            lines.append(f" {first}")
+        else:
+            first, *others = wrapped(value, width - left)
+            lines.append(f" {name:<{left - 1}}{first}")
+        lines += [" " * left + line for line in others]
+    print("\n".join(lines))
 
 
 def print_json(value: Any) -> None:
@@ -56,9 +49,7 @@ def print_json(value: Any) -> None:
 
 def say(text: str) -> None:
     """A line about what is going on, on the error stream."""
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False).print(text, markup=False, soft_wrap=True)
+    print(text, file=sys.stderr)
 
 
 def say_if_compiling() -> None:

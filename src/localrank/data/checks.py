@@ -247,21 +247,16 @@ def sum_is_finite(features: Array) -> bool:
 
 
 def checked_relevance(values: Any, n_documents: int) -> Floats:
-    """Labels as float64, finite, 0 or larger."""
+    """Labels as float64, finite."""
     given = as_array(values)
     _check_length(given, n_documents, "relevance", "document")
     relevance = _as_float(given, "Relevance labels")
     if (missing := np.flatnonzero(np.isnan(relevance))).size:
         raise ValueError(f"Relevance labels must not be missing. Document {missing[0]} has none.")
-    if (wrong := np.flatnonzero(~(np.isfinite(relevance) & (relevance >= 0)))).size:
+    if (wrong := np.flatnonzero(~(np.abs(relevance) <= MAX_MAGNITUDE))).size:
         raise ValueError(
-            f"Relevance labels must be finite, 0 or larger. Document {wrong[0]} has "
-            f"{relevance[wrong[0]]:g}. If negative labels mean not relevant, make them 0."
-        )
-    if (large := np.flatnonzero(relevance > MAX_MAGNITUDE)).size:
-        raise ValueError(
-            f"Relevance labels must not be larger than {MAX_MAGNITUDE:g}. "
-            f"Document {large[0]} has {relevance[large[0]]!s}."
+            f"Relevance labels must lie between -{MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g}. "
+            f"Document {wrong[0]} has {relevance[wrong[0]]!s}."
         )
     return relevance
 

@@ -11,7 +11,7 @@ from localrank.data.dataset import RankingDataset
 from localrank.data.offsets import offsets_of
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CleaningReport:
     """What `clean` removed."""
 
@@ -20,7 +20,7 @@ class CleaningReport:
     query_ids: Array
     """Queries that went, because they had no relevant document (left)."""
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return (
             f"removed {self.n_documents:,} documents whose features occur in the same query with "
             f"another label, and {self.n_queries:,} queries without a relevant document"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.arrays import Integers
+from localrank.data.checks import sum_is_finite
 from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import feature_blocks
 
@@ -39,19 +40,24 @@ def content_order(dataset: RankingDataset, seed: int = 0) -> tuple[Integers, Int
 
 
 def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
-    """A number for each row by the values of its features and its label.
+    """A number for each row by the values of its features, its label and what it weighs.
 
-    Values count, not how they are stored: 0.0 and -0.0, single and double precision are alike.
+    Values count, not how they are stored: 0.0 and -0.0, single and double precision, and all bit
+    patterns of a missing value are alike.
     """
-    factors = hash_factors(dataset.n_features + 1, seed)
+    factors = hash_factors(dataset.n_features + 2, seed)
     keys: NDArray[np.uint64] = (dataset.labels + 0.0).view(np.uint64) * factors[0]
+    if dataset.document_weights is not None:
+        keys += (dataset.document_weights + 0.0).view(np.uint64) * factors[-1]
     for rows, features in feature_blocks(dataset):
         for begin in range(0, len(features), _BLOCK):
             # The sum with 0.0 turns -0.0 into 0.0.
             values = features[begin : begin + _BLOCK].astype(np.float64)
             values += 0.0
+            if not sum_is_finite(values):
+                values[np.isnan(values)] = np.nan
             first = rows.start + begin
-            keys[first : first + len(values)] += values.view(np.uint64) @ factors[1:]
+            keys[first : first + len(values)] += values.view(np.uint64) @ factors[1:-1]
     return keys
 
 

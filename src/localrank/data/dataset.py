@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from localrank.data.checks import (
     checked_relevance,
     first_repeated,
     joined_ids,
+    sum_is_finite,
 )
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
@@ -40,7 +41,8 @@ class RankingDataset:
         float64 or float32, C-contiguous. NaN stands for a missing value; infinities and values
         beyond ±1e100 are refused.
     relevance : ndarray of shape (n_documents,) or None
-        Labels, 0 or larger, larger is better; None for documents without labels.
+        Labels, larger is better; None for documents without labels. Documents with labels above
+        0 are relevant. A negative label, as of spam, is lower than 0 to rankers, and 0 to measures.
     offsets : ndarray of shape (n_queries + 1,)
         Where each query's rows begin, and the end.
     query_ids : ndarray of shape (n_queries,)
@@ -71,6 +73,8 @@ class RankingDataset:
     document_ids: Array | None = None
     feature_names: tuple[str, ...] | None = None
     input_order: Integers | None = None
+    # What each document weighs in training, where documents of a query differ in it.
+    document_weights: Floats | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         features = checked_features(self.features, self.feature_names)
@@ -196,6 +200,11 @@ class RankingDataset:
         """The query number of each document."""
         return np.repeat(np.arange(self.n_queries), self.query_sizes)
 
+    @cached_property
+    def has_missing(self) -> bool:
+        """Whether a feature of a document is NaN."""
+        return not sum_is_finite(self.features) and bool(np.isnan(self.features).any())
+
     def count(self, marked: Flags) -> Integers:
         """How many documents of each query are marked.
 
@@ -307,12 +316,17 @@ class RankingDataset:
         """Some documents of some queries, query by query, without checking that they are."""
         return self._checked(
             features=self.features[rows],
-            relevance=None if self.relevance is None else self.relevance[rows],
+            **self._of_rows(rows),
             offsets=offsets,
             query_ids=self.query_ids[queries],
-            document_ids=None if self.document_ids is None else self.document_ids[rows],
             feature_names=self.feature_names,
         )
+
+    def _of_rows(self, rows: Integers) -> dict[str, Any]:
+        """What some documents have beside their features."""
+        names = ("relevance", "document_ids", "document_weights")
+        values = ((name, getattr(self, name)) for name in names)
+        return {name: None if value is None else value[rows] for name, value in values}
 
     def replaced(self, **changes: Any) -> Self:
         """The dataset with some of its fields replaced by others that are known to be right."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from typing import Any, Self, cast
 
 import numpy as np
@@ -49,7 +50,8 @@ class DeferredDataset(RankingDataset):
         ----------
         dataset : RankingDataset
         make : callable, optional
-            The features of the rows of a dataset, looking at each query by itself.
+            The features of the rows of a dataset, looking at each query by itself. Of features
+            without missing values it makes such.
         like : RankingDataset, optional
             With as many features as it makes, of the same names and precision.
         """
@@ -79,6 +81,11 @@ class DeferredDataset(RankingDataset):
     @property
     def n_features(self) -> int:
         return self._width
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether a feature of the source is NaN, so that one here may be."""
+        return self._source.has_missing
 
     @property
     def is_made(self) -> bool:
@@ -113,10 +120,9 @@ class DeferredDataset(RankingDataset):
     def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
         order, own = self._source_rows, self._source_queries
         return self.replaced(
-            relevance=None if self.relevance is None else self.relevance[rows],
+            **self._of_rows(rows),
             offsets=offsets,
             query_ids=self.query_ids[queries],
-            document_ids=None if self.document_ids is None else self.document_ids[rows],
             input_order=None,
             _source_rows=rows if order is None else order[rows],
             _source_queries=queries if own is None else own[queries],
@@ -166,5 +172,5 @@ def blocks_of_queries(
 
 def _small_fields(dataset: RankingDataset) -> dict[str, Any]:
     """All but the features."""
-    names = ("relevance", "offsets", "query_ids", "document_ids", "feature_names", "input_order")
+    names = (field.name for field in fields(dataset) if field.name != "features")
     return {name: getattr(dataset, name) for name in names}

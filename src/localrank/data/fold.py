@@ -12,18 +12,28 @@ import numpy as np
 
 from localrank.data.dataset import RankingDataset, concatenate
 from localrank.data.letor import read_letor
+from localrank.printing import Printed, Table
 
 SUFFIXES = ("", ".gz", ".bz2", ".xz")
 
 
-@dataclass(frozen=True, eq=False)
-class Fold:
+@dataclass(frozen=True, eq=False, repr=False)
+class Fold(Printed):
     """One split of the queries; `valid` is None where the split has no validation part."""
 
     name: str
     train: RankingDataset
     valid: RankingDataset | None
     test: RankingDataset
+
+    def _shown(self) -> list[str | Table]:
+        parts = {"train": self.train, "valid": self.valid, "test": self.test}
+        rows = [
+            [name, f"{part.n_queries:,}", f"{part.n_documents:,}", f"{part.n_features:,}"]
+            for name, part in parts.items()
+            if part is not None
+        ]
+        return [Table(self.name, ["part", "queries", "documents", "features"], rows)]
 
 
 def folds(
@@ -54,9 +64,15 @@ def folds(
     Examples
     --------
     >>> import numpy as np
-    >>> dataset = RankingDataset.from_arrays(np.zeros((6, 1)), qid=np.arange(6))
-    >>> [fold.test.n_queries for fold in folds(dataset, 3)]
-    [2, 2, 2]
+    >>> dataset = RankingDataset.from_arrays(np.zeros((7, 1)), qid=np.arange(7))
+    >>> next(folds(dataset, 3))
+    Fold1
+    <BLANKLINE>
+     part   queries  documents  features
+     ───────────────────────────────────
+     train        3          3         1
+     valid        2          2         1
+     test         2          2         1
     """
     if isinstance(source, RankingDataset):
         smallest = 3 if validation else 2

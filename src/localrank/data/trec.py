@@ -29,7 +29,7 @@ _MARK, _MARK_BYTES = re.compile(r"\\x[0-9a-f]{2}"), re.compile(rb"\\x([0-9a-f]{2
 _NOT_IN_RUNS = re.compile(rf"{_BLANK.pattern}|{_MARK.pattern}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """The scores a system gave to documents, one entry per line of a run file."""
 
@@ -38,14 +38,25 @@ class Run:
     scores: Floats
     tag: str = "localrank"
 
+    def __repr__(self) -> str:
+        n_queries = len(np.unique(self.query_ids))
+        return f"Run {self.tag!r}: {n_queries:,} queries, {len(self.scores):,} documents"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Qrels:
     """The judged relevance of documents, one entry per line of a qrels file."""
 
     query_ids: Array
     document_ids: Array
     relevance: Floats
+
+    def __repr__(self) -> str:
+        n_queries, n_relevant = len(np.unique(self.query_ids)), int(np.sum(self.relevance > 0))
+        return (
+            f"Qrels: {n_queries:,} queries, {len(self.relevance):,} judged documents, "
+            f"{n_relevant:,} relevant"
+        )
 
 
 def read_run(path: str | PathLike[str]) -> Run:
@@ -60,6 +71,8 @@ def read_run(path: str | PathLike[str]) -> Run:
     >>> with tempfile.NamedTemporaryFile("w", suffix=".trec") as file:
     ...     print("q1 Q0 d7 1 3.25 bm25", file=file, flush=True)
     ...     run = read_run(file.name)
+    >>> run
+    Run 'bm25': 1 queries, 1 documents
     >>> run.document_ids, run.scores
     (array(['d7'], dtype='<U2'), array([3.25]))
     """

@@ -1,43 +1,34 @@
 """Evaluation: tuning, paired tests, best-feature calibration, bounds and their controls."""
 
-from localrank.evaluation.calibration import Calibration, best_feature_calibration
-from localrank.evaluation.clairvoyance import (
-    ClairvoyantBound,
-    clairvoyant_bound,
-    clairvoyant_bounds,
-)
-from localrank.evaluation.comparison import Comparison, compare
-from localrank.evaluation.engine import MethodResult, run
-from localrank.evaluation.hyperplanes import (
-    HyperplaneCosines,
-    OrderErrorRates,
-    hyperplane_cosines,
-    order_error_rates,
-)
-from localrank.evaluation.significance import PairedTest, correct, paired_test, paired_tests
-from localrank.evaluation.store import Run
-from localrank.evaluation.tuning import Trial, Tuning, tune
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Calibration",
-    "ClairvoyantBound",
-    "Comparison",
-    "HyperplaneCosines",
-    "MethodResult",
-    "OrderErrorRates",
-    "PairedTest",
-    "Run",
-    "Trial",
-    "Tuning",
-    "best_feature_calibration",
-    "clairvoyant_bound",
-    "clairvoyant_bounds",
-    "compare",
-    "correct",
-    "hyperplane_cosines",
-    "order_error_rates",
-    "paired_test",
-    "paired_tests",
-    "run",
-    "tune",
-]
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.evaluation.calibration import Calibration as Calibration
+    from localrank.evaluation.calibration import (
+        best_feature_calibration as best_feature_calibration,
+    )
+    from localrank.evaluation.clairvoyance import ClairvoyantBound as ClairvoyantBound
+    from localrank.evaluation.clairvoyance import clairvoyant_bound as clairvoyant_bound
+    from localrank.evaluation.clairvoyance import clairvoyant_bounds as clairvoyant_bounds
+    from localrank.evaluation.comparison import Comparison as Comparison
+    from localrank.evaluation.comparison import compare as compare
+    from localrank.evaluation.engine import MethodResult as MethodResult
+    from localrank.evaluation.engine import run as run
+    from localrank.evaluation.hyperplanes import HyperplaneCosines as HyperplaneCosines
+    from localrank.evaluation.hyperplanes import OrderErrorRates as OrderErrorRates
+    from localrank.evaluation.hyperplanes import hyperplane_cosines as hyperplane_cosines
+    from localrank.evaluation.hyperplanes import order_error_rates as order_error_rates
+    from localrank.evaluation.permutation import PermutationImportance as PermutationImportance
+    from localrank.evaluation.permutation import permutation_importance as permutation_importance
+    from localrank.evaluation.significance import PairedTest as PairedTest
+    from localrank.evaluation.significance import correct as correct
+    from localrank.evaluation.significance import paired_test as paired_test
+    from localrank.evaluation.significance import paired_tests as paired_tests
+    from localrank.evaluation.store import Run as Run
+    from localrank.evaluation.tuning import Trial as Trial
+    from localrank.evaluation.tuning import Tuning as Tuning
+    from localrank.evaluation.tuning import tune as tune
+else:
+    __getattr__, __dir__ = on_use(__name__)

@@ -1,14 +1,14 @@
-"""A comparison as a table: DataFrame, Markdown, LaTeX, HTML."""
+"""A comparison as a table: printed, DataFrame, Markdown, LaTeX."""
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from localrank.evaluation.significance import PairedTest, p_text
 from localrank.measures import Measure
+from localrank.printing import Table
 
 if TYPE_CHECKING:
     import pandas
@@ -51,6 +51,8 @@ PRINTED: dict[str, tuple[str, Callable[[Any], str]]] = {
 WORDS = ("method", "opponent")
 # The size of a model is for the command line.
 ON_PAPER = [column for column in PRINTED if column != "model_bytes"]
+# What fits a line.
+SUMMARY = ("gain", "p", "n_models", "milliseconds_per_query")
 
 
 def rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -78,8 +80,12 @@ def rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 def texts(comparison: Comparison, columns: Collection[str]) -> list[list[str]]:
     """The headings, then a row for each method: its name, the measures, and some of `PRINTED`."""
+
+    def marked(name: str) -> str:
+        return f"{name} (baseline)" if name == comparison.baseline else name
+
     shown: dict[str, tuple[str, Callable[[Any], str]]] = {
-        "method": ("method", str),
+        "method": ("method", marked),
         **{str(measure): (str(measure), "{:.4f}".format) for measure in comparison.measures},
         **{column: PRINTED[column] for column in columns},
     }
@@ -131,20 +137,9 @@ def to_latex(comparison: Comparison) -> str:
     )
 
 
-def to_html(comparison: Comparison) -> str:
-    """The table and the verdict, for a notebook."""
-
-    def row(cells: list[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-    head, *body = texts(comparison, ON_PAPER)
-    paragraphs = [comparison.verdict, *comparison.cost_notes]
+def summary(comparison: Comparison) -> list[str | Table]:
+    """One table and the verdict."""
+    head, *body = texts(comparison, SUMMARY)
+    title = f"{comparison.title}: {comparison.test.n_queries:,} test queries"
     failed = [f"{name} failed: {reason}" for name, reason in comparison.failed.items()]
-    return "".join(
-        [
-            f"<table><thead>{row(head, 'th')}</thead><tbody>",
-            *(row(cells, "td") for cells in body),
-            "</tbody></table>",
-            *(f"<p>{html.escape(text)}</p>" for text in [*paragraphs, *failed]),
-        ]
-    )
+    return [Table(title, head, body), comparison.verdict, *comparison.cost_notes, *failed]

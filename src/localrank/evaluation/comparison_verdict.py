@@ -34,11 +34,27 @@ def verdict(comparison: Comparison) -> str:
             if test.sign > 0 or opponent != baseline:
                 gain = f"{name} ({test.mean_difference:+.4f} against {opponent})"
                 equal[test.sign].append(gain)
-    text = f"By {measure} on {comparison.test.n_queries:,} test queries, "
-    text += _sentence(alone[1], alone[-1], f"than {baseline}")
+    text = f"By {measure} on {comparison.test.n_queries:,} test queries, {_lead(comparison)}"
+    if alone[1]:
+        text += f". Significantly better than {baseline}: {', '.join(alone[1])}."
+    else:
+        link = " and" if next(iter(comparison.finished)) == baseline else ", but"
+        text += f"{link} {_sentence([], alone[-1], f'than {baseline}')}"
     if any(opponent != baseline for opponent in comparison.opponents.values()):
         text += f" At equal cost, {_sentence(equal[1], equal[-1], 'than its opponent')}"
     return text
+
+
+def _lead(comparison: Comparison) -> str:
+    """Which of all has the best mean, and what it is where it is no method."""
+    name, result = next(iter(comparison.finished.items()))
+    what = {
+        "baseline": ", the baseline,",
+        "reseeded": ", the baseline with another seed,",
+        "opponent": ", an opponent,",
+    }
+    role = what.get(comparison.entries[name].role, "")
+    return f"{name}{role} leads with {result.mean(comparison.measures[0]):.4f}"
 
 
 def cost_notes(comparison: Comparison) -> list[str]:

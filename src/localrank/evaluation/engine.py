@@ -7,7 +7,7 @@ import hashlib
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,11 @@ from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.store import Run, Store, described, fingerprint
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
-from localrank.measures import Measure, parse_measure
+from localrank.measures import NDCG, Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.parallel import one_blas_thread
 from localrank.persistence import library_versions
+from localrank.printing import Printed, Table
 from localrank.progress import progress
 from localrank.rankers import Ranker
 
@@ -41,8 +42,8 @@ N_REPEATS, SHORT = 3, 0.5
 WARM_TRAIN, WARM_TEST = 30, 3
 
 
-@dataclass(frozen=True, eq=False)
-class MethodResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class MethodResult(Printed):
     """One method on the test queries of all folds.
 
     Attributes
@@ -60,7 +61,28 @@ class MethodResult:
     runs: list[Run]
     test: RankingDataset
     fold_names: list[str]
-    _values: dict[Measure, Floats] = field(default_factory=dict, init=False, repr=False)
+    _values: dict[Measure, Floats] = field(default_factory=dict, init=False)
+
+    def _shown(self) -> list[str | Table]:
+        if self.failed:
+            return [f"{self.name} failed: {self.failed}"]
+        measures = list(self._values) or [NDCG(10)]
+        means = [self.fold_means(measure) for measure in measures]
+        costs = ["models", "CPU s", "KiB"]
+        rows = [
+            [
+                run.fold,
+                *(f"{mean[run.fold]:.4f}" for mean in means),
+                f"{run.n_models:,}",
+                f"{run.train_cpu_seconds:.1f}",
+                f"{run.model_bytes / 1024:,.0f}",
+            ]
+            for run in self.runs
+        ]
+        title = f"{self.name} on {self.test.n_queries:,} test queries: " + ", ".join(
+            f"{measure} {self.mean(measure):.4f}" for measure in measures
+        )
+        return [Table(title, ["fold", *map(str, measures), *costs], rows)]
 
     def values(self, measure: str | Measure) -> Floats:
         """One value per test query, NaN where the measure skips it."""
@@ -196,46 +218,51 @@ def run(
     runs: dict[str, list[Run]] = {name: [] for name in methods}
     warm: set[str] = set()
     tests, fold_names = [], []
-    for fold in folds:
-        tests.append(fold.test)
-        fold_names += [fold.name] * fold.test.n_queries
-        mark = "" if store is None else fingerprint(fold)
-        for name, ranker in methods.items():
-            grid = (grids or {}).get(name) or None
-            decides = (
-                mark,
-                described(ranker),
-                grid,
-                str(measure),
-                n_controls,
-                valid,
-                library_versions(),
-            )
-            key = hashlib.sha256(repr(decides).encode()).hexdigest()
-            result = kept.get(fold.name, name, key)
-            model = None
-            if result is None:
-                if name not in warm:
-                    _warm_up(ranker, fold, valid, n_jobs)
-                    warm.add(name)
-                try:
-                    # Threads of linear algebra that wait for each other on a busy machine burn
-                    # many times the CPU seconds of the work itself.
-                    with one_blas_thread():
-                        model, result = _run(ranker, fold, grid, measure, valid, n_controls, n_jobs)
-                except Exception as error:
-                    if not keep_failures:
-                        raise
-                    reason = " ".join(f"{type(error).__name__}: {error}".split())
-                    nothing = np.empty(0), np.empty(0, dtype=np.int64)
-                    result = Run(fold.name, *nothing, failed=reason)
-                    say(f"{fold.name}: {name} failed: {reason}")
-                else:
-                    say(f"{fold.name}: {name} trained in {result.train_seconds:.1f} s")
-                kept.put(name, key, result)
-                if inspect is not None and model is not None:
-                    inspect(name, fold, model)
-            runs[name].append(result)
+    n_runs = len(folds) * len(methods) if isinstance(folds, Sized) else None
+    with progress("Training", n_runs) as advance:
+        for fold in folds:
+            tests.append(fold.test)
+            fold_names += [fold.name] * fold.test.n_queries
+            mark = "" if store is None else fingerprint(fold)
+            for name, ranker in methods.items():
+                grid = (grids or {}).get(name) or None
+                decides = (
+                    mark,
+                    described(ranker),
+                    grid,
+                    str(measure),
+                    n_controls,
+                    valid,
+                    library_versions(),
+                )
+                key = hashlib.sha256(repr(decides).encode()).hexdigest()
+                result = kept.get(fold.name, name, key)
+                model = None
+                if result is None:
+                    if name not in warm:
+                        _warm_up(ranker, fold, valid, n_jobs)
+                        warm.add(name)
+                    try:
+                        # Threads of linear algebra that wait for each other on a busy machine burn
+                        # many times the CPU seconds of the work itself.
+                        with one_blas_thread():
+                            model, result = _run(
+                                ranker, fold, grid, measure, valid, n_controls, n_jobs
+                            )
+                    except Exception as error:
+                        if not keep_failures:
+                            raise
+                        reason = " ".join(f"{type(error).__name__}: {error}".split())
+                        nothing = np.empty(0), np.empty(0, dtype=np.int64)
+                        result = Run(fold.name, *nothing, failed=reason)
+                        say(f"{fold.name}: {name} failed: {reason}")
+                    else:
+                        say(f"{fold.name}: {name} trained in {result.train_seconds:.1f} s")
+                    kept.put(name, key, result)
+                    if inspect is not None and model is not None:
+                        inspect(name, fold, model)
+                runs[name].append(result)
+                advance()
     test = concatenate(tests)
     return {name: MethodResult(name, own, test, fold_names) for name, own in runs.items()}
 

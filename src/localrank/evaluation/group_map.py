@@ -33,7 +33,7 @@ class MappedGroup:
     strongest: list[StrongFeature]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupMap:
     """Training queries in two dimensions, and facts about their groups.
 
@@ -52,6 +52,9 @@ class GroupMap:
     group: list[int]
     ids: list[str]
     groups: list[MappedGroup]
+
+    def __repr__(self) -> str:
+        return f"GroupMap: {len(self.ids):,} queries of {len(self.groups)} groups"
 
 
 def group_map(ranker: LocalRanker, dataset: RankingDataset) -> GroupMap:

@@ -12,6 +12,7 @@ from scipy import special, stats
 
 from localrank.arrays import Floats
 from localrank.evaluation.randomisation import sign_flip_p_value
+from localrank.printing import as_html
 
 TESTS = {"t": "paired t", "wilcoxon": "Wilcoxon signed rank", "randomisation": "randomisation"}
 # A difference is established below this p-value.
@@ -26,7 +27,7 @@ _EQUAL = 1e-9
 _LARGE_T = 1000.0
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class PairedTest:
     """How far a method's values lie above another's on the same queries.
 
@@ -80,7 +81,10 @@ class PairedTest:
         """1 for a gain, -1 for a loss, 0 where neither is established."""
         return int(np.sign(self.mean_difference)) if self.p < LEVEL else 0
 
-    def __str__(self) -> str:
+    def _repr_html_(self) -> str:
+        return as_html([repr(self)])
+
+    def __repr__(self) -> str:
         corrected = self.corrected_p_value is not None
         return (
             f"{self.mean_difference:+.4f} [{self.interval[0]:+.4f}, {self.interval[1]:+.4f}], "
@@ -134,8 +138,7 @@ def paired_test(
 
     Examples
     --------
-    >>> result = paired_test([0.5, 0.7, 0.9, 0.4], [0.4, 0.7, 0.6, 0.2])
-    >>> print(result)
+    >>> paired_test([0.5, 0.7, 0.9, 0.4], [0.4, 0.7, 0.6, 0.2])
     +0.1500 [-0.0554, +0.3554], effect 1.16 [-0.20, 2.44], p = 0.103 (paired t; 4 queries: 3 won,
     1 tied, 0 lost)
     >>> paired_test([0.5, 0.7, 0.9, 0.4], [0.4, 0.7, 0.6, 0.2], test="randomisation").p_value

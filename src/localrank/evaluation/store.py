@@ -20,7 +20,7 @@ from localrank.measures import parse_measure
 BOUND = ("selected", "values", "control")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Run:
     """One method on one fold.
 
@@ -59,6 +59,15 @@ class Run:
     bound: ClairvoyantBound | None = None
     map: GroupMap | None = None
     failed: str | None = None
+
+    def __repr__(self) -> str:
+        if self.failed:
+            return f"Run on {self.fold}: failed: {self.failed}"
+        return (
+            f"Run on {self.fold}: {len(self.scores):,} documents scored; "
+            f"{'1 model' if self.n_models == 1 else f'{self.n_models:,} models'} "
+            f"of {self.model_bytes / 1024:,.0f} KiB, trained in {self.train_seconds:.1f} s"
+        )
 
 
 class Store:

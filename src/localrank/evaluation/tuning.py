@@ -19,6 +19,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.names import unknown
 from localrank.parallel import in_parallel, one_thread
+from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 from localrank.rankers.inputs import has_two_labels, held_out_queries
 
@@ -26,7 +27,7 @@ Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 Parameters = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trial:
     """One combination of parameters, and how well it ranks held-out queries.
 
@@ -46,6 +47,9 @@ class Trial:
     standard_error: float
     values: Floats
 
+    def __repr__(self) -> str:
+        return f"{_text(self.parameters)}: {self.mean:.4f} ± {self.standard_error:.4f}"
+
     @classmethod
     def of(cls, parameters: Parameters, values: Floats) -> Trial:
         """Mean and standard error of the values that count."""
@@ -55,7 +59,7 @@ class Trial:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Tuning:
+class Tuning(Printed):
     """What `tune` found.
 
     Parameters
@@ -92,15 +96,19 @@ class Tuning:
             for index, trial in enumerate(self.path)
         ]
 
-    def __repr__(self) -> str:
-        texts = [_text(trial.parameters) for trial in self.path]
-        width = max(map(len, texts))
+    def _shown(self) -> list[str | Table]:
         n_queries = int(np.sum(~np.isnan(self.path[0].values)))
-        lines = [f"{self.measure} of {n_queries:,} held-out queries, mean ± standard error"]
-        for index, (text, trial) in enumerate(zip(texts, self.path, strict=True)):
-            mark = "  best" if index == self.best_index else ""
-            lines.append(f"  {text:{width}}  {trial.mean:.4f} ± {trial.standard_error:.4f}{mark}")
-        return "\n".join(lines)
+        rows = [
+            [
+                _text(trial.parameters),
+                f"{trial.mean:.4f}",
+                f"{trial.standard_error:.4f}",
+                "best" if index == self.best_index else "",
+            ]
+            for index, trial in enumerate(self.path)
+        ]
+        columns = ["parameters", "mean", "standard error", ""]
+        return [Table(f"{self.measure} of {n_queries:,} held-out queries", columns, rows)]
 
 
 def tune(
@@ -154,10 +162,15 @@ def tune(
     >>> dataset, _ = make_queries(60)
     >>> tuning = tune(RankBoost(), {"n_rounds": [5, 50, 500]}, dataset, folds=3)
     >>> tuning
-    ndcg@10 of 60 held-out queries, mean ± standard error
-      n_rounds=5    0.5039 ± 0.0208
-      n_rounds=50   0.5799 ± 0.0220  best
-      n_rounds=500  0.5502 ± 0.0205
+    ndcg@10 of 60 held-out queries
+    <BLANKLINE>
+     parameters      mean  standard error
+     ──────────────────────────────────────────
+     n_rounds=5    0.5039          0.0208
+     n_rounds=50   0.5799          0.0220  best
+     n_rounds=500  0.5502          0.0205
+    >>> tuning.path[1]
+    n_rounds=50: 0.5799 ± 0.0220
     >>> tuning.best_estimator
     RankBoost(n_rounds=50)
     """

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from localrank import printing
 from localrank.data.atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import p_text
@@ -129,8 +130,8 @@ class Claim:
     measured: str
 
 
-@dataclass
-class Reproduction:
+@dataclass(repr=False)
+class Reproduction(printing.Printed):
     """What an experiment found; parts of it add their tables, figures and claims.
 
     Attributes
@@ -147,6 +148,10 @@ class Reproduction:
     figures: list[Figure] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     claimant: str = "the paper"
+
+    def _shown(self) -> list[str | printing.Table]:
+        tables = (printing.Table(t.title, t.columns, t.cells()) for t in self.tables)
+        return [*tables, self.conclusion]
 
     def published(self, place: str) -> dict[tuple[str, ...], float]:
         """The paper's numbers for the data, of a table or figure, by their names."""

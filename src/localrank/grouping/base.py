@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from localrank.grouping.training import TrainingQueries
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Groups:
     """Groups of training queries, which may overlap.
 
@@ -41,6 +41,8 @@ class Groups:
     Examples
     --------
     >>> groups = Groups.from_labels(np.array([5, 2, 5]))
+    >>> groups
+    Groups: 2, of 1 to 2 queries
     >>> groups[0], groups[1], groups.home
     (array([1]), array([0, 2]), array([1, 0, 1]))
     """
@@ -58,6 +60,9 @@ class Groups:
     home: Integers
     n_merged: int = 0
     n_changed: tuple[int, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"Groups: {len(self):,}, of {self.sizes.min():,} to {self.sizes.max():,} queries"
 
     def _check_fitted(self) -> None:
         ascend = len(self.offsets) > 1 and bool((np.diff(self.offsets) > 0).all())

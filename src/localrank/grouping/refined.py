@@ -160,7 +160,9 @@ class PerformanceProfile(Points):
     def needs_labels(self) -> bool:
         return True
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    _sees_missing = True
+
+    def _transform(self, dataset: RankingDataset) -> Floats:
         def values(model: Ranker) -> Floats:
             reached = evaluate_rows(dataset, model.predict_rows(dataset), MEASURES)
             return np.column_stack(list(reached.values()))

@@ -9,9 +9,13 @@ import numpy as np
 
 from localrank.arrays import Floats
 from localrank.kernels.compilation import kernel
+from localrank.kernels.sorting import read_only
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
 from localrank.parameters import Rules, one_of
+
+# Gains of higher labels may be too large for a number.
+_HIGHEST = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,12 +78,15 @@ class NDCG(CutMeasure):
 
     def of_ranked(self, lists: RankedLists) -> Floats:
         exponential = self.gain == "exponential"
-        if exponential and (largest := lists.ideal[lists.offsets[:-1]].max()) > 1000:
-            raise ValueError(
-                f"Labels up to {largest:g} are too large for the gain 2^y - 1 of NDCG. "
-                f"Use gain='linear'."
-            )
         sizes = np.diff(lists.offsets)
+        best = lists.ideal[lists.offsets[:-1]]
+        if exponential and best.max() > _HIGHEST:
+            # Relative to the highest gain of the query, by which the ratio does not change.
+            exponential, best = False, np.repeat(best, sizes)
+            lists = lists._replace(
+                labels=np.exp2(lists.labels - best) - np.exp2(-best),
+                ideal=read_only(np.exp2(lists.ideal - best) - np.exp2(-best), np.float64),
+            )
         weights = self._weights(min(int(sizes.max()), self.depth))
         values: Floats = _ndcg(lists, weights, exponential)
         if self.short == "zero" and self.cutoff is not None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.measures.base import Measure
 from localrank.progress import progress
@@ -45,10 +45,30 @@ def measure_features(
         for row, direction in enumerate(directions):
             for column in range(dataset.n_features):
                 scores = direction * dataset.features[:, column].astype(np.float64)
+                scores = lowest_where_missing(dataset, scores)
                 reached = measure.of_rows(dataset, scores)
                 values[row, column] = _weighted_mean(reached, query_weights)
                 advance()
     return values
+
+
+def lowest_where_missing(dataset: RankingDataset, scores: Array) -> Array:
+    """Scores with NaN replaced by a number below all others of the query.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays(np.zeros((4, 1)), qid=["a", "a", "a", "b"])
+    >>> lowest_where_missing(dataset, np.array([5.0, np.nan, 3.0, np.nan]))
+    array([ 5., -1.,  3.,  0.])
+    """
+    missing = np.isnan(scores)
+    if not missing.any():
+        return scores
+    low = np.minimum.reduceat(np.where(missing, np.inf, scores), dataset.offsets[:-1])
+    none = np.isinf(low)
+    low[none] = 0.0
+    below = np.where(none, 0.0, low - (1 + np.abs(low)))
+    return np.where(missing, below[dataset.query_index], scores)
 
 
 def _weighted_mean(values: Floats, weights: Floats | None) -> float:

@@ -28,7 +28,7 @@ class RankedLists(NamedTuple):
     Attributes
     ----------
     labels : ndarray of shape (n_documents,)
-        By query, then from the top of its list.
+        By query, then from the top of its list. Negative labels are 0.
     tied : ndarray of bool of shape (n_documents,)
         Whether a position and the one above it are exchangeable. All False under a tie rule
         that puts tied documents into an order.
@@ -72,14 +72,17 @@ def rank(dataset: RankingDataset, scores: Floats, ties: str) -> RankedLists:
             raise ValueError("Ties by document id need a dataset with document_ids.")
         scores = _as_float32(scores)
     offsets = read_only(dataset.offsets, np.int64)
-    labels = read_only(dataset.labels, np.float64)
+    labels, ideal = dataset.labels, dataset.ideal_labels
+    if ideal[offsets[1:] - 1].min() < 0:
+        labels, ideal = np.maximum(labels, 0.0), np.maximum(ideal, 0.0)
+    labels = read_only(labels, np.float64)
     longest = int(dataset.query_sizes.max())
     ranked, tied, ends = _arrange(read_only(scores, np.float64), labels, offsets, longest)
     if ties not in ("averaged", "threshold") and tied.any():
         order = argsort_descending(scores, offsets)
         _order_ties(order, tied, _precedence(dataset, ties))
         ranked, tied = labels[order], np.zeros_like(tied)
-    return RankedLists(ranked, tied, ends, offsets, read_only(dataset.ideal_labels, np.float64))
+    return RankedLists(ranked, tied, ends, offsets, read_only(ideal, np.float64))
 
 
 @kernel

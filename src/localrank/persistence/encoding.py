@@ -28,6 +28,7 @@ from localrank.persistence import scikit_learn
 PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
 # Classes of fitted parts that nobody chooses by name.
 INNER = {
+    "Filling": "data.filling",
     "Groups": "grouping.base",
     "LSH": "selection.lsh.lsh",
     "LocalMetrics": "rankers.lgmml.local_metrics",

@@ -1,18 +1,16 @@
 """Plots by matplotlib, of the extra `localrank[plots]`, in one style."""
 
-from localrank.plots.bars import draw_bars
-from localrank.plots.calibration import draw_calibration
-from localrank.plots.cosines import draw_cosines
-from localrank.plots.curves import draw_curves
-from localrank.plots.intervals import Interval, draw_intervals
-from localrank.plots.style import save_figure
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Interval",
-    "draw_bars",
-    "draw_calibration",
-    "draw_cosines",
-    "draw_curves",
-    "draw_intervals",
-    "save_figure",
-]
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.plots.bars import draw_bars as draw_bars
+    from localrank.plots.calibration import draw_calibration as draw_calibration
+    from localrank.plots.cosines import draw_cosines as draw_cosines
+    from localrank.plots.curves import draw_curves as draw_curves
+    from localrank.plots.intervals import Interval as Interval
+    from localrank.plots.intervals import draw_intervals as draw_intervals
+    from localrank.plots.style import save_figure as save_figure
+else:
+    __getattr__, __dir__ = on_use(__name__)

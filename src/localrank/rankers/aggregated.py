@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import numpy as np
+
 from localrank.aggregation import Aggregator
-from localrank.arrays import Array
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part, parts
 from localrank.parameters import Rules, instance, optional
 from localrank.rankers.base import Ranker, Weights, lists_of
+from localrank.rankers.contribution_tables import N_MORE, centred_rows, no_contributions
 
 an_aggregator = instance(Aggregator, "one of localrank.aggregation, such as Borda(), or None")
 
@@ -29,6 +32,8 @@ class Aggregated(Ranker):
     _parameters: ClassVar[Rules] = {"aggregator": optional(an_aggregator)}
 
     _fitted: ClassVar[Kinds] = {"rankers_": parts(Ranker), "aggregator_": part(Aggregator)}
+
+    _sees_missing = True
 
     rankers_: list[Ranker]
     aggregator_: Aggregator
@@ -63,3 +68,25 @@ class Aggregated(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        lists = lists_of(self.rankers_, dataset)
+        form = self.aggregator_.linear_form(lists, dataset.offsets)
+        if form is None:
+            kind = type(self.aggregator_).__name__
+            raise no_contributions(
+                f"{type(self).__name__} with {kind}", f"{kind} looks at the order of scores alone"
+            )
+        table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
+        for ranker, weights in zip(self.rankers_, form.weights, strict=True):
+            own = ranker.contribution_rows(dataset)
+            if form.centred:
+                own = centred_rows(own, dataset.offsets)
+            table += weights[dataset.query_index, None] * own
+        return table
+
+    def _importances(self) -> Floats:
+        weights = getattr(self.aggregator_, "weights_", None)
+        return np.average(
+            [ranker.feature_importances_ for ranker in self.rankers_], axis=0, weights=weights
+        )

@@ -5,34 +5,49 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
-from localrank.data.checks import sum_is_finite
 from localrank.data.content_order import content_order
 from localrank.data.deferred import DeferredDataset, gathered
+from localrank.data.filling import Filling
 from localrank.estimator import Estimator, check_is_fitted
-from localrank.fitted import Kinds, facts, maybe, n_features, texts
+from localrank.fitted import Kind, Kinds, Sizes, facts, maybe, n_inputs, texts
 from localrank.measures import NDCG
 from localrank.parallel import one_blas_thread
-from localrank.parameters import check_parameters
+from localrank.parameters import check_parameters, one_of, parts_of
 from localrank.persistence import save_model
+from localrank.rankers.contribution_tables import no_contributions, no_importances
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
-    checked_query_weights,
+    checked_weights,
     has_two_labels,
     held_out_queries,
 )
+
+if TYPE_CHECKING:
+    from localrank.rankers.contributions import Contributions
 
 # A weight for each query; None weighs all alike.
 Weights = Floats | None
 # Validation queries, where there are any.
 HeldOut = RankingDataset | None
+# What becomes of missing values where a ranker does not see them.
+Missing = Literal["impute", "refuse"]
+missing_rule = one_of("impute", "refuse")
+
+
+def _is_filling(value: Any, sizes: Sizes) -> bool:
+    """Whether a filling is of the ranker's features; names the number of columns it makes."""
+    n_inputs = sizes["n_inputs"]
+    fits = value is None or (isinstance(value, Filling) and len(value.values) == n_inputs)
+    sizes["n_features"] = n_inputs if value is None or not fits else value.n_columns
+    return fits
 
 
 class Ranker(Estimator):
@@ -43,19 +58,28 @@ class Ranker(Estimator):
     given. Behind them rankers call each other's `fit_rows` and `predict_rows`, which trust the
     data and speak of its rows in their order. A ranker implements `_fit` and `_predict`.
 
+    Both see the features without missing values: filled by the median of the query, with an
+    indicator for what was missing in training (`Filling`). A ranker that has the parameter
+    `missing`, and is given "refuse", refuses missing values instead. One that can take NaN says
+    so by `_sees_missing`, and a ranker made of others leaves it to them.
+
     Attributes
     ----------
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only where the training data names its features.
+    filling_ : Filling
+        Only where the training data has missing values, and the ranker does not see them.
     training_data_ : dict
         Numbers of queries, documents and labels the ranker was fitted on; queries in which all
         documents have one label teach nothing about order.
     """
 
+    # "n_features" is the number of columns that `_fit` and `_predict` see, indicators included.
     _fitted: ClassVar[Kinds] = {
-        "n_features_in_": n_features,
-        "feature_names_in_": maybe(texts("n_features")),
+        "n_features_in_": n_inputs,
+        "feature_names_in_": maybe(texts("n_inputs")),
+        "filling_": Kind(_is_filling, "a Filling of all features", may_lack=True),
         "training_data_": facts,
     }
 
@@ -63,10 +87,32 @@ class Ranker(Estimator):
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
+    # Whether `_fit` and `_predict` see a missing value as NaN, not filled.
+    _sees_missing: ClassVar[bool] = False
+
     @property
     def accepts_missing(self) -> bool:
-        """Whether NaN may stand for a missing feature value."""
-        return False
+        """Whether NaN may stand for a missing feature value: unless a part refuses it."""
+        return not any(getattr(part, "missing", None) == "refuse" for part in parts_of(self))
+
+    @property
+    def weighs_documents(self) -> bool:
+        """Whether documents of a query may differ in weight: where all rankers inside can."""
+        inner = self._inner()
+        return bool(inner) and all(part.weighs_documents for part in inner)
+
+    def _inner(self) -> list[Ranker]:
+        """The rankers among the parts."""
+        return [part for part in parts_of(self) if isinstance(part, Ranker) and part is not self]
+
+    def _check_weighs_documents(self) -> None:
+        if not self.weighs_documents:
+            last = [part for part in (self, *self._inner()) if not part.weighs_documents][-1]
+            raise ValueError(
+                f"{type(last).__name__} weighs queries, because it compares the documents of a "
+                f"query with each other: sample_weight must be the same for all documents of a "
+                f"query. LambdaMART, CrossEntropyMART and GBRT take a weight for each document."
+            )
 
     @property
     def n_models_(self) -> int:
@@ -140,8 +186,9 @@ class Ranker(Estimator):
         y, qid : array-like of shape (n_documents,)
             Labels and query ids, where X is not a dataset; in any order of queries.
         sample_weight : array-like of shape (n_documents,), optional
-            A weight for each document, in input order, the same for all documents of a query:
-            what a ranker weighs is queries.
+            A weight for each document, in input order. Boosted trees, and what is made of them
+            alone, take any weights. Other rankers weigh queries: the weights of a query's
+            documents must be the same.
         query_weight : array-like of shape (n_queries,), optional
             The same as one weight per query, queries in the order they first appear.
         valid : RankingDataset or (X, y, qid), optional
@@ -187,12 +234,32 @@ class Ranker(Estimator):
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row of a dataset that a door has checked."""
-        return np.asarray(self._predict(gathered(dataset)), dtype=np.float64)
+        seen = gathered(dataset)
+        if not self._sees_missing:
+            seen = self._filling.filled(seen)
+        return np.asarray(self._predict(seen), dtype=np.float64)
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None) -> float:
-        """Mean NDCG@10 of the ranking of labelled documents."""
+    def score(
+        self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Mean NDCG@10 of the ranking of labelled documents.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        y, qid : array-like of shape (n_documents,)
+            Labels and query ids, where X is not a dataset.
+        sample_weight : array-like of shape (n_documents,), optional
+            A weight for each document, the same for all documents of a query.
+        """
         dataset = as_dataset(X, y, qid)
-        return NDCG(10).mean(dataset, self.predict(dataset))
+        weights, unequal = checked_weights(dataset, sample_weight, None)
+        if unequal is not None:
+            raise ValueError(
+                "sample_weight of score must be the same for all documents of a query."
+            )
+        values = NDCG(10)(dataset, self.predict(dataset))
+        return float(np.average(values, weights=weights))
 
     def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
         """Write the fitted ranker to one file, which `localrank.load` reads.
@@ -225,8 +292,13 @@ class Ranker(Estimator):
         if not graded.any():
             raise ValueError("There is nothing to learn: no query has two different labels.")
         self._check_values(dataset)
-        weights = checked_query_weights(dataset, sample_weight, query_weight)
-        if weights is not None and not (weights[graded] > 0).any():
+        weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
+        most = weights
+        if document_weights is not None:
+            self._check_weighs_documents()
+            dataset = dataset.replaced(document_weights=document_weights)
+            most = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
+        if most is not None and not (most[graded] > 0).any():
             raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
         held_out = None if valid is None else held_out_queries(valid)
         if held_out is not None:
@@ -252,11 +324,26 @@ class Ranker(Estimator):
         """Learn from rows that are in order already, as along a path of models."""
         if valid is not None and not self._reads_blocks:
             valid = gathered(valid)
+        filling = None if self._sees_missing else Filling.learned(dataset)
+        usual = filling or Filling.unlearned(dataset.n_features)
+        seen, seen_valid = dataset, valid
+        if not self._sees_missing:
+            seen = usual.filled(dataset)
+            seen_valid = None if valid is None else usual.filled(valid)
         # Sums over several threads round differently from one machine to the next.
         with one_blas_thread():
-            self._fit(dataset, query_weights, valid)
+            self._fit(seen, query_weights, seen_valid)
         self._remember(dataset)
+        self.__dict__.pop("filling_", None)
+        if filling is not None:
+            self.filling_ = filling
         return self
+
+    @property
+    def _filling(self) -> Filling:
+        """The one learned, or that of complete training data."""
+        learned: Filling | None = getattr(self, "filling_", None)
+        return learned or Filling.unlearned(self.n_features_in_)
 
     def _remember(self, dataset: RankingDataset) -> None:
         self.n_features_in_ = dataset.n_features
@@ -282,18 +369,125 @@ class Ranker(Estimator):
         self._check_values(dataset)
 
     def _check_values(self, dataset: RankingDataset) -> None:
-        if self.accepts_missing or sum_is_finite(dataset.features):
+        if not dataset.has_missing or self.accepts_missing:
             return
-        missing = np.isnan(dataset.features).sum(axis=0)
-        if not missing.any():
-            return
-        column = int(np.argmax(missing > 0))
+        refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
+        n_missing = np.isnan(dataset.features).sum(axis=0)
+        column = int(np.argmax(n_missing > 0))
         raise ValueError(
-            f"{type(self).__name__} cannot take missing values, and {dataset.feature_label(column)}"
-            f" has {missing[column]:,} of them. Impute first, for example "
-            f"dataset.with_features(SimpleImputer().fit_transform(dataset.features)) with "
-            f"scikit-learn's SimpleImputer, or take LambdaMART or GBRT, which need no imputation."
+            f"{type(refusing[0]).__name__} was given missing='refuse', and "
+            f"{dataset.feature_label(column)} has missing values ({n_missing[column]:,} of "
+            f"{dataset.n_documents:,}). Train it with missing='impute', the default, which fills "
+            f"them by the medians of their queries; on the command line, without "
+            f"--set ...missing=refuse."
         )
+
+    def rank(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
+        """Rank documents: a table, best first within each query, queries in input order.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        y : array-like of shape (n_documents,), optional
+            Labels to put beside the documents, where X is not a dataset.
+        qid : array-like of shape (n_documents,), optional
+            Query ids, where X is not a dataset; without them all rows are of one query, 0.
+
+        Returns
+        -------
+        DataFrame or dict of ndarray
+            A frame of the library that X is of (pandas, polars, pyarrow, ...); for an array or a
+            dataset the columns by name. They are `query`, `document` (the dataset's document ids,
+            or positions in the input), `rank` from 1, `score`, and `label` where it is known.
+            Equal scores keep the order of the input.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from localrank.rankers import BestFeature
+        >>> X, y = pd.DataFrame({"bm25": [2.0, 7.5, 4.0]}), [0, 1, 0]
+        >>> BestFeature().fit(X, y, qid=["a", "a", "a"]).rank(X)
+           query  document  rank  score
+        0      0         1     1    7.5
+        1      0         2     2    4.0
+        2      0         0     3    2.0
+        """
+        # Only who wants a table needs it.
+        from localrank.rankers.ranked_lists import as_table_like, one_list, ranked_lists
+
+        if qid is None and not isinstance(X, RankingDataset):
+            qid = one_list(X)
+        dataset = as_dataset(X, y, qid)
+        return as_table_like(X, ranked_lists(dataset, self.predict(dataset)))
+
+    def contributions(self, X: Any, *, qid: Any = None) -> Contributions:
+        """What each feature contributes to each document's score: exact, a sum.
+
+        Linear rankers: weight times value. Boosted trees: TreeSHAP, as LightGBM's `pred_contrib`.
+        A ranker made of others adds up theirs. Where the score is no sum over features, a
+        ValueError says why.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        qid : array-like of shape (n_documents,)
+            Query ids, where X is not a dataset.
+
+        Examples
+        --------
+        >>> from localrank.rankers import BestFeature
+        >>> X, y, qid = [[5.0, 1.0], [7.0, 1.0]], [0, 1], ["a", "a"]
+        >>> BestFeature().fit(X, y, qid=qid).contributions(X, qid=qid).values
+        array([[5., 0.],
+               [7., 0.]])
+        """
+        # Only who explains needs it.
+        from localrank.rankers.contributions import Contributions
+
+        check_is_fitted(self, "n_features_in_")
+        dataset = as_dataset(X, None, qid)
+        self._check_same(dataset)
+        return Contributions.of_table(dataset, self.contribution_rows(dataset))
+
+    def contribution_rows(self, dataset: RankingDataset) -> Floats:
+        """The table of contributions of a dataset that a door has checked, row by row.
+
+        A column for each feature, one for what features contribute together, and the base.
+        """
+        seen = gathered(dataset)
+        if self._sees_missing:
+            return self._contributions(seen)
+        return self._without_indicators(self._contributions(self._filling.filled(seen)))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """The share of each feature in what the fitted ranker does, with sum 1.
+
+        Boosted trees: of the gains of all splits. Linear rankers: of the absolute weights of
+        scaled features. A ranker made of others: the mean of their shares. With
+        `QueryCoordinates` the sum may be smaller: its aggregates, which look at all features
+        together, have the rest. Where it has no meaning there is no such attribute.
+        """
+        check_is_fitted(self, "n_features_in_")
+        return self._without_indicators(self._importances())
+
+    def _without_indicators(self, table: Floats) -> Floats:
+        """Columns of features alone: that a value is missing counts for the feature."""
+        indicators = self._filling.indicators
+        if not len(indicators):
+            return table
+        n = self.n_features_in_
+        table = table.copy()
+        table[..., indicators] += table[..., n : n + len(indicators)]
+        return np.delete(table, np.s_[n : n + len(indicators)], axis=-1)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        """The table of `contribution_rows`."""
+        raise no_contributions(type(self).__name__, "its score is no sum over features")
+
+    def _importances(self) -> Floats:
+        """The shares of `feature_importances_`."""
+        raise no_importances(type(self).__name__, "it does not weigh features")
 
 
 def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:

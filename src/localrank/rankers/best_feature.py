@@ -6,15 +6,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, choice, count, floats
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
-from localrank.measures.single_features import measure_features
+from localrank.measures.single_features import lowest_where_missing, measure_features
 from localrank.parameters import Rules, flag
 from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.contribution_tables import table_of
 
 
 @declare("best-feature", "the single best feature as a score")
@@ -22,7 +23,9 @@ class BestFeature(Ranker):
     """Ranks by the one feature with the best mean measure on the training queries.
 
     What a model must beat, and the yardstick of best-feature calibration [1]_. The feature is
-    used as a score as it is, larger first.
+    used as a score as it is, larger first. A document that lacks it ranks below all documents of
+    the query that have it, in both directions: its score lies 1 + |low| below the lowest score
+    `low` of the others, or is 0 where there are none.
 
     Parameters
     ----------
@@ -65,6 +68,8 @@ class BestFeature(Ranker):
         self.measure = measure
         self.both_directions = both_directions
 
+    _sees_missing = True
+
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
         directions = (1, -1) if self.both_directions else (1,)
@@ -79,5 +84,14 @@ class BestFeature(Ranker):
         check_together(self, holds=self.values_.shape == (*directions, self.n_features_in_))
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        scores: Array = self.direction_ * dataset.features[:, self.feature_]
-        return scores
+        return lowest_where_missing(dataset, self.direction_ * dataset.features[:, self.feature_])
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        values = np.zeros(dataset.features.shape)
+        values[:, self.feature_] = self._predict(dataset)
+        return table_of(values)
+
+    def _importances(self) -> Floats:
+        importances = np.zeros(self.n_features_in_)
+        importances[self.feature_] = 1.0
+        return importances

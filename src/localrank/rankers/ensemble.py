@@ -78,10 +78,6 @@ class Ensemble(Aggregated):
     # The rankers gather what they need.
     _reads_blocks = True
 
-    @property
-    def accepts_missing(self) -> bool:
-        return all(getattr(ranker, "accepts_missing", False) for ranker in self.rankers)
-
     def learns_from(self, dataset: RankingDataset) -> Flags:
         masks = np.array([ranker.learns_from(dataset) for ranker in self.rankers])
         return np.asarray(masks.all(axis=0))

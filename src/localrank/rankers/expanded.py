@@ -7,13 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Flags
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.deferred import DeferredDataset, blocks_of_queries
 from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
 from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.contribution_tables import N_MORE
 
 # Expansions of training queries that take no more bytes are made once and kept.
 SMALL_BYTES = 2**26
@@ -23,7 +24,8 @@ class Expanded(Ranker):
     """Trains a ranker on documents with more features.
 
     A subclass has the parameter `ranker` and implements `expanded`, which looks at each query by
-    itself, and `n_expanded`. Documents are scored in blocks of whole queries, so that few are
+    itself, `n_expanded`, and `folded`, which gives columns back to the features that they are
+    made of. Documents are scored in blocks of whole queries, so that few are
     expanded at a time; so are those that a ranker learns from, where it reads them in blocks, as
     boosted trees do.
 
@@ -39,6 +41,8 @@ class Expanded(Ranker):
     # What the expansion of a block should take, unless one query takes more.
     block_bytes: ClassVar[int]
 
+    _sees_missing = True
+
     ranker: Ranker
     ranker_: Ranker
 
@@ -49,6 +53,21 @@ class Expanded(Ranker):
     @abstractmethod
     def n_expanded(self, n_features: int) -> int:
         """How many features documents with so many have then."""
+
+    @abstractmethod
+    def folded(self, values: Floats, n_features: int) -> Floats:
+        """What columns have, given to the features that they are made of.
+
+        Parameters
+        ----------
+        values : ndarray of shape (..., n_expanded)
+        n_features : int
+
+        Returns
+        -------
+        ndarray of shape (..., n_features + 1)
+            The last entry is that of columns that are made of all features together.
+        """
 
     @property
     def n_models_(self) -> int:
@@ -95,3 +114,20 @@ class Expanded(Ranker):
             part = dataset.taken(np.arange(begin, end))
             scores[rows] = self.ranker_.predict_rows(self.expanded(part))
         return scores
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        n_features = dataset.n_features
+        table = np.empty((dataset.n_documents, n_features + N_MORE))
+        row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize
+        for begin, end in blocks_of_queries(dataset.offsets, row_bytes, self.block_bytes):
+            rows = slice(dataset.offsets[begin], dataset.offsets[end])
+            part = dataset.taken(np.arange(begin, end))
+            own = self.ranker_.contribution_rows(self.expanded(part))
+            table[rows, :-1] = self.folded(own[:, :-N_MORE], n_features)
+            # What the ranker has for its columns together stays so, and the base is the base.
+            table[rows, -2] += own[:, -2]
+            table[rows, -1] = own[:, -1]
+        return table
+
+    def _importances(self) -> Floats:
+        return self.folded(self.ranker_.feature_importances_, self.n_features_in_)[:-1]

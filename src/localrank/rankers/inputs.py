@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from os import PathLike
 from typing import Any
 
@@ -12,15 +13,35 @@ from localrank.arrays import Flags, Floats
 from localrank.data import RankingDataset
 
 
+class MissingQueryIds(BaseException):
+    """No `qid` inside scikit-learn's model selection, which makes NaN of any `Exception`."""
+
+
 def as_dataset(X: Any, y: Any, qid: Any) -> RankingDataset:
     """The dataset itself, or one made of arrays."""
     if isinstance(X, str | PathLike):
         raise ValueError(f"Read {str(X)!r} first, with localrank.data.read_letor or read_table.")
     if not isinstance(X, RankingDataset):
+        if qid is None:
+            raise _missing_query_ids()
         return RankingDataset.from_arrays(X, y, qid)
     if y is not None or qid is not None:
         raise ValueError("A RankingDataset has its labels and query ids: leave out y and qid.")
     return X
+
+
+def _missing_query_ids() -> BaseException:
+    text = (
+        "The 'qid' argument is missing: one query id for each row of X. scikit-learn passes it on "
+        "after sklearn.set_config(enable_metadata_routing=True): "
+        "GridSearchCV(...).fit(X, y, qid=qid), cross_validate(..., params={'qid': qid})."
+    )
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection"):
+            return MissingQueryIds(text)
+        frame = frame.f_back
+    return ValueError(text)
 
 
 def check_same_features(
@@ -69,12 +90,12 @@ def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDat
     return valid
 
 
-def checked_query_weights(
+def checked_weights(
     dataset: RankingDataset, sample_weight: ArrayLike | None, query_weight: ArrayLike | None
-) -> Floats | None:
-    """One weight per query, from weights of documents or of queries."""
+) -> tuple[Floats | None, Floats | None]:
+    """A weight for each query, or for each row where rows of a query differ; None: all alike."""
     if sample_weight is None and query_weight is None:
-        return None
+        return None, None
     if sample_weight is not None and query_weight is not None:
         raise ValueError("Give sample_weight or query_weight, not both.")
     name, given, length = "query_weight", query_weight, dataset.n_queries
@@ -85,9 +106,8 @@ def checked_query_weights(
         raise ValueError(f"{name} needs {length} entries. Got shape {weights.shape} instead.")
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ValueError(f"{name} must hold finite numbers, 0 or larger.")
-    if sample_weight is not None:
-        rows = dataset.in_query_order(weights)
-        weights = rows[dataset.offsets[:-1]]
-        if (rows != weights[dataset.query_index]).any():
-            raise ValueError("sample_weight must be the same for all documents of a query.")
-    return weights
+    if query_weight is not None:
+        return weights, None
+    rows = dataset.in_query_order(weights)
+    weights = rows[dataset.offsets[:-1]]
+    return (None, rows) if (rows != weights[dataset.query_index]).any() else (weights, None)

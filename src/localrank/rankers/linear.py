@@ -18,6 +18,7 @@ from localrank.kernels.rows import projections
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, check_parameters, number, one_of
 from localrank.rankers.base import Ranker
+from localrank.rankers.contribution_tables import shares, table_of
 
 Scaling = Literal["standard", "query"] | None
 
@@ -100,6 +101,12 @@ class LinearRanker(ScalingRanker):
             # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
             scores[rows] = projections(read_only(block, np.float64), read_only(weights, np.float64))
         return scores
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        return table_of(self._scaled(dataset) * self.coef_)
+
+    def _importances(self) -> Floats:
+        return shares(np.abs(self.coef_))
 
 
 class PathRanker(LinearRanker):

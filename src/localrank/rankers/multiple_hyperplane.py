@@ -19,10 +19,11 @@ from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
 from localrank.rankers.aggregated import Aggregated
 from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.gains import levels
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
-# Most label levels: 190 pairs of them.
+# More different labels are put into fewer levels, unless they are grades.
 MAX_LEVELS = 20
 
 
@@ -73,7 +74,9 @@ class MultipleHyperplaneRanker(Aggregated):
     A document's score depends on the other documents of its query, and means nothing beyond
     their order. Where levels are many and the highest are rare, most rankers have little to
     learn from and yet the same say; WeightedBorda then ranked far better than the other
-    aggregators. Real-valued labels have a level for every value; more than 20 are refused.
+    aggregators. More than 20 different labels, such as real ones and counts, are put into levels
+    from 0 to 15 as `CrossEntropyMART` has them, unless they are whole numbers from 0 to 30;
+    `level_pairs_` names the levels.
 
     References
     ----------
@@ -121,14 +124,10 @@ class MultipleHyperplaneRanker(Aggregated):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    @property
-    def accepts_missing(self) -> bool:
-        return bool(getattr(self.ranker, "accepts_missing", False))
-
     def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.pairs != "adjacent":
             return has_two_labels(dataset)
-        _, present = _presence(dataset)
+        _, present = _presence(_graded(dataset)[0])
         return np.asarray((present[:, 1:] & present[:, :-1]).any(axis=1))
 
     def pair_scores(self, dataset: RankingDataset) -> dict[tuple[float, float], Array]:
@@ -183,15 +182,16 @@ class MultipleHyperplaneRanker(Aggregated):
             refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
         if self.n_pairs is not None and self.pairs != "sampled":
             refuse(self, "n_pairs", "None unless pairs='sampled'")
-        used, skipped = self._level_pairs(dataset, query_weights)
+        graded, valid = _graded(dataset, valid)
+        used, skipped = self._level_pairs(graded, query_weights)
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
 
         def train(pair: tuple[float, float]) -> Ranker:
             model: Ranker = clone(ranker)
             if isinstance(model, RankSVM):
                 model.set_params(label_pairs=[pair])
-                return model.fit_rows(dataset, query_weights, valid)
-            part, queries = _with_labels(dataset, pair)
+                return model.fit_rows(graded, query_weights, valid)
+            part, queries = _with_labels(graded, pair)
             weights = None if query_weights is None else query_weights[queries]
             return model.fit_rows(part, weights, _held_out(valid, pair))
 
@@ -205,11 +205,11 @@ class MultipleHyperplaneRanker(Aggregated):
         self, dataset: RankingDataset, query_weights: Weights
     ) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
         """The pairs (high, low) to learn from, and those that no query has together."""
-        levels, present = _presence(dataset)
+        known, present = _presence(dataset)
         if query_weights is not None:
             present = present[query_weights > 0]
         together = present.T.astype(np.float64) @ present > 0
-        places = list(combinations(range(len(levels))[::-1], 2))
+        places = list(combinations(range(len(known))[::-1], 2))
         if self.pairs == "adjacent":
             places = [(high, low) for high, low in places if high == low + 1]
         usable = [place for place in places if together[place]]
@@ -220,29 +220,36 @@ class MultipleHyperplaneRanker(Aggregated):
             )
         used = usable
         if self.pairs == "sampled":
-            n_pairs = len(levels) - 1 if self.n_pairs is None else self.n_pairs
+            n_pairs = len(known) - 1 if self.n_pairs is None else self.n_pairs
             rng = np.random.default_rng(self.random_state)
             drawn = rng.choice(len(usable), min(n_pairs, len(usable)), replace=False)
             used = [usable[i] for i in np.sort(drawn)]
 
         def labels(chosen: list[tuple[int, int]]) -> list[tuple[float, float]]:
-            return [(float(levels[high]), float(levels[low])) for high, low in chosen]
+            return [(float(known[high]), float(known[low])) for high, low in chosen]
 
         return labels(used), labels([place for place in places if place not in usable])
 
 
+def _graded(dataset: RankingDataset, valid: HeldOut = None) -> tuple[RankingDataset, HeldOut]:
+    """Training and validation queries with labels of few levels."""
+    known, place = np.unique(dataset.labels, return_inverse=True)
+    if len(known) <= MAX_LEVELS:
+        return dataset, valid
+    grades = levels(known)
+    if valid is not None:
+        # The level of the highest known label that is not above.
+        places = np.maximum(np.searchsorted(known, valid.labels, side="right") - 1, 0)
+        valid = valid.replaced(relevance=grades[places])
+    return dataset.replaced(relevance=grades[place]), valid
+
+
 def _presence(dataset: RankingDataset) -> tuple[Floats, Flags]:
     """The label levels, ascending, and which of them each query has."""
-    levels, place = np.unique(dataset.labels, return_inverse=True)
-    if len(levels) > MAX_LEVELS:
-        raise ValueError(
-            f"MultipleHyperplaneRanker trains a ranker for each pair of label levels, and takes "
-            f"at most {MAX_LEVELS} levels. The dataset has {len(levels):,}: round the labels to "
-            f"fewer, or take RankSVM, which learns from all pairs at once."
-        )
-    present = np.zeros((dataset.n_queries, len(levels)), dtype=bool)
+    labels, place = np.unique(dataset.labels, return_inverse=True)
+    present = np.zeros((dataset.n_queries, len(labels)), dtype=bool)
     present[dataset.query_index, place] = True
-    return levels, present
+    return labels, present
 
 
 def _with_labels(

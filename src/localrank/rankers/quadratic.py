@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, choice
@@ -75,10 +76,6 @@ class Quadratic(Expanded):
         self.ranker = ranker
         self.dtype = dtype
 
-    @property
-    def accepts_missing(self) -> bool:
-        return bool(getattr(self.ranker, "accepts_missing", False))
-
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self.dtype_ = self.dtype or _dtype_within_limit(dataset)
         n, n_columns = dataset.n_documents, n_quadratic(dataset.n_features)
@@ -95,6 +92,17 @@ class Quadratic(Expanded):
 
     def n_expanded(self, n_features: int) -> int:
         return n_quadratic(n_features)
+
+    def folded(self, values: Floats, n_features: int) -> Floats:
+        """Half of a product's to either feature."""
+        d = n_features
+        one, other = np.triu_indices(d, 1)
+        result = np.zeros((*values.shape[:-1], d + 1))
+        result[..., :d] = values[..., :d] + values[..., d : 2 * d]
+        halves = 0.5 * values[..., 2 * d :]
+        for i in range(d):
+            result[..., i] += halves[..., (one == i) | (other == i)].sum(axis=-1)
+        return result
 
 
 def quadratic_features(dataset: RankingDataset, dtype: str) -> RankingDataset:

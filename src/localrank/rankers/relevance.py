@@ -32,4 +32,7 @@ class RelevanceRanker(Ranker):
     def _lesson(self) -> str:
         level = self.relevance_level
         least = "above 0" if level is None else f"of {level:g} or more"
-        return f"both relevant documents (a label {least}) and irrelevant ones"
+        return (
+            f"both relevant documents (a label {least}, by relevance_level={level!r}) and "
+            f"irrelevant ones"
+        )

@@ -45,7 +45,6 @@ def best(
     and what it means among those of its query are two views of a document, and models of
     different views err on different queries. Regression needs values that compare across queries,
     a linear model gains from those that compare within one, so each stands in one view only.
-    Labels must be whole numbers up to 30, and no value may be missing.
 
     Parameters
     ----------
@@ -90,8 +89,7 @@ def fast(
 ) -> Ensemble:
     """A third of `best`: two models, one for each view of the documents.
 
-    LambdaMART on the features, and CrossEntropyMART on the coordinates within the query. Labels
-    must be whole numbers up to 30, and no value may be missing.
+    LambdaMART on the features, and CrossEntropyMART on the coordinates within the query.
 
     Parameters
     ----------

@@ -9,9 +9,9 @@ import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
-from localrank.data.checks import sum_is_finite
+from localrank.data.filling import Filling
 from localrank.estimator import Estimator, check_is_fitted
-from localrank.fitted import Kinds, n_features
+from localrank.fitted import Kind, Kinds, maybe, n_features
 from localrank.parameters import check_parameters
 
 # Distances that are held at a time.
@@ -20,20 +20,38 @@ _BLOCK = 1 << 22
 _TIE = 1e-12
 
 
+_filling = Kind(
+    lambda value, sizes: (
+        isinstance(value, Filling)
+        and len(value.values) == sizes["n_features"]
+        and not len(value.indicators)
+    ),
+    "a Filling of all features, without indicators",
+)
+
+
 class Representation(Estimator):
     """Describes a query by its documents, and says how far two descriptions lie apart.
 
     Descriptions of several queries are one array, a query along the first axis, so that they can
     be indexed, concatenated and saved like any array. A representation implements
-    `transform_rows`, `distances` and, where it learns something from the training queries, `_fit`.
+    `_transform`, `distances` and, where it learns something from the training queries, `_fit`.
     `fit` and `transform` are the doors, which check what they are given.
+
+    A query is described by the values it has: a missing value is filled by the median of the
+    query, or where all are missing by that of the training queries (`Filling`).
 
     Attributes
     ----------
     n_features_in_ : int
+    filling_ : Filling
+        Only where the training queries have missing values.
     """
 
-    _fitted: ClassVar[Kinds] = {"n_features_in_": n_features}
+    _fitted: ClassVar[Kinds] = {"n_features_in_": n_features, "filling_": maybe(_filling)}
+
+    # Whether `_fit` and `_transform` see a missing value as NaN, not filled.
+    _sees_missing: ClassVar[bool] = False
 
     @property
     def needs_labels(self) -> bool:
@@ -48,13 +66,19 @@ class Representation(Estimator):
     def fit(self, dataset: RankingDataset) -> Self:
         """Learn what the descriptions need from the training queries."""
         check_parameters(self)
-        self._check_values(dataset)
+        self._check_labels(dataset)
         return self.fit_rows(dataset)
 
     def fit_rows(self, dataset: RankingDataset) -> Self:
         """Learn from training queries that a door has checked."""
-        self._fit(dataset)
+        filling = None
+        if not self._sees_missing:
+            filling = Filling.learned(dataset, indicators=False)
+        self._fit(dataset if filling is None else filling.filled(dataset))
         self.n_features_in_ = dataset.n_features
+        self.__dict__.pop("filling_", None)
+        if filling is not None:
+            self.filling_ = filling
         return self
 
     def transform(self, dataset: RankingDataset) -> Array:
@@ -65,12 +89,19 @@ class Representation(Estimator):
                 f"{type(self).__name__} was fitted on {self.n_features_in_} features. "
                 f"The dataset has {dataset.n_features}."
             )
-        self._check_values(dataset)
+        self._check_labels(dataset)
         return self.transform_rows(dataset)
 
-    @abstractmethod
     def transform_rows(self, dataset: RankingDataset) -> Array:
         """Describe the queries of a dataset that a door has checked."""
+        if not self._sees_missing:
+            learned: Filling | None = getattr(self, "filling_", None)
+            dataset = (learned or Filling.unlearned(dataset.n_features)).filled(dataset)
+        return self._transform(dataset)
+
+    @abstractmethod
+    def _transform(self, dataset: RankingDataset) -> Array:
+        """Describe queries."""
 
     @abstractmethod
     def distances(self, A: Array, B: Array) -> Floats:
@@ -97,15 +128,10 @@ class Representation(Estimator):
     def _fit(self, dataset: RankingDataset) -> None:
         """Learn."""
 
-    def _check_values(self, dataset: RankingDataset) -> None:
+    def _check_labels(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:
             raise ValueError(
                 f"{type(self).__name__} describes queries by their labels. The dataset has none."
-            )
-        if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
-            raise ValueError(
-                f"{type(self).__name__} cannot take missing values. Impute first, for example with "
-                f"scikit-learn's SimpleImputer."
             )
 
 

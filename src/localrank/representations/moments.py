@@ -30,7 +30,7 @@ class Mean(Points):
            [0., 2.]])
     """
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         means, _ = centred(dataset)
         return means
 
@@ -48,7 +48,7 @@ class Variance(Points):
            [0., 0.]])
     """
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         _, rest = centred(dataset)
         return query_means(rest**2, dataset.offsets)
 
@@ -68,7 +68,7 @@ class Skew(Points):
            [0.   , 0.   ]])
     """
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         _, rest = centred(dataset)
         # Relative to the largest: cubes of tiny or huge numbers would vanish or overflow.
         largest = np.maximum.reduceat(np.abs(rest), dataset.offsets[:-1])

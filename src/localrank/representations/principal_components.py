@@ -98,7 +98,7 @@ class PrincipalComponents(Representation):
     def _check_fitted(self) -> None:
         check_together(self, holds=self.n_components_ <= self.n_features_in_)
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)
         return components
 

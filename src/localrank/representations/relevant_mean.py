@@ -49,7 +49,7 @@ class RelevantMean(Points):
     def needs_labels(self) -> bool:
         return True
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         level = self.relevance_level
         relevant = dataset.labels > 0 if level is None else dataset.labels >= level
         return query_means(dataset.features, dataset.offsets, relevant.astype(np.float64))

@@ -73,7 +73,7 @@ class Scaled(Representation):
         self.spread_ = spread_within_queries(dataset)
         self.representation_ = clone(self.representation).fit_rows(self._scaled(dataset))
 
-    def transform_rows(self, dataset: RankingDataset) -> Array:
+    def _transform(self, dataset: RankingDataset) -> Array:
         return self.representation_.transform_rows(self._scaled(dataset))
 
     def distances(self, A: Array, B: Array) -> Floats:

@@ -82,7 +82,7 @@ class TopDocuments(Points):
         self.columns_ = self._checked_columns(dataset)
         self.feature_ = self._checked_feature(dataset)
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         weights = _shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
         return query_means(dataset.features, dataset.offsets, weights)[:, self.columns_]
 

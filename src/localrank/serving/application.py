@@ -102,6 +102,10 @@ class Application:
         with suppress(AttributeError, ValueError, RuntimeError, NotImplementedError):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up.set)
         with one_blas_thread():
+            if self._failed is None:
+                # A worker that takes requests before it can answer takes them from others.
+                await loop.run_in_executor(self._loads, self.models.refresh)
+                _settle()
             watching = asyncio.create_task(self._watch())
             yield
             watching.cancel()

@@ -21,6 +21,8 @@ from localrank.serving.lists import Lists, as_dataset, columns_of
 from localrank.serving.messages import Id, Ranking
 
 QUERY, DOCUMENT = "qid", "id"
+# How streams of the fourth version of the format say that they are compressed.
+LEGACY_COMPRESSION = b"ARROW:experimental_compression"
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def read(body: bytes, *, batch: bool) -> Table:
         _refuse_compressed(ipc, body)
         table = ipc.open_stream(body).read_all()
         table.validate(full=True)
-    except (pyarrow.ArrowException, OSError, struct.error) as error:
+    except (pyarrow.ArrowException, OSError, struct.error, UnicodeDecodeError) as error:
         raise Refused(400, f"The body is not an Arrow stream: {error}.") from None
     names = table.column_names
     if len(set(names)) != len(names):
@@ -134,8 +136,8 @@ def write(rankings: list[Ranking]) -> bytes:
 
 
 def _column(ids: list[Id | None]) -> list[Any]:
-    """Ids of one type: as text where some are."""
-    if any(isinstance(name, str) for name in ids):
+    """Ids of one type: as text where some are, or are larger than Arrow's integers."""
+    if any(isinstance(name, str) or (name is not None and name.bit_length() > 63) for name in ids):
         return [None if name is None else str(name) for name in ids]
     return ids
 
@@ -176,7 +178,8 @@ def _refuse_compressed(ipc: Any, body: bytes) -> None:
         batch = _inner_table(metadata, root, 2)
         if message.type == "dictionary" and batch is not None:
             batch = _inner_table(metadata, batch, 1)
-        if batch is not None and _inner_table(metadata, batch, 3) is not None:
+        compressed = batch is not None and _inner_table(metadata, batch, 3) is not None
+        if compressed or LEGACY_COMPRESSION in metadata:
             raise Refused(415, "Compressed Arrow buffers are not taken: send them as they are.")
 
 

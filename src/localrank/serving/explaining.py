@@ -1,18 +1,43 @@
-"""How scores come about: groups and neighbours of a local model, members of an ensemble."""
+"""How scores come about: groups and neighbours, members of an ensemble, features."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+
+from localrank.arrays import Integers
 from localrank.data import RankingDataset
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker
 from localrank.rankers.aggregated import Aggregated
-from localrank.serving.messages import GroupScores, ModelScores, Neighbour, Reasons
+from localrank.serving.messages import (
+    Contribution,
+    DocumentContributions,
+    GroupScores,
+    ModelScores,
+    Neighbour,
+    Reasons,
+)
 
 N_NEIGHBOURS = 5
+# Documents of a list whose features are told, and features of a document.
+N_DOCUMENTS, N_FEATURES = 100, 10
 
 
-def reasons(ranker: Ranker, dataset: RankingDataset) -> list[Reasons]:
+def reasons(
+    ranker: Ranker, dataset: RankingDataset, shown: Sequence[Integers] | None = None
+) -> list[Reasons]:
     """For each query of a dataset.
+
+    Parameters
+    ----------
+    ranker : Ranker
+    dataset : RankingDataset
+        Rows in their order, as of a request.
+    shown : sequence of ndarray, optional
+        The documents of each query in the order in which they are shown; all as they come by
+        default.
 
     Examples
     --------
@@ -24,10 +49,43 @@ def reasons(ranker: Ranker, dataset: RankingDataset) -> list[Reasons]:
     1.0
     """
     if isinstance(ranker, LocalRanker):
-        return [_of_groups(ranker, dataset, query) for query in dataset.query_ids]
-    if isinstance(ranker, Aggregated):
-        return _of_members(ranker, dataset)
-    return [Reasons() for _ in range(dataset.n_queries)]
+        found = [_of_groups(ranker, dataset, query) for query in dataset.query_ids]
+    elif isinstance(ranker, Aggregated):
+        found = _of_members(ranker, dataset)
+    else:
+        found = [Reasons() for _ in range(dataset.n_queries)]
+    _add_contributions(found, ranker, dataset, shown or [np.arange(n) for n in dataset.query_sizes])
+    return found
+
+
+def _add_contributions(
+    found: list[Reasons], ranker: Ranker, dataset: RankingDataset, shown: Sequence[Integers]
+) -> None:
+    names = getattr(ranker, "feature_names_in_", None)
+    if names is not None:
+        dataset = dataset.replaced(feature_names=tuple(names.tolist()))
+    try:
+        explained = ranker.contributions(dataset).centred()
+    except ValueError as error:
+        for one in found:
+            one.no_contributions = str(error)
+        return
+    columns = np.array(explained.names, dtype=object)
+    entries, largest = explained.entries, explained.largest(N_FEATURES)
+    for one, first, order in zip(found, dataset.offsets[:-1], shown, strict=True):
+        one.base = float(explained.base[first])
+        for index in order[:N_DOCUMENTS].tolist():
+            row = first + index
+            most = largest[row][entries[row, largest[row]] != 0]
+            values = entries[row, most]
+            told = zip(columns[most].tolist(), values.tolist(), strict=True)
+            one.contributions.append(
+                DocumentContributions(
+                    index,
+                    [Contribution(feature, value) for feature, value in told],
+                    float(entries[row].sum() - values.sum()),
+                )
+            )
 
 
 def _of_groups(ranker: LocalRanker, dataset: RankingDataset, query: object) -> Reasons:

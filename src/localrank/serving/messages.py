@@ -79,6 +79,23 @@ class ModelScores(Struct):
     scores: Annotated[list[float], Meta(description="In request order.")]
 
 
+class Contribution(Struct, gc=False):
+    """What a feature adds to a score."""
+
+    feature: str
+    value: float
+
+
+class DocumentContributions(Struct):
+    """Why a document has its score: what lifts it above the mean of its list, or lowers it."""
+
+    index: Annotated[int, Meta(description="Its position in the request, from 0.", ge=0)]
+    contributions: Annotated[
+        list[Contribution], Meta(description="The largest, either way; ten at most.")
+    ]
+    others: Annotated[float, Meta(description="What all other features add.")]
+
+
 class Reasons(Struct):
     """How the scores came about."""
 
@@ -92,6 +109,20 @@ class Reasons(Struct):
     models: Annotated[
         list[ModelScores], Meta(description="Of an ensemble: what each member gives.")
     ] = []
+    base: Annotated[
+        float | None,
+        Meta(
+            description="The mean score of the list. A document's score is the base and what its "
+            "features contribute."
+        ),
+    ] = None
+    contributions: Annotated[
+        list[DocumentContributions],
+        Meta(description="Of the first documents of the ranking, in its order; 100 at most."),
+    ] = []
+    no_contributions: Annotated[
+        str | None, Meta(description="Why there are none, where the model has none.")
+    ] = None
 
 
 class Ranking(Struct):

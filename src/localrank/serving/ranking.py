@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from localrank.arrays import Floats, Integers
@@ -39,11 +41,12 @@ def rankings(
 ) -> list[Ranking]:
     """The answer for each list."""
     offsets = lists.dataset.offsets
-    why = reasons(model.ranker, lists.dataset) if explain else None
+    parts = [scores[begin:end] for begin, end in pairwise(offsets)]
+    orders = [best_first(own)[:top] for own in parts]
+    why = reasons(model.ranker, lists.dataset, orders) if explain else None
     result = []
     for number, (query, ids) in enumerate(zip(lists.queries, lists.ids, strict=True)):
-        own = scores[offsets[number] : offsets[number + 1]]
-        order = best_first(own)[:top]
+        own, order = parts[number], orders[number]
         places = [
             Place(ids[index], index, score)
             for index, score in zip(order.tolist(), own[order].tolist(), strict=True)

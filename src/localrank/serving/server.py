@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
@@ -11,6 +12,7 @@ from typing import Any
 
 import uvicorn
 from prometheus_client.multiprocess import mark_process_dead
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
 from localrank.persistence import load
@@ -21,6 +23,8 @@ log = logging.getLogger("localrank.serving")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # Seconds that requests have to end when the service stops.
 GRACE = 30
+# Seconds and bytes that the head of a request may take.
+HEAD_SECONDS, HEAD_BYTES = 10, 1 << 16
 # Seconds after which a worker that does not react is replaced. It does not while it is started.
 PATIENCE = 60
 
@@ -70,6 +74,8 @@ def serve(
         "log_config": None,
         "access_log": access_log,
         "server_header": False,
+        "http": _Connection,
+        "ws": "none",
         "timeout_graceful_shutdown": GRACE,
         "timeout_worker_healthcheck": PATIENCE,
     }
@@ -98,6 +104,49 @@ def _serve_alone(settings: Settings, options: dict[str, Any]) -> None:
     server.run()
     if problems:
         raise ValueError(problems[0])
+
+
+class _Connection(HttpToolsProtocol):
+    """A connection whose requests begin in time and briefly, or that is closed.
+
+    The application sees a request once its head is complete. Before that, anybody could keep
+    connections open, or fill the memory.
+    """
+
+    _n_bytes = 0
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        self._n_bytes += len(data)
+        super().data_received(data)
+        if self._waiting is not None and self._n_bytes > HEAD_BYTES:
+            self.transport.close()
+
+    def on_message_begin(self) -> None:
+        self._wait()
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self._n_bytes = 0
+        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
 
 class _Workers(Multiprocess):

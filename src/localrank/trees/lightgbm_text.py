@@ -9,6 +9,9 @@ from numpy.typing import NDArray
 
 from localrank.trees.trees import Trees
 
+# LightGBM's bound of numbers.
+MOST = 1e300
+
 
 def read_lightgbm_text(text: str) -> Trees:
     """The trees of a model that LightGBM wrote, as `Booster.model_to_string` does.
@@ -52,7 +55,8 @@ def read_lightgbm_text(text: str) -> Trees:
         n_features=int(facts["max_feature_idx"]) + 1,
         leaf_offsets=np.cumsum([0, *n_leaves]),
         split_features=joined("split_feature").astype(np.int32),
-        thresholds=joined("threshold"),
+        # A split of what is missing from all the rest has the threshold inf.
+        thresholds=np.clip(joined("threshold"), -MOST, MOST),
         decisions=joined("decision_type").astype(np.uint8),
         left_children=joined("left_child").astype(np.int32),
         right_children=joined("right_child").astype(np.int32),

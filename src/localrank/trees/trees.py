@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from localrank.trees.columns import DEFAULT_LEFT, MISSING
 from localrank.trees.scorer import Scorer
+
+if TYPE_CHECKING:
+    from localrank.trees.contributions import TreeContributions
 
 DTYPES = {
     "leaf_offsets": np.int64,
@@ -113,15 +116,31 @@ class Trees:
             float32 is compared as float32, which decides the same; all else as float64. NaN
             stands for a missing value.
         """
-        values = np.asarray(features)
+        values = self._admitted(features)
         is_single = values.dtype == np.float32
-        values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
-        if values.ndim != 2 or values.shape[1] != self.n_features:
-            raise ValueError(
-                f"These trees score rows of {self.n_features} features. Got an array of shape "
-                f"{values.shape} instead."
-            )
         return (self._scorer_32 if is_single else self._scorer_64).score(values)
+
+    def contributions(self, features: ArrayLike) -> tuple[NDArray[np.float64], float]:
+        """What each feature adds to the score of each document, and the base: Shapley values.
+
+        Their sum is the score, to rounding. The values are those of TreeSHAP with the training
+        documents that went each way, as of LightGBM's `pred_contrib`.
+
+        Parameters
+        ----------
+        features : array-like of shape (n_documents, n_features)
+            As for `score`.
+
+        Returns
+        -------
+        values : ndarray of shape (n_documents, n_features)
+        base : float
+            The mean of the leaves, weighted by their training documents, tree by tree.
+        """
+        values = self._admitted(features)
+        is_single = values.dtype == np.float32
+        contributor = self._contributor_32 if is_single else self._contributor_64
+        return contributor.of(values), contributor.base
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
         """The sum of the gains of each feature's splits, or their number.
@@ -154,6 +173,17 @@ class Trees:
             f"{self.n_features} features"
         )
 
+    def _admitted(self, features: ArrayLike) -> NDArray[Any]:
+        values = np.asarray(features)
+        is_single = values.dtype == np.float32
+        values = np.ascontiguousarray(values, np.float32 if is_single else np.float64)
+        if values.ndim != 2 or values.shape[1] != self.n_features:
+            raise ValueError(
+                f"These trees score rows of {self.n_features} features. Got an array of shape "
+                f"{values.shape} instead."
+            )
+        return values
+
     @cached_property
     def _scorer_32(self) -> Scorer:
         return Scorer(self, np.float32)
@@ -161,6 +191,20 @@ class Trees:
     @cached_property
     def _scorer_64(self) -> Scorer:
         return Scorer(self, np.float64)
+
+    @cached_property
+    def _contributor_32(self) -> TreeContributions:
+        return self._contributor(np.float32)
+
+    @cached_property
+    def _contributor_64(self) -> TreeContributions:
+        return self._contributor(np.float64)
+
+    def _contributor(self, dtype: Any) -> TreeContributions:
+        # Only who explains needs it.
+        from localrank.trees.contributions import TreeContributions
+
+        return TreeContributions(self, dtype)
 
     def _check_sizes(self) -> None:
         offsets = self.leaf_offsets

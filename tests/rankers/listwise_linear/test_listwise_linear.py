@@ -293,9 +293,14 @@ def test_targets_follow_real_and_tiny_labels():
     assert_allclose(targets(dataset), [*gains / gains.sum(), 0.25, 0.75, 0.0], rtol=1e-12)
 
 
-def test_targets_of_labels_whose_gain_is_beyond_floats():
-    dataset = RankingDataset.from_arrays(np.zeros((3, 1)), [2000, 2001, 5], [1, 1, 1])
-    assert_allclose(targets(dataset), [1 / 3, 2 / 3, 0.0], rtol=1e-12)
+def test_counts_are_targets_themselves():
+    dataset = RankingDataset.from_arrays(np.zeros((4, 1)), [500, 300, 0, 7], [1, 1, 1, 2])
+    assert_allclose(targets(dataset), [5 / 8, 3 / 8, 0.0, 1.0], rtol=1e-12)
+
+
+def test_targets_are_counted_from_a_negative_label():
+    dataset = RankingDataset.from_arrays(np.zeros((3, 1)), [-1, 0, 1], [1, 1, 1])
+    assert_allclose(targets(dataset), [0.0, 1 / 4, 3 / 4], rtol=1e-12)
 
 
 def test_huge_labels_can_be_learned(queries):

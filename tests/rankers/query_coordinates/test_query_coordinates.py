@@ -161,18 +161,6 @@ def test_single_precision_stays_single(queries, trees):
     assert single.score(small) == pytest.approx(double.score(queries), abs=0.02)
 
 
-def test_missing_values_are_refused_whatever_the_ranker_takes(queries, trees):
-    features = queries.features.copy()
-    features[3, 2] = np.nan
-    holed = queries.with_features(features, queries.feature_names)
-    assert trees.accepts_missing
-    assert not QueryCoordinates(trees).accepts_missing
-    with pytest.raises(ValueError, match="QueryCoordinates cannot take missing values, and f3"):
-        QueryCoordinates(trees).fit(holed)
-    with pytest.raises(ValueError, match="cannot take missing values: impute"):
-        query_coordinates(holed)
-
-
 def test_large_values_are_not_mistaken_for_missing_ones(rng):
     huge = rng.choice([1.0, 1e100], (20, 3))
     dataset = RankingDataset.from_arrays(huge, qid=np.repeat([1, 2], 10))

@@ -23,6 +23,7 @@ from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.contribution_tables import shares, table_of
 from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
 
 if TYPE_CHECKING:
@@ -80,9 +81,10 @@ class BoostedTrees(Ranker):
         self.random_state = random_state
 
     _reads_blocks = True
+    _sees_missing = True
 
     @property
-    def accepts_missing(self) -> bool:
+    def weighs_documents(self) -> bool:
         return True
 
     def _order_seed(self) -> int:
@@ -122,7 +124,9 @@ class BoostedTrees(Ranker):
         }
         train = binned(dataset, parameters)
         train.set_label(target).set_group(dataset.query_sizes)
-        if query_weights is not None:
+        if dataset.document_weights is not None:
+            train.set_weight(dataset.document_weights)
+        elif query_weights is not None:
             train.set_weight(query_weights[dataset.query_index])
         with progress(type(self).__name__, self.n_trees) as advance:
             callbacks: list[Any] = [lambda _: advance()]
@@ -156,6 +160,12 @@ class BoostedTrees(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.trees_.score(dataset.features)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        return table_of(*self.trees_.contributions(dataset.features))
+
+    def _importances(self) -> Floats:
+        return shares(self.trees_.importances("gain"))
 
     @cached_property
     def booster(self) -> lightgbm.Booster:

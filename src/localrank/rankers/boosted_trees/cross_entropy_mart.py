@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
-
-# LightGBM's rank_xendcg takes 2 to the power of a label as an integer of 32 bits.
-MAX_LABEL = 30
+from localrank.rankers.gains import levels
 
 
 @declare(
@@ -27,10 +23,13 @@ class CrossEntropyMART(BoostedTrees):
     LightGBM calls it rank_xendcg. The trees fit the gradient of the cross entropy between the
     softmax of a query's scores and targets in proportion to 2^y - g, with g drawn from [0, 1) for
     each document and tree; LightGBM adds two terms for the second derivatives between documents.
-    It costs O(n) in the documents of a query instead of LambdaMART's sum over pairs. Labels must
-    be whole numbers up to 30. A query with one label, of which LambdaMART learns nothing, draws
-    the scores of its documents together. The model is the same for any number of threads and any
-    order of the rows.
+    It costs O(n) in the documents of a query instead of LambdaMART's sum over pairs. A query with
+    one label, of which LambdaMART learns nothing, draws the scores of its documents together. The
+    model is the same for any number of threads and any order of the rows.
+
+    LightGBM takes whole numbers up to 30 as labels. Any others are put into levels from 0 to 15,
+    so that 2^level is about in proportion to LambdaMART's gain: labels that differ by less than
+    the square root of 2 in gain may get one level.
 
     Parameters
     ----------
@@ -78,12 +77,5 @@ class CrossEntropyMART(BoostedTrees):
     _objective_name = "rank_xendcg"
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
-        labels = dataset.labels
-        unfit = labels[(labels != np.round(labels)) | (labels > MAX_LABEL)]
-        if unfit.size:
-            raise ValueError(
-                f"CrossEntropyMART takes whole numbers up to {MAX_LABEL} as labels. Got "
-                f"{unfit[0]:g} instead: change the labels, or take LambdaMART."
-            )
         # Leaves of less curvature, where a list is as good as learned, make LightGBM fail.
-        return {"min_sum_hessian_in_leaf": 1e-3}, labels
+        return {"min_sum_hessian_in_leaf": 1e-3}, levels(dataset.labels)

@@ -12,6 +12,7 @@ from localrank.declaration import declare
 from localrank.measures import Measure
 from localrank.parameters import Rules, whole
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
+from localrank.rankers.gains import gains
 
 # LightGBM's lambdarank refuses longer lists.
 MAX_DOCUMENTS = 10_000
@@ -26,8 +27,9 @@ MAX_DOCUMENTS = 10_000
 class LambdaMART(BoostedTrees):
     """Boosted trees on LambdaRank's gradients of NDCG [1]_, trained by LightGBM.
 
-    Any set of labels y serves; a label's gain is 2^y - 1. The model is the same for any number
-    of threads and any order of the rows.
+    Any labels y serve. The gain of a label is 2^y - 1, or y where labels are larger than 30, as
+    counts of clicks are; where the lowest is negative, gains are counted from it. The model is
+    the same for any number of threads and any order of the rows.
 
     Parameters
     ----------
@@ -121,13 +123,8 @@ class LambdaMART(BoostedTrees):
                 f"or use CrossEntropyMART or GBRT."
             )
         labels, ranks = np.unique(dataset.labels, return_inverse=True)
-        if labels[-1] > 1000:
-            raise ValueError(
-                f"The gain 2^y - 1 of label {labels[-1]:g} is too large for a float: "
-                f"scale the labels down."
-            )
         parameters = {
             "lambdarank_truncation_level": self.truncation_level,
-            "label_gain": np.exp2(labels) - 1,
+            "label_gain": gains(labels),
         }
         return parameters, ranks.astype(np.float64)

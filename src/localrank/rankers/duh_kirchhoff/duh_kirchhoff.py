@@ -16,7 +16,7 @@ from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, facts, floats, maybe
 from localrank.parallel import in_parallel, one_thread
 from localrank.parameters import Rules, instance, number, one_of, optional, whole
-from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
 from localrank.rankers.duh_kirchhoff.products import kernel_values, row_products
 from localrank.rankers.linear import Scaling, ScalingRanker
 from localrank.rankers.rank_boost.rank_boost import RankBoost
@@ -68,6 +68,9 @@ class DuhKirchhoff(ScalingRanker):
     n_jobs : int or None, default=None
         Queries ranked at the same time, with one thread each; -1 for all cores. The result does
         not depend on it.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
@@ -105,6 +108,7 @@ class DuhKirchhoff(ScalingRanker):
         "n_components": whole(1),
         "degree": whole(1, 100),
         "gamma": optional(number(above=0)),
+        "missing": missing_rule,
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -123,6 +127,7 @@ class DuhKirchhoff(ScalingRanker):
         gamma: float | None = None,
         scaling: Scaling = "standard",
         n_jobs: int | None = None,
+        missing: Missing = "impute",
     ) -> None:
         self.ranker = ranker
         self.kernel = kernel
@@ -131,6 +136,12 @@ class DuhKirchhoff(ScalingRanker):
         self.gamma = gamma
         self.scaling = scaling
         self.n_jobs = n_jobs
+        self.missing = missing
+
+    @property
+    def weighs_documents(self) -> bool:
+        # Kept for the queries to come are the weights of queries.
+        return False
 
     def _order_seed(self) -> None:
         return None
@@ -152,7 +163,7 @@ class DuhKirchhoff(ScalingRanker):
         weights = self.query_weights_
         check_together(
             self,
-            holds=all(part.n_features == self.n_features_in_ for part in kept)
+            holds=all(part.n_features == self._filling.n_columns for part in kept)
             and all(part.relevance is not None for part in kept)
             and (weights is None or (len(weights) == kept[0].n_queries and weights.min() >= 0)),
         )

@@ -12,7 +12,7 @@ from localrank.declaration import declare
 from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, check_together, floats, maybe, part
 from localrank.parameters import Rules, flag, number, one_of, optional, whole
-from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.lgmml.anchors import local_scores
 from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.training import Training
@@ -80,6 +80,9 @@ class LGMML(RelevanceRanker):
         Metrics, and parts of the queries, learned at the same time; -1 for all cores. The
         result does not depend on it.
     random_state : int or None, default=0
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
@@ -139,6 +142,7 @@ class LGMML(RelevanceRanker):
         "query_dependent": flag,
         "scale": one_of("median", "monotone"),
         "ridge": number(above=0),
+        "missing": missing_rule,
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -164,6 +168,7 @@ class LGMML(RelevanceRanker):
         ridge: float = 0.01,
         n_jobs: int | None = None,
         random_state: int | None = 0,
+        missing: Missing = "impute",
     ) -> None:
         self.n_metrics = n_metrics
         self.sampling_rate = sampling_rate
@@ -177,6 +182,7 @@ class LGMML(RelevanceRanker):
         self.ridge = ridge
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         used = self._teaching(dataset, query_weights)
@@ -214,7 +220,7 @@ class LGMML(RelevanceRanker):
         own = vars(self)
         check_together(
             self,
-            holds=metrics == (len(self.mean_weights_), self.n_features_in_)
+            holds=metrics == (len(self.mean_weights_), self._filling.n_columns)
             and (not near or {"representation_", "descriptions_"} <= own.keys()),
         )
 

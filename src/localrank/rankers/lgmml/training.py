@@ -13,6 +13,7 @@ from localrank.data import RankingDataset
 from localrank.data.content_order import hash_factors, order_by_keys
 from localrank.measures import NDCG
 from localrank.parallel import in_parallel
+from localrank.rankers.gains import HIGHEST_GRADE
 from localrank.rankers.lgmml.gmml import GMML
 from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.warp import warp_weights
@@ -96,7 +97,11 @@ class Training:
             gmml = GMML(ridge=max(ridge, _ROUNDING * len(documents) ** 2 * size)).fit(P, N)
             if at_query:
                 return np.zeros(len(self.scale)), gmml.factor_
-            return _best_anchor(gmml, P, documents, labels), gmml.factor_
+            return _best_anchor(gmml, P, documents, labels, measure), gmml.factor_
+
+        # Gains as `gains` has them.
+        grades = dataset.labels.max() <= HIGHEST_GRADE
+        measure = NDCG(gain="exponential" if grades else "linear")
 
         queries = self._draw_queries(n_metrics, rng)
         items = list(zip(queries.tolist(), rng.spawn(n_metrics), strict=True))
@@ -174,18 +179,20 @@ def _sample(rng: np.random.Generator, documents: Floats, rate: float) -> Floats:
     return documents[np.sort(rng.permutation(len(documents))[:n])]
 
 
-def _best_anchor(gmml: GMML, candidates: Floats, documents: Floats, labels: Floats) -> Floats:
+def _best_anchor(
+    gmml: GMML, candidates: Floats, documents: Floats, labels: Floats, measure: NDCG
+) -> Floats:
     """The candidate from which sorting the documents by distance gives the best NDCG."""
     n_rows = max(_LISTS // len(documents), 1)
     values = [
-        _ndcg(labels, gmml.distances(candidates[first : first + n_rows], documents))
+        _ndcg(labels, gmml.distances(candidates[first : first + n_rows], documents), measure)
         for first in range(0, len(candidates), n_rows)
     ]
     best: Floats = candidates[np.argmax(np.concatenate(values))]
     return best
 
 
-def _ndcg(labels: Floats, distances: Floats) -> Floats:
+def _ndcg(labels: Floats, distances: Floats, measure: NDCG) -> Floats:
     """NDCG of a query's documents sorted by each row of distances, nearest first."""
     n_lists, n_documents = distances.shape
     lists = RankingDataset(
@@ -194,7 +201,7 @@ def _ndcg(labels: Floats, distances: Floats) -> Floats:
         n_documents * np.arange(n_lists + 1),
         np.arange(n_lists),
     )
-    return NDCG().of_rows(lists, -distances.ravel())
+    return measure.of_rows(lists, -distances.ravel())
 
 
 def _n_lower(dataset: RankingDataset) -> Integers:

@@ -20,7 +20,8 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, number, optional, whole
-from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
+from localrank.rankers.gains import HIGHEST_GRADE, gains
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
@@ -40,10 +41,11 @@ class ListwiseLinear(LinearRanker):
 
         -Σ_i t_i log softmax(Xw)_i + l2/2 ‖w‖²
 
-    where the targets t_i of a query's documents are in proportion to their gains 2^y_i - 1. It is
-    ListNet's loss [1]_ with other targets; for labels 0 and 1 it bounds NDCG [2]_. The function
-    is convex, and minimised by L-BFGS. Every query weighs the same, however long. Any labels
-    serve, real and large ones too. The model does not depend on the order of the rows.
+    where the targets t_i of a query's documents are in proportion to their gains 2^y_i - 1, or y_i
+    where labels are larger than 30; gains are counted from the lowest label where it is negative.
+    It is ListNet's loss [1]_ with other targets; for labels 0 and 1 it bounds NDCG [2]_. The
+    function is convex, and minimised by L-BFGS. Every query weighs the same, however long. Any
+    labels serve. The model does not depend on the order of the rows.
 
     Parameters
     ----------
@@ -67,11 +69,14 @@ class ListwiseLinear(LinearRanker):
         Most steps.
     random_state : int or None, default=0
         Seed of the parts.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the scaled features.
+        Weights of the scaled features, then of the indicators.
     scale_ : ndarray of shape (n_features,)
         Under `scaling="standard"`: what each feature is divided by.
     l2_ : float
@@ -113,6 +118,7 @@ class ListwiseLinear(LinearRanker):
         "measure": a_measure,
         "tol": number(above=0),
         "max_iter": whole(1, 1_000_000),
+        "missing": missing_rule,
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -134,6 +140,7 @@ class ListwiseLinear(LinearRanker):
         tol: float = 1e-8,
         max_iter: int = 1000,
         random_state: int | None = 0,
+        missing: Missing = "impute",
     ) -> None:
         self.l2 = l2
         self.scaling = scaling
@@ -142,6 +149,7 @@ class ListwiseLinear(LinearRanker):
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
+        self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
@@ -240,7 +248,7 @@ class ListwiseLinear(LinearRanker):
 
 
 def targets(dataset: RankingDataset) -> Floats:
-    """Each document's share of its query's gains 2^y - 1; zeros where there is none.
+    """Each document's share of its query's gains; zeros where there is none.
 
     Examples
     --------
@@ -249,12 +257,16 @@ def targets(dataset: RankingDataset) -> Floats:
     array([0.  , 0.25, 0.75, 0.  ])
     """
     starts, query, labels = dataset.offsets[:-1], dataset.query_index, dataset.labels
-    best = dataset.label_bounds[1][query]
-    best = np.where(best > 0, best, 1.0)
-    # Relative to the largest gain of the query: neither large nor small labels lose digits.
-    gains = np.exp2(labels - best) * np.expm1(-np.log(2) * labels) / np.expm1(-np.log(2) * best)
-    totals = np.add.reduceat(gains, starts)[query]
-    shares: Floats = gains / np.where(totals > 0, totals, 1.0)
+    if labels.min() < 0 or labels.max() > HIGHEST_GRADE:
+        worth = gains(labels)
+    else:
+        best = dataset.label_bounds[1][query]
+        best = np.where(best > 0, best, 1.0)
+        # Relative to the largest gain of the query: small labels lose no digits.
+        worth = np.exp2(labels - best) * np.expm1(-np.log(2) * labels)
+        worth /= np.expm1(-np.log(2) * best)
+    totals = np.add.reduceat(worth, starts)[query]
+    shares: Floats = worth / np.where(totals > 0, totals, 1.0)
     return shares
 
 

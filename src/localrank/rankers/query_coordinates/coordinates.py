@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.compilation import kernel
-from localrank.kernels.sorting import read_only, sort_rows
+from localrank.kernels.sorting import read_only
 from localrank.rankers.query_coordinates.first_component import first_component
+from localrank.rankers.query_coordinates.ranks import (
+    ORDERED,
+    SHARES,
+    Room,
+    half_bounds,
+    percentiles,
+    prepare,
+    room_for,
+)
 
 N_AGGREGATES = 9
-# Values of a column whose range is so many roundings of the largest count as equal.
-_ROUNDINGS = 4
+# Values of a column whose range is four roundings of the largest count as equal.
+_RESOLUTIONS = {kind: 4 * float(np.finfo(kind).eps) for kind in "df"}
 # Bounds of a deviation from the median.
 _MOST = 20.0
 # Of a normal distribution, the standard deviation in units of the median absolute one.
 _NORMAL = 1.4826
 # The rank at which a document counts half in the mean of 10 / (10 + documents ranked above).
-_HALF_RANK = 10.0
+HALF_RANK = 10.0
 # Components and means are multiples of this, so that values equal but for rounding are equal.
 _GRID = 2.0**-32
+# Numbers that a processor adds up at a time, or a multiple of that.
+LANES = 16
+# Columns copied at a time: as many numbers as the processor reads from memory at once.
+_TILE = 8
 
 
 def coordinates(features: Array, offsets: Integers, parts: str) -> Array:
@@ -45,171 +60,172 @@ def coordinates(features: Array, offsets: Integers, parts: str) -> Array:
            [ 3.   ,  0.   ,  0.625],
            [ 5.   ,  1.414,  1.   ]])
     """
-    width = features.shape[1]
-    begins, n_columns = np.full(4, -1), width
-    for part in parts:
-        begins["zpba".index(part)] = n_columns
-        n_columns += N_AGGREGATES if part == "a" else width
+    begins, n_columns = layout(features.shape[1], parts)
     table = np.empty((len(features), n_columns), features.dtype)
     _fill(
         read_only(features, features.dtype),
         read_only(offsets, np.int64),
-        read_only(begins, np.int64),
-        _ROUNDINGS * float(np.finfo(features.dtype).eps),
+        begins,
+        _RESOLUTIONS[features.dtype.char],
         table,
     )
     return table
 
 
-@kernel
+# Serving asks for the same layout list after list.
+@lru_cache(maxsize=8)
+def layout(width: int, parts: str) -> tuple[Array, int]:
+    """Where the columns of z, p, b and a begin, -1 for none, and the number of columns."""
+    begins, n_columns = np.full(4, -1), width
+    for part in parts:
+        begins["zpba".index(part)] = n_columns
+        n_columns += N_AGGREGATES if part == "a" else width
+    return read_only(begins, np.int64), n_columns
+
+
+@kernel(error_model="numpy")
 def _fill(
     features: Array, offsets: Integers, begins: Integers, resolution: float, table: Array
 ) -> None:
     width = features.shape[1]
     longest = np.diff(offsets).max()
-    rooms = np.empty((3, width * longest))
-    aggregates_room = np.empty(N_AGGREGATES * longest)
-    values, ordered = np.empty(longest), np.empty(longest)
-    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    columns_room, aggregates_room = np.empty((4, width * longest)), np.empty(N_AGGREGATES * longest)
+    room = room_for(longest)
     varying = np.empty(width, np.int64)
     for query in range(len(offsets) - 1):
         first, n = offsets[query], offsets[query + 1] - offsets[query]
-        z = rooms[0, : width * n].reshape(width, n)
-        p = rooms[1, : width * n].reshape(width, n)
-        b = rooms[2, : width * n].reshape(width, n)
+        x = columns_room[0, : width * n].reshape(width, n)
+        z = columns_room[1, : width * n].reshape(width, n)
+        p = columns_room[2, : width * n].reshape(width, n)
+        b = columns_room[3, : width * n].reshape(width, n)
+        _read(features, first, x, table)
+        prepare(room, n)
         n_varying = 0
         for column in range(width):
-            for i in range(n):
-                values[i] = features[first + i, column]
-            if _column(
-                values[:n],
-                resolution,
-                order[:n],
-                spare,
-                ordered[:n],
-                z[column],
-                p[column],
-                b[column],
-            ):
+            if _fill_column(x, column, resolution, room, z, p, b):
                 varying[n_varying] = column
                 n_varying += 1
-        for i in range(n):
-            row = table[first + i]
-            for column in range(width):
-                row[column] = features[first + i, column]
         for part in range(3):
             if begins[part] >= 0:
-                block = rooms[part, : width * n].reshape(width, n)
+                block = columns_room[1 + part, : width * n].reshape(width, n)
                 _write(block, table, first, begins[part])
         if begins[3] >= 0:
             aggregates = aggregates_room[: N_AGGREGATES * n].reshape(N_AGGREGATES, n)
-            _aggregate(z, p, varying[:n_varying], order[:n], spare, aggregates)
+            _aggregate(z, p, varying[:n_varying], room, aggregates)
             _write(aggregates, table, first, begins[3])
 
 
-@kernel
+@kernel(error_model="numpy")
+def _read(features: Array, first: int, columns: Floats, table: Array) -> None:
+    """Copy the features of a query's documents, by column and into the table."""
+    width, n = columns.shape
+    last = width - width % _TILE
+    for i in range(n):
+        for column in range(width):
+            table[first + i, column] = features[first + i, column]
+    for left in range(0, last, _TILE):
+        for i in range(n):
+            for column in range(_TILE):
+                columns[left + column, i] = features[first + i, left + column]
+    for column in range(last, width):
+        for i in range(n):
+            columns[column, i] = features[first + i, column]
+
+
+@kernel(error_model="numpy")
 def _write(block: Floats, table: Array, first: int, begin: int) -> None:
-    for i in range(block.shape[1]):
-        row = table[first + i]
-        for column in range(len(block)):
-            row[begin + column] = block[column, i]
+    width, n = block.shape
+    last = width - width % _TILE
+    for left in range(0, last, _TILE):
+        for i in range(n):
+            for column in range(_TILE):
+                table[first + i, begin + left + column] = block[left + column, i]
+    for column in range(last, width):
+        for i in range(n):
+            table[first + i, begin + column] = block[column, i]
 
 
-@kernel
-def _column(
-    values: Floats,
-    resolution: float,
-    order: Integers,
-    spare: Integers,
-    ordered: Floats,
-    z: Floats,
-    p: Floats,
-    b: Floats,
+@kernel(error_model="numpy")
+def _fill_column(
+    x: Floats, column: int, resolution: float, room: Room, z: Floats, p: Floats, b: Floats
 ) -> bool:
     """Fill the coordinates of one feature of a query; whether it varies there.
 
     Sums run over values in their order, so that they do not depend on that of the documents.
     """
-    n = len(values)
-    low, high = values[0], values[0]
-    for i in range(1, n):
-        low, high = min(low, values[i]), max(high, values[i])
-    # Halves, because the difference of two numbers may be too large for a number.
-    low, high = 0.5 * low, 0.5 * high
+    n = x.shape[1]
+    low, high = half_bounds(x, column)
     unit = high - low
     if unit <= resolution * abs(high):
-        z[:], p[:], b[:] = 0.0, 0.5 * (n + 1) / n, 0.0
+        neutral = 0.5 * (n + 1) / n
+        for i in range(n):
+            z[column, i], p[column, i], b[column, i] = 0.0, neutral, 0.0
         return False
-    _percentiles(values, order, spare, p)
+    percentiles(x, column, low, unit, room, p, column)
+    numbers = room.numbers
+    mean = _total(numbers, ORDERED, n) / n
     for i in range(n):
-        values[i] = (0.5 * values[i] - low) / unit
+        b[column, i] = (numbers[ORDERED, i] - mean) ** 2
+    deviation = np.sqrt(_total(b, column, n) / n)
+    middle = 0.5 * (numbers[ORDERED, (n - 1) // 2] + numbers[ORDERED, n // 2])
+    scale = _NORMAL * _median_deviation(numbers, n, middle) + 0.1 * deviation
+    per_deviation, per_scale = 1.0 / deviation, 1.0 / scale
     for i in range(n):
-        ordered[i] = values[order[n - 1 - i]]
-    mean = 0.0
-    for i in range(n):
-        mean += ordered[i]
-    mean /= n
-    variance = 0.0
-    for i in range(n):
-        variance += (ordered[i] - mean) ** 2
-    deviation = np.sqrt(variance / n)
-    middle = 0.5 * (ordered[(n - 1) // 2] + ordered[n // 2])
-    scale = _NORMAL * _median_deviation(ordered, middle) + 0.1 * deviation
-    for i in range(n):
-        z[i] = (values[i] - mean) / deviation
-        b[i] = min(max((values[i] - middle) / scale, -_MOST), _MOST)
+        z[column, i] = (numbers[SHARES, i] - mean) * per_deviation
+        b[column, i] = min(max((numbers[SHARES, i] - middle) * per_scale, -_MOST), _MOST)
     return True
 
 
-@kernel
-def _percentiles(values: Floats, order: Integers, spare: Integers, p: Floats) -> None:
-    """The rank of each value from below over their number; equal ones share their mean rank."""
-    n = len(values)
-    sort_rows(values, 0, n, order, spare)
-    end = 0
-    while end < n:
-        begin, end = end, end + 1
-        while end < n and values[order[end]] == values[order[begin]]:
-            end += 1
-        for place in range(begin, end):
-            p[order[place]] = (n - 0.5 * (begin + end - 1)) / n
+@kernel(error_model="numpy")
+def _total(values: Floats, row: int, n: int) -> float:
+    """The sum of a row's first values, of four sums that do not wait for each other."""
+    a = b = c = d = 0.0
+    last = n - n % 4
+    for i in range(0, last, 4):
+        a += values[row, i]
+        b += values[row, i + 1]
+        c += values[row, i + 2]
+        d += values[row, i + 3]
+    for i in range(last, n):
+        a += values[row, i]
+    return (a + b) + (c + d)
 
 
-@kernel
-def _median_deviation(ordered: Floats, middle: float) -> float:
-    """The median distance of ascending values from their median, taking the nearest in turn."""
-    n = len(ordered)
-    below, above = (n - 1) // 2, (n - 1) // 2 + 1
-    last = distance = 0.0
-    for _ in range(n // 2 + 1):
-        last = distance
-        if above == n or (below >= 0 and middle - ordered[below] <= ordered[above] - middle):
-            distance = middle - ordered[below]
-            below -= 1
-        else:
-            distance = ordered[above] - middle
-            above += 1
-    return distance if n % 2 else 0.5 * (last + distance)
+@kernel(error_model="numpy")
+def _median_deviation(numbers: Floats, n: int, middle: float) -> float:
+    """The median distance of the ordered values from their median."""
+    distance = _distance_of_nearest(numbers, n, middle, n // 2 + 1)
+    if n % 2:
+        return distance
+    return 0.5 * (_distance_of_nearest(numbers, n, middle, n // 2) + distance)
 
 
-@kernel
-def _aggregate(
-    z: Floats, p: Floats, varying: Integers, order: Integers, spare: Integers, result: Floats
-) -> None:
+@kernel(error_model="numpy", fastmath={"nnan", "nsz"})
+def _distance_of_nearest(numbers: Floats, n: int, middle: float, n_nearest: int) -> float:
+    """The distance within which so many values lie: of all neighbours the nearest."""
+    distance = np.inf
+    for i in range(n - n_nearest + 1):
+        last = numbers[ORDERED, i + n_nearest - 1]
+        distance = min(distance, max(middle - numbers[ORDERED, i], last - middle))
+    return distance
+
+
+@kernel(error_model="numpy")
+def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floats) -> None:
     """Fill the nine aggregates of a query, one per row."""
     width, n = len(varying), z.shape[1]
     neutral = 0.5 * (n + 1) / n
     if width == 0:
         for row in range(N_AGGREGATES):
             result[row] = 0.0 if row in (4, 6, 8) else neutral
-        result[2] = _HALF_RANK / (_HALF_RANK + n * (1.0 - neutral))
+        result[2] = HALF_RANK / (HALF_RANK + n * (1.0 - neutral))
         return
     result[:] = 0.0
     mean, early, spread = result[0], result[2], result[8]
     for column in varying:
         for i in range(n):
             mean[i] += p[column, i]
-            early[i] += _HALF_RANK / (_HALF_RANK + n * (1.0 - p[column, i]))
+            early[i] += HALF_RANK / (HALF_RANK + n * (1.0 - p[column, i]))
     for i in range(n):
         mean[i] /= width
         early[i] /= width
@@ -218,17 +234,33 @@ def _aggregate(
             spread[i] += (p[column, i] - mean[i]) ** 2
     for i in range(n):
         spread[i] = np.sqrt(spread[i] / width)
-    centred = np.empty((width, n))
+    # Documents without features at the end change nothing, and whole lanes take less time.
+    padded = n + -n % LANES
+    centred, scores = np.zeros((width, padded)), np.empty(padded)
     for i in range(width):
         for j in range(n):
             centred[i, j] = p[varying[i], j] - neutral
-    first_component(centred, result[4])
+    first_component(centred, scores)
+    result[4] = scores[:n]
     for i in range(width):
         for j in range(n):
             centred[i, j] = z[varying[i], j]
-    first_component(centred, result[6])
+    first_component(centred, scores)
+    result[6] = scores[:n]
+    rank_aggregates(room, result)
+
+
+@kernel(error_model="numpy")
+def rank_aggregates(room: Room, result: Floats) -> None:
+    """Fill the percentiles after each aggregate that has them."""
+    n = result.shape[1]
+    neutral = 0.5 * (n + 1) / n
     for row in range(0, N_AGGREGATES, 2):
         for i in range(n):
             result[row, i] = np.rint(result[row, i] / _GRID) * _GRID
         if row < 8:
-            _percentiles(result[row], order, spare, result[row + 1])
+            low, high = half_bounds(result, row)
+            if low < high:
+                percentiles(result, row, low, high - low, room, result, row + 1)
+            else:
+                result[row + 1] = neutral

@@ -7,14 +7,15 @@ from typing import ClassVar
 
 import numpy as np
 
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.data.checks import sum_is_finite
 from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, check_parameters
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates.present import coordinates_of_present
 
 # Every part, in the order of the columns.
 PARTS = "zpab"
@@ -66,6 +67,12 @@ class QueryCoordinates(Expanded):
     value, is 0 in z and b, (n + 1) / 2n in p, and has no part in a. Fewer columns at a time suit
     more columns: give boosted trees a smaller `feature_fraction`.
 
+    Coordinates are those of the values present: where a feature is missing in some documents of a
+    query, n is the number of the others in z, p and b. A missing value has no coordinates: they
+    are NaN, which boosted trees take and other rankers fill. The aggregates are over the features
+    that the document has, neutral where it has none; in the principal components a missing value
+    counts as the mean.
+
     Parameters
     ----------
     ranker : Ranker
@@ -104,10 +111,26 @@ class QueryCoordinates(Expanded):
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts = "".join(part for part in PARTS if part in self.parts)
         names = dataset.feature_names
+        make = coordinates_of_present if dataset.has_missing else coordinates
         return dataset.replaced(
-            features=coordinates(dataset.features, dataset.offsets, parts),
+            features=make(dataset.features, dataset.offsets, parts),
             feature_names=None if names is None else _names(names, parts),
         )
+
+    def folded(self, values: Floats, n_features: int) -> Floats:
+        """That of z, p and b to their features, that of the aggregates to all together."""
+        d = n_features
+        result = np.zeros((*values.shape[:-1], d + 1))
+        result[..., :d] = values[..., :d]
+        begin = d
+        for part in (part for part in PARTS if part in self.parts):
+            if part == "a":
+                result[..., d] = values[..., begin : begin + N_AGGREGATES].sum(axis=-1)
+                begin += N_AGGREGATES
+            else:
+                result[..., :d] += values[..., begin : begin + d]
+                begin += d
+        return result
 
 
 def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDataset:
@@ -124,8 +147,6 @@ def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDat
     """
     ranker = QueryCoordinates(BestFeature(), parts=parts)
     check_parameters(ranker)
-    if not sum_is_finite(dataset.features) and np.isnan(dataset.features).any():
-        raise ValueError("Query coordinates cannot take missing values: impute them first.")
     return ranker.expanded(dataset)
 
 

@@ -16,7 +16,8 @@ from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.parameters import Rules, optional, whole
 from localrank.progress import progress
-from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
+from localrank.rankers.contribution_tables import shares, table_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
@@ -75,13 +76,16 @@ class RankBoost(Ranker):
         number of rounds.
     measure : str or Measure, default="map"
         What is watched on the validation queries.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
     n_rounds_ : int
         Number of weak rankers kept.
     features_ : ndarray of shape (n_rounds_,)
-        The column each weak ranker looks at.
+        The column each weak ranker looks at; indicators come after the features.
     thresholds_ : ndarray of shape (n_rounds_,)
     alphas_ : ndarray of shape (n_rounds_,)
         What a document above the threshold gains.
@@ -113,6 +117,7 @@ class RankBoost(Ranker):
         "n_thresholds": optional(whole(1)),
         "patience": whole(1),
         "measure": a_measure,
+        "missing": missing_rule,
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -131,11 +136,13 @@ class RankBoost(Ranker):
         n_thresholds: int | None = 255,
         patience: int = 50,
         measure: str | Measure = "map",
+        missing: Missing = "impute",
     ) -> None:
         self.n_rounds = n_rounds
         self.n_thresholds = n_thresholds
         self.patience = patience
         self.measure = measure
+        self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
@@ -184,12 +191,28 @@ class RankBoost(Ranker):
         """Sum, over the features used, the step function of all their weak rankers."""
         scores = np.zeros(dataset.n_documents)
         for feature in np.unique(self.features_):
-            own = np.flatnonzero(self.features_ == feature)
-            own = own[np.argsort(self.thresholds_[own], kind="stable")]
-            steps = np.concatenate([[0.0], np.cumsum(self.alphas_[own])])
-            column = dataset.features[:, feature].astype(np.float64)
-            scores += steps[np.searchsorted(self.thresholds_[own], column)]
+            scores += self._steps(dataset, feature)
         return scores
+
+    def _steps(self, dataset: RankingDataset, feature: int) -> Floats:
+        """What a feature adds to the scores."""
+        own = np.flatnonzero(self.features_ == feature)
+        own = own[np.argsort(self.thresholds_[own], kind="stable")]
+        steps = np.concatenate([[0.0], np.cumsum(self.alphas_[own])])
+        column = dataset.features[:, feature].astype(np.float64)
+        values: Floats = steps[np.searchsorted(self.thresholds_[own], column)]
+        return values
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        values = np.zeros((dataset.n_documents, dataset.n_features))
+        for feature in np.unique(self.features_):
+            values[:, feature] = self._steps(dataset, feature)
+        return table_of(values)
+
+    def _importances(self) -> Floats:
+        return shares(
+            np.bincount(self.features_, np.abs(self.alphas_), minlength=self.n_features_in_)
+        )
 
 
 class _HeldOut:

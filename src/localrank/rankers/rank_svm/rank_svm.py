@@ -15,7 +15,7 @@ from localrank.data.deferred import gathered
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rule, Rules, number, one_of, whole
-from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.linear import PathRanker, Scaling
 
 
@@ -50,11 +50,14 @@ class RankSVM(PathRanker):
         objective or, where that is less, to its fall from w = 0.
     max_iter : int, default=200
         Most steps.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the scaled features.
+        Weights of the scaled features, then of the indicators.
     scale_ : ndarray of shape (n_features,)
         Under `scaling="standard"`: what each feature is divided by.
     objective_ : float
@@ -103,6 +106,7 @@ class RankSVM(PathRanker):
         ),
         "tol": number(above=0),
         "max_iter": whole(1, 1_000_000),
+        "missing": missing_rule,
     }
 
     _reads_blocks = True
@@ -117,6 +121,7 @@ class RankSVM(PathRanker):
         scaling: Scaling = "standard",
         tol: float = 1e-6,
         max_iter: int = 200,
+        missing: Missing = "impute",
     ) -> None:
         self.C = C
         self.loss = loss
@@ -125,6 +130,7 @@ class RankSVM(PathRanker):
         self.scaling = scaling
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
 
     def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.label_pairs is None:

@@ -14,7 +14,7 @@ from localrank.data.deferred import DeferredDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rules, number, whole
-from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.linear import PathRanker, Scaling
 from localrank.rankers.relevance import RelevanceRanker
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
@@ -50,11 +50,14 @@ class SVMMap(PathRanker, RelevanceRanker):
         nine tenths of the way from w = 0 to it.
     max_iter : int, default=1000
         Most searches for the most violated rankings of all queries.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the scaled features.
+        Weights of the scaled features, then of the indicators.
     objective_ : float
         What is minimised, at `coef_`.
     duality_gap_ : float
@@ -91,6 +94,7 @@ class SVMMap(PathRanker, RelevanceRanker):
     _parameters: ClassVar[Rules] = {
         "tol": number(above=0),
         "max_iter": whole(1, 1_000_000),
+        "missing": missing_rule,
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -111,12 +115,14 @@ class SVMMap(PathRanker, RelevanceRanker):
         scaling: Scaling = "standard",
         tol: float = 1e-3,
         max_iter: int = 1000,
+        missing: Missing = "impute",
     ) -> None:
         self.C = C
         self.relevance_level = relevance_level
         self.scaling = scaling
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         # Cutting planes hold for every C.

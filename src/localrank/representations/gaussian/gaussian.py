@@ -95,7 +95,7 @@ class Gaussian(Representation):
         between = np.where(np.ptp(means, axis=0) > 0, means.var(axis=0), 1.0)
         self.variances_ = np.where(within > 0, within, between)
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         # The covariances, their factors, and these beside the means.
         check_memory(
             3 * 8 * dataset.n_queries * dataset.n_features**2,

@@ -78,7 +78,7 @@ class TopScores(Points):
         largest = np.abs(components).argmax(axis=1)[:, None]
         self.components_ = components * np.sign(np.take_along_axis(components, largest, axis=1))
 
-    def transform_rows(self, dataset: RankingDataset) -> Floats:
+    def _transform(self, dataset: RankingDataset) -> Floats:
         # Projection is linear: that of the mean is the mean of the projected rows.
         means = query_means(*top_values(dataset.features, dataset.offsets, self.h))
         points: Floats = (means - self.mean_) @ self.components_.T

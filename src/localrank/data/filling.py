@@ -1,0 +1,186 @@
+"""Missing values filled in, for whatever cannot take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Self
+
+import numpy as np
+
+from localrank.arrays import Array, Floats, Integers
+from localrank.data.dataset import RankingDataset
+from localrank.data.deferred import DeferredDataset, feature_blocks, gathered
+from localrank.fitted import Kinds, floats, integers
+from localrank.kernels.sorting import argsort_descending
+
+# Filled features that take no more bytes are made once and kept.
+SMALL_BYTES = 2**26
+
+
+@dataclass(frozen=True, eq=False)
+class Filling:
+    """What missing values become: a part of a model that was trained on some.
+
+    A missing value becomes the median of the feature over the documents of its query that have
+    it. Where none has it, it becomes the feature's fill value: the same for the whole query. Then
+    comes a column for each indicator, 1 where a value is missing and 0 elsewhere, so that what is
+    missing may count by itself.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_features,)
+        The fill values: the median of the training queries' medians, 0 for a feature that was
+        never missing in training, or always.
+    indicators : ndarray of int
+        The columns with an indicator. Features that were missing in the same training documents
+        share one, that of the first.
+
+    Examples
+    --------
+    >>> X = [[1.0], [5.0], [np.nan], [np.nan], [7.0]]
+    >>> dataset = RankingDataset.from_arrays(X, qid=["a", "a", "a", "b", "c"])
+    >>> Filling.learned(dataset).filled(dataset).features
+    array([[1., 0.],
+           [5., 0.],
+           [3., 1.],
+           [5., 1.],
+           [7., 0.]])
+    """
+
+    _fitted: ClassVar[Kinds] = {
+        "values": floats("n_features"),
+        "indicators": integers(None, below="n_features"),
+    }
+
+    values: Floats
+    indicators: Integers
+
+    @classmethod
+    def learned(cls, dataset: RankingDataset, *, indicators: bool = True) -> Self | None:
+        """The filling by training queries; None where they miss nothing.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+        indicators : bool
+            Whether to have any.
+        """
+        if not dataset.has_missing:
+            return None
+        dataset = _kept(dataset, dataset.n_features)
+        rng = np.random.default_rng(0)
+        n_missing, patterns = np.zeros((2, dataset.n_features), np.uint64)
+        for _, _, block in _blocks(dataset):
+            missing = np.isnan(block).astype(np.uint64)
+            n_missing += missing.sum(axis=0)
+            # Columns that are missing in the same rows have the same sum of random numbers.
+            patterns += rng.integers(2**64, size=len(block), dtype=np.uint64) @ missing
+        columns = np.flatnonzero(n_missing)
+        if not columns.size:
+            return None
+        medians = np.empty((len(columns), dataset.n_queries))
+        for queries, offsets, block in _blocks(dataset):
+            medians[:, queries] = query_medians(block[:, columns].T, offsets)
+        values = np.zeros(dataset.n_features)
+        values[columns] = np.nan_to_num(
+            query_medians(medians, np.array([0, dataset.n_queries])).ravel()
+        )
+        sometimes = columns[n_missing[columns] < dataset.n_documents]
+        _, first = np.unique(patterns[sometimes], return_index=True)
+        return cls(values, sometimes[np.sort(first)] if indicators else columns[:0])
+
+    @classmethod
+    def unlearned(cls, n_features: int) -> Self:
+        """The filling of a model whose training queries missed nothing."""
+        return cls(np.zeros(n_features), np.empty(0, np.int64))
+
+    @property
+    def n_columns(self) -> int:
+        """Number of features and indicators."""
+        return len(self.values) + len(self.indicators)
+
+    def filled(self, dataset: RankingDataset) -> RankingDataset:
+        """The same documents without missing values, and with the indicators."""
+        if not len(self.indicators) and not dataset.has_missing:
+            return dataset
+        dataset = _kept(dataset, self.n_columns)
+        if isinstance(dataset, DeferredDataset):
+            like = self.filled(gathered(dataset.taken(np.zeros(1, np.int64))))
+            return DeferredDataset.of(dataset, self._features, like)
+        return dataset.replaced(
+            features=self._features(dataset), feature_names=self._names(dataset.feature_names)
+        )
+
+    def _features(self, dataset: RankingDataset) -> Array:
+        source = gathered(dataset)
+        table = np.empty((source.n_documents, self.n_columns), source.features.dtype)
+        n_features = len(self.values)
+        table[:, :n_features] = source.features
+        for queries, offsets, block in _blocks(source):
+            rows = slice(source.offsets[queries.start], source.offsets[queries.stop])
+            missing = np.isnan(block)
+            table[rows, n_features:] = missing[:, self.indicators]
+            columns = np.flatnonzero(missing.any(axis=0))
+            if not columns.size:
+                continue
+            medians = query_medians(block[:, columns].T, offsets)
+            medians = np.where(np.isnan(medians), self.values[columns, None], medians)
+            fills = np.repeat(medians, np.diff(offsets), axis=1).T
+            table[rows, columns] = np.where(missing[:, columns], fills, block[:, columns])
+        return table
+
+    def _names(self, names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if names is None:
+            return None
+        result = dict.fromkeys(names)
+        for column in self.indicators:
+            name = f"{names[column]} (missing)"
+            while name in result:
+                name += "'"
+            result[name] = None
+        return tuple(result)
+
+
+def query_medians(values: Array, offsets: Integers) -> Floats:
+    """The median of the values present in each query, NaN where there are none.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_columns, n_documents)
+        NaN where missing.
+    offsets : ndarray of shape (n_queries + 1,)
+
+    Returns
+    -------
+    ndarray of shape (n_columns, n_queries)
+
+    Examples
+    --------
+    >>> query_medians(np.array([[1.0, np.nan, 4.0, np.nan]]), np.array([0, 3, 4]))
+    array([[2.5, nan]])
+    """
+    n_columns, n_documents = values.shape
+    # Every column of every query is a list of its own. Missing values come last in it.
+    begins = (n_documents * np.arange(n_columns)[:, None] + offsets[:-1]).ravel()
+    missing = np.isnan(values).ravel()
+    known = np.where(missing, -np.inf, values.ravel())
+    order = argsort_descending(known, np.append(begins, len(known)))
+    counts = np.add.reduceat(~missing, begins, dtype=np.int64)
+    above = known[order[begins + np.maximum(counts - 1, 0) // 2]]
+    below = known[order[begins + counts // 2]]
+    medians = np.where(counts > 0, 0.5 * (above + below), np.nan)
+    return medians.reshape(n_columns, -1)
+
+
+def _kept(dataset: RankingDataset, n_columns: int) -> RankingDataset:
+    """The dataset with all its rows, unless these would take much room."""
+    small = 8 * dataset.n_documents * n_columns <= SMALL_BYTES
+    return gathered(dataset) if small else dataset
+
+
+def _blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Integers, Array]]:
+    """Some queries at a time: which, their offsets within the block, and their features."""
+    for rows, block in feature_blocks(dataset):
+        first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop]).tolist()
+        yield slice(first, last), dataset.offsets[first : last + 1] - rows.start, block

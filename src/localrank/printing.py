@@ -1,0 +1,156 @@
+"""Results for people: text that fits the terminal, and HTML in a notebook."""
+
+from __future__ import annotations
+
+import html
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import ClassVar
+from unicodedata import category
+
+from rich.cells import cell_len
+
+# Stands for a blank at which a line does not break, as in "6.9 %".
+UNBROKEN = "\u00a0"
+# Kinds of characters that a terminal obeys instead of showing them.
+STEERING = ("Cc", "Cf", "Cs")
+NARROWEST = 20
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells of text below a title and headings."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class Printed:
+    """Prints as what `_shown` returns: lines of text, and tables."""
+
+    __slots__: ClassVar[tuple[str, ...]] = ()
+
+    def _shown(self) -> Sequence[str | Table]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return as_text(self._shown())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._shown())
+
+
+def as_text(shown: Iterable[str | Table]) -> str:
+    """Lines that are as wide as the terminal at most, where no number must be split for it.
+
+    A table that is too wide goes on below, with its first column again.
+
+    Examples
+    --------
+    >>> print(as_text([Table("Means", ["method", "map"], [["global", "0.5"]]), "No more."]))
+    Means
+    <BLANKLINE>
+     method  map
+     ───────────
+     global  0.5
+    <BLANKLINE>
+    No more.
+    """
+    width = terminal_width()
+    lines: list[str] = []
+    for part in shown:
+        if isinstance(part, Table):
+            lines += ["", _table(part, width), ""]
+        else:
+            lines += wrapped(part, width)
+    return re.sub("\n{3,}", "\n\n", "\n".join(lines)).strip("\n")
+
+
+def as_html(shown: Iterable[str | Table]) -> str:
+    """The same for a notebook.
+
+    Examples
+    --------
+    >>> as_html(["a < b"])
+    '<p>a &lt; b</p>'
+    """
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+
+    parts = []
+    for part in shown:
+        if isinstance(part, Table):
+            title = f"<caption>{html.escape(part.title)}</caption>" if part.title else ""
+            body = "".join(row(cells, "td") for cells in part.rows)
+            head = f"<thead>{row(part.columns, 'th')}</thead>"
+            parts.append(f"<table>{title}{head}<tbody>{body}</tbody></table>")
+        else:
+            parts.append(f"<p>{html.escape(part)}</p>")
+    return "".join(parts)
+
+
+def terminal_width() -> int:
+    """Characters in a line; 80 where there is no terminal."""
+    return max(shutil.get_terminal_size().columns, NARROWEST)
+
+
+def wrapped(text: str, width: int) -> list[str]:
+    """Lines of whole words, without characters that would steer the terminal.
+
+    Examples
+    --------
+    >>> wrapped("a gain of +0.1234", 12)
+    ['a gain of', '+0.1234']
+    """
+    plain = "".join(c if c == "\n" or category(c) not in STEERING else "\ufffd" for c in text)
+    lines = []
+    for line in plain.split("\n"):
+        lines += textwrap.wrap(
+            line, max(width, 1), break_long_words=False, break_on_hyphens=False
+        ) or [""]
+    return [line.replace(UNBROKEN, " ") for line in lines]
+
+
+def _table(table: Table, width: int) -> str:
+    """The title, then as many blocks of columns as it takes, each with the first column."""
+    columns = list(zip(table.columns, *table.rows, strict=True))
+    # Before the first column stands a blank, before every other one two.
+    longest = max(cell_len(word) for cell in columns[0] for word in cell.split(" "))
+    others = [[wrapped(cell, width - longest - 3) for cell in column] for column in columns[1:]]
+    widest = max(map(_width, others), default=0)
+    names = [wrapped(cell, width - widest - 3) for cell in columns[0]]
+    blocks = [[names]]
+    for column in others:
+        if 1 + sum(2 + _width(one) for one in [*blocks[-1], column]) - 2 > width:
+            blocks.append([names])
+        blocks[-1].append(column)
+    # A column without room for it beside the names makes a block all the same.
+    shown = [block for block in blocks if len(block) > 1 or not others]
+    return "\n\n".join(["\n".join(wrapped(table.title, width)), *map(_block, shown)])
+
+
+def _block(columns: Sequence[Sequence[Sequence[str]]]) -> str:
+    """Headings, a rule and rows; the first column to the left, the others to the right."""
+    sizes = [_width(column) for column in columns]
+    lines = []
+    for row in zip(*columns, strict=True):
+        for cells in zip_longest(*row, fillvalue=""):
+            blanks = [
+                " " * (size - cell_len(cell)) for size, cell in zip(sizes, cells, strict=True)
+            ]
+            padded = [blank + cell for blank, cell in zip(blanks, cells, strict=True)]
+            padded[0] = cells[0] + blanks[0]
+            lines.append(f" {'  '.join(padded)}".rstrip())
+    heading = max(len(column[0]) for column in columns)
+    lines.insert(heading, " " + "─" * (sum(sizes) + 2 * len(sizes) - 2))
+    return "\n".join(lines)
+
+
+def _width(column: Sequence[Sequence[str]]) -> int:
+    return max(cell_len(line) for cell in column for line in cell)

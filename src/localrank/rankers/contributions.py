@@ -1,0 +1,213 @@
+"""What each feature contributes to the score of each document."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from localrank.arrays import Floats, Integers
+from localrank.data import RankingDataset
+from localrank.rankers.contribution_tables import N_MORE, centred_rows, query_means
+
+# What features contribute that only have a meaning together, such as their mean percentile.
+TOGETHER = "all features together"
+# Lines of a printed explanation at most.
+N_LINES = 10
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Contributions:
+    """A sum for each document: base + what each feature contributes = score, to rounding.
+
+    Documents are in input order, as the scores of `predict`.
+
+    Attributes
+    ----------
+    dataset : RankingDataset
+        The documents.
+    values : ndarray of shape (n_documents, n_features)
+    together : ndarray of shape (n_documents,)
+        What no single feature contributes: the aggregates of `QueryCoordinates`, which look at
+        all features of a query together. 0 for other rankers.
+    base : ndarray of shape (n_documents,)
+        What is there without any feature. It is the same for all documents of a query.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(60, n_features=5, random_state=0)
+    >>> ranker = LambdaMART(n_trees=20).fit(dataset)
+    >>> contributions = ranker.contributions(dataset)
+    >>> contributions.values.shape == (dataset.n_documents, 5)
+    True
+    >>> sums = contributions.base + contributions.values.sum(axis=1)
+    >>> np.allclose(sums, ranker.predict(dataset))
+    True
+    """
+
+    dataset: RankingDataset
+    values: Floats
+    together: Floats
+    base: Floats
+
+    @classmethod
+    def of_table(cls, dataset: RankingDataset, table: Floats) -> Contributions:
+        """From a table of rows, with what features contribute together and the base at the end."""
+        table = dataset.in_input_order(table)
+        return cls(dataset, table[:, :-N_MORE], table[:, -2], table[:, -1])
+
+    @property
+    def scores(self) -> Floats:
+        """The sums."""
+        sums: Floats = self.values.sum(axis=1) + self.together + self.base
+        return sums
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What to call the features, and at the end what they contribute together."""
+        label = self.dataset.feature_label
+        return (*(label(column) for column in range(self.dataset.n_features)), TOGETHER)
+
+    @property
+    def entries(self) -> Floats:
+        """The values, and what features contribute together as the last column."""
+        return np.column_stack([self.values, self.together])
+
+    def centred(self) -> Contributions:
+        """The same relative to the mean document of each query, whose score becomes the base.
+
+        A ranking is decided by differences within a query. What a feature contributes to all of
+        its documents alike falls out.
+
+        Examples
+        --------
+        >>> from localrank.rankers import BestFeature
+        >>> X, y, qid = [[5.0], [7.0], [9.0]], [0, 1, 2], ["a", "a", "a"]
+        >>> ranker = BestFeature().fit(X, y, qid=qid)
+        >>> centred = ranker.contributions(X, qid=qid).centred()
+        >>> centred.base.tolist(), centred.values.ravel().tolist()
+        ([7.0, 7.0, 7.0], [-2.0, 0.0, 2.0])
+        """
+        dataset = self.dataset
+        table = np.column_stack([self.entries, self.base])
+        table = centred_rows(dataset.in_query_order(table), dataset.offsets)
+        table[:, -1] = query_means(dataset.in_query_order(self.scores), dataset.offsets)
+        return Contributions.of_table(dataset, table)
+
+    def largest(self, n: int = N_LINES) -> Integers:
+        """Columns of `entries` that contribute most to each document, either way, the most first.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many; at most as many as there are.
+
+        Returns
+        -------
+        ndarray of shape (n_documents, n)
+        """
+        return np.argsort(-np.abs(self.entries), axis=1, kind="stable")[:, :n]
+
+    def why(self, above: int, below: int) -> Preference:
+        """What puts one document of a query above another.
+
+        Parameters
+        ----------
+        above, below : int
+            Positions in the input.
+
+        Examples
+        --------
+        >>> from localrank.rankers import RankSVM
+        >>> from localrank.data import make_queries
+        >>> dataset, _ = make_queries(60, n_features=5, random_state=0)
+        >>> ranker = RankSVM().fit(dataset)
+        >>> preference = ranker.contributions(dataset).why(3, 5)
+        >>> scores = ranker.predict(dataset)
+        >>> bool(np.isclose(preference.values.sum(), scores[3] - scores[5]))
+        True
+        """
+        dataset = self.dataset
+        row_of = dataset.in_input_order(np.arange(dataset.n_documents))
+        for position in (above, below):
+            if not 0 <= position < len(row_of):
+                raise ValueError(
+                    f"Documents are positions from 0 to {len(row_of) - 1}. Got {position} instead."
+                )
+        queries = dataset.query_index[row_of[[above, below]]]
+        if queries[0] != queries[1]:
+            one, other = (dataset.query_ids[query] for query in queries)
+            raise ValueError(
+                f"Scores compare within a query. Document {above} is of query {one}, document "
+                f"{below} of query {other}."
+            )
+        differences = self.entries[above] - self.entries[below]
+        features = dataset.features[row_of[[above, below]]].astype(np.float64)
+        features = np.column_stack([features, np.full(2, np.nan)])
+        order = np.argsort(-np.abs(differences), kind="stable")
+        order = order[(order < dataset.n_features) | (differences[order] != 0)]
+        ids = dataset.document_ids
+        scores = self.scores
+        return Preference(
+            query=dataset.query_ids[queries[0]],
+            above=above if ids is None else ids[row_of[above]],
+            below=below if ids is None else ids[row_of[below]],
+            scores=(float(scores[above]), float(scores[below])),
+            names=tuple(self.names[column] for column in order),
+            values=differences[order],
+            features=features[:, order],
+        )
+
+    def __repr__(self) -> str:
+        n, width = self.values.shape
+        return f"Contributions of {width:,} features to the scores of {n:,} documents"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Preference:
+    """What puts one document of a query above another; prints as a small table.
+
+    Attributes
+    ----------
+    query : id
+    above, below : id
+        Of the two documents; their positions in the input where they have no ids.
+    scores : tuple of two floats
+    names : tuple of str
+        The features, the one with the largest difference first, either way.
+    values : ndarray of shape (n_names,)
+        What each contributes to the upper document less what to the lower one. Their sum is the
+        difference of the scores.
+    features : ndarray of shape (2, n_names)
+        The features' values of both documents; NaN for what features contribute together.
+    """
+
+    query: Any
+    above: Any
+    below: Any
+    scores: tuple[float, float]
+    names: tuple[str, ...]
+    values: Floats
+    features: Floats
+
+    def __repr__(self) -> str:
+        gap = self.scores[0] - self.scores[1]
+        place = "above" if gap > 0 else "below" if gap < 0 else "level with"
+        lines = [
+            f"Query {self.query}: document {self.above} is {place} document {self.below}, "
+            f"{self.scores[0]:.4g} against {self.scores[1]:.4g}, because of"
+        ]
+        shown = int(min(N_LINES, np.sum(self.values != 0)))
+        width = max((len(name) for name in self.names[:shown]), default=0)
+        for name, value, one, other in zip(
+            self.names[:shown], self.values[:shown], *self.features[:, :shown], strict=True
+        ):
+            facts = "" if name == TOGETHER else f"   {one:.4g} against {other:.4g}"
+            lines.append(f"  {name:<{width}} {value:+10.4g}{facts}")
+        rest = self.values[shown:]
+        if np.any(rest != 0):
+            lines.append(f"  {len(rest):,} others: {rest.sum():+.4g}")
+        return "\n".join(lines)

@@ -1,0 +1,404 @@
+"""What every ranker promises about its explanations, and its ranked lists."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from rearranged import rearranged
+from sklearn.exceptions import NotFittedError
+
+from localrank import rankers, recipes
+from localrank.aggregation import Borda, MarkovChain, MeanScore, MedianRank, WeightedBorda, ZScore
+from localrank.data import RankingDataset
+from localrank.declaration import declared
+from localrank.parts import make_sample
+from localrank.rankers import (
+    GBRT,
+    BestFeature,
+    Ensemble,
+    LambdaMART,
+    ListwiseLinear,
+    Quadratic,
+    QueryCoordinates,
+    RankBoost,
+    RankSVM,
+)
+from localrank.rankers.contributions import TOGETHER
+
+RANKERS = {
+    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
+}
+# Their scores are no sums over features, or are made of places alone.
+NOT_ADDITIVE = {"LGMML", "DuhKirchhoff", "MultipleHyperplaneRanker"}
+# Nothing in them weighs features.
+WITHOUT_IMPORTANCES = {"LGMML", "DuhKirchhoff"}
+
+
+def additive(names):
+    return sorted(set(RANKERS) - names)
+
+
+@pytest.fixture(scope="module")
+def fitted(queries):
+    """Each ranker, trained once."""
+    models = {}
+
+    def fit(name):
+        if name not in models:
+            models[name] = make_sample(RANKERS[name]).fit(queries)
+        return models[name]
+
+    return fit
+
+
+@pytest.mark.parametrize("name", additive(NOT_ADDITIVE))
+def test_contributions_sum_to_the_scores(name, fitted, queries):
+    ranker = fitted(name)
+    order = np.random.default_rng(0).permutation(queries.n_documents)
+    mixed = rearranged(queries, order)
+    for dataset in (queries, mixed):
+        found = ranker.contributions(dataset)
+        assert found.values.shape == (queries.n_documents, queries.n_features)
+        sums = found.base + found.together + found.values.sum(axis=1)
+        scores = ranker.predict(dataset)
+        assert_allclose(sums, scores, rtol=1e-9, atol=1e-9 * np.abs(found.values).max())
+        assert_allclose(found.scores, sums, rtol=1e-12, atol=1e-12)
+    assert_allclose(
+        ranker.contributions(mixed).values, ranker.contributions(queries).values[order], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("name", additive(NOT_ADDITIVE))
+def test_the_base_is_one_for_a_query(name, fitted, queries):
+    base = fitted(name).contributions(queries).base
+    assert_allclose(base, base[queries.offsets[:-1]][queries.query_index], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", additive(NOT_ADDITIVE))
+def test_centred_contributions_have_mean_zero_and_the_same_sums(name, fitted, queries):
+    centred = fitted(name).contributions(queries).centred()
+    sums = np.add.reduceat(centred.entries, queries.offsets[:-1])
+    size = np.abs(centred.entries).max()
+    assert_allclose(sums, 0.0, atol=1e-9 * size)
+    assert_allclose(centred.scores, fitted(name).predict(queries), atol=1e-9 * size)
+
+
+@pytest.mark.parametrize("name", sorted(NOT_ADDITIVE))
+def test_rankers_without_contributions_say_so_and_what_to_do(name, fitted, queries):
+    with pytest.raises(ValueError, match="no exact contributions .*permutation_importance"):
+        fitted(name).contributions(queries)
+
+
+@pytest.mark.parametrize("name", sorted(RANKERS))
+def test_importances_are_shares_or_absent(name, fitted, queries):
+    ranker = fitted(name)
+    assert hasattr(ranker, "feature_importances_") == (name not in WITHOUT_IMPORTANCES)
+    if name in WITHOUT_IMPORTANCES:
+        with pytest.raises(AttributeError, match="permutation_importance"):
+            ranker.feature_importances_
+        return
+    shares = ranker.feature_importances_
+    assert shares.shape == (queries.n_features,)
+    assert (shares >= 0).all()
+    assert 0 < shares.sum() <= 1 + 1e-12
+
+
+def test_an_unfitted_ranker_explains_nothing(queries):
+    for call in (RankSVM().contributions, RankSVM().rank):
+        with pytest.raises(NotFittedError):
+            call(queries)
+    with pytest.raises(NotFittedError):
+        RankSVM().feature_importances_
+
+
+def test_contributions_check_what_they_are_given(queries):
+    ranker = RankSVM().fit(queries)
+    with pytest.raises(ValueError, match="was fitted on 8 features. The dataset has 7"):
+        ranker.contributions(queries.features[:, :7], qid=queries.query_index)
+
+
+def test_a_linear_rankers_are_weight_times_value(queries):
+    ranker = RankSVM(scaling=None).fit(queries)
+    found = ranker.contributions(queries)
+    assert_allclose(found.values, queries.features * ranker.coef_)
+    assert_array_equal(found.base, 0.0)
+    assert_allclose(ranker.feature_importances_, np.abs(ranker.coef_) / np.abs(ranker.coef_).sum())
+
+
+def test_rank_boosts_are_the_weak_rankers_of_each_feature(queries):
+    ranker = RankBoost(30).fit(queries)
+    values = np.zeros(queries.features.shape)
+    for feature, threshold, alpha in zip(
+        ranker.features_, ranker.thresholds_, ranker.alphas_, strict=True
+    ):
+        values[:, feature] += alpha * (queries.features[:, feature] > threshold)
+    assert_allclose(ranker.contributions(queries).values, values, atol=1e-12)
+
+
+def test_trees_give_lightgbms_contributions(queries):
+    ranker = LambdaMART(20, min_leaf_documents=5).fit(queries)
+    expected = ranker.booster.predict(queries.features, pred_contrib=True, num_threads=1)
+    found = ranker.contributions(queries)
+    assert_allclose(found.values, expected[:, :-1], atol=1e-12)
+    assert_allclose(found.base, expected[:, -1])
+    gains = ranker.booster.feature_importance("gain")
+    assert_allclose(ranker.feature_importances_, gains / gains.sum(), rtol=1e-6)
+
+
+def test_trees_explain_missing_values(queries):
+    features = queries.features.copy()
+    features[::3, 1] = np.nan
+    holed = queries.with_features(features, queries.feature_names)
+    ranker = GBRT(20, min_leaf_documents=5).fit(holed)
+    expected = ranker.booster.predict(features, pred_contrib=True, num_threads=1)
+    assert_allclose(ranker.contributions(holed).values, expected[:, :-1], atol=1e-12)
+
+
+def test_a_standardised_ensemble_divides_by_the_deviation_of_each_query(queries):
+    members = [RankSVM(), ListwiseLinear(l2=1.0)]
+    ensemble = Ensemble(members).fit(queries)
+    expected = np.zeros(queries.features.shape)
+    for member in ensemble.rankers_:
+        values, scores = member.contributions(queries).values, member.predict(queries)
+        for begin, end in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
+            own = values[begin:end] - values[begin:end].mean(axis=0)
+            expected[begin:end] += own / scores[begin:end].std() / 2
+    found = ensemble.contributions(queries)
+    assert_allclose(found.values, expected, atol=1e-12)
+    assert_allclose(found.base, 0.0, atol=1e-12)
+
+
+def test_a_list_of_one_score_has_no_say_in_a_standardised_ensemble(queries):
+    one = queries.select([3])
+    flat = one.with_features(np.ones_like(one.features), one.feature_names)
+    found = Ensemble([RankSVM(), RankBoost(5)]).fit(queries).contributions(flat)
+    assert_array_equal(found.values, 0.0)
+
+
+@pytest.mark.parametrize("aggregator", [Borda(), WeightedBorda(), MarkovChain(), MedianRank()])
+def test_aggregators_of_places_have_no_contributions(aggregator, queries):
+    ensemble = Ensemble([RankSVM(), BestFeature()], aggregator=aggregator).fit(queries)
+    name = type(aggregator).__name__
+    with pytest.raises(ValueError, match=f"Ensemble with {name} .* the order of scores alone"):
+        ensemble.contributions(queries)
+    assert ensemble.feature_importances_.sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize("aggregator", [ZScore(), MeanScore()])
+def test_a_member_without_contributions_is_named(aggregator, queries):
+    members = [RankSVM(), rankers.LGMML(n_metrics=5)]
+    ensemble = Ensemble(members, aggregator=aggregator).fit(queries)
+    with pytest.raises(ValueError, match="LGMML has no exact contributions"):
+        ensemble.contributions(queries)
+    assert not hasattr(ensemble, "feature_importances_")
+
+
+def test_columns_of_coordinates_count_for_their_feature(queries):
+    ranker = QueryCoordinates(LambdaMART(20, min_leaf_documents=5)).fit(queries)
+    inner = ranker.ranker_.contributions(ranker.expanded(queries))
+    names = list(ranker.ranker_.feature_names_in_)
+    own = [name for name in names if name.split(" (")[0] == "f3"]
+    assert own == ["f3", "f3 (z)", "f3 (p)", "f3 (b)"]
+    columns = [names.index(name) for name in own]
+    found = ranker.contributions(queries)
+    assert_allclose(found.values[:, 2], inner.values[:, columns].sum(axis=1), atol=1e-12)
+    aggregates = [i for i, name in enumerate(names) if not name.startswith("f")]
+    assert len(aggregates) == 9
+    assert_allclose(found.together, inner.values[:, aggregates].sum(axis=1), atol=1e-12)
+    shares = ranker.ranker_.feature_importances_
+    assert ranker.feature_importances_[2] == pytest.approx(shares[columns].sum())
+    assert ranker.feature_importances_.sum() == pytest.approx(1 - shares[aggregates].sum())
+
+
+@pytest.mark.parametrize("parts", ["z", "ba", "abpz"])
+def test_any_parts_of_coordinates_are_given_back(parts, queries):
+    ranker = QueryCoordinates(RankSVM(), parts=parts).fit(queries)
+    found = ranker.contributions(queries)
+    assert_allclose(found.scores, ranker.predict(queries), atol=1e-9)
+    assert ("a" in parts) == (found.together != 0).any()
+
+
+def test_the_order_of_the_parts_of_coordinates_does_not_matter(queries):
+    one, other = (
+        QueryCoordinates(RankSVM(), parts=parts).fit(queries).contributions(queries)
+        for parts in ("zpab", "abpz")
+    )
+    assert_array_equal(one.entries, other.entries)
+
+
+def test_large_expansions_are_explained_block_by_block(queries, monkeypatch):
+    ranker = QueryCoordinates(RankSVM()).fit(queries)
+    expected = ranker.contributions(queries)
+    monkeypatch.setattr(QueryCoordinates, "block_bytes", 1)
+    assert_allclose(ranker.contributions(queries).entries, expected.entries, atol=1e-12)
+
+
+def test_products_count_half_for_either_feature(queries):
+    ranker = Quadratic(RankSVM(C=0.1)).fit(queries)
+    inner = ranker.ranker_.contributions(ranker.expanded(queries)).values
+    names = list(ranker.ranker_.feature_names_in_)
+    expected = np.zeros(queries.n_documents)
+    for column, name in enumerate(names):
+        factors = name.split("*")
+        if name in ("f3", "f3^2"):
+            expected += inner[:, column]
+        elif "f3" in factors:
+            expected += inner[:, column] / 2
+    assert_allclose(ranker.contributions(queries).values[:, 2], expected, atol=1e-12)
+
+
+def test_expansions_may_be_nested(queries):
+    ranker = Quadratic(QueryCoordinates(RankSVM(C=0.1), parts="a")).fit(queries)
+    found = ranker.contributions(queries)
+    size = np.abs(found.entries).max()
+    assert_allclose(found.scores, ranker.predict(queries), atol=1e-9 * size)
+
+
+def test_a_local_model_adds_up_its_groups(queries):
+    recipe = recipes.adaptive_training(n_clusters=3, ranker=RankSVM(), select="fusion")
+    ranker = recipe.fit(queries)
+    weights = ranker.selector_.weights(queries, ranker.models_)[queries.query_index]
+    assert ((weights > 0) & (weights < 1)).any()
+    parts = [model.contributions(queries).values for model in ranker.models_]
+    expected = sum(weight[:, None] * part for weight, part in zip(weights.T, parts, strict=True))
+    assert_allclose(ranker.contributions(queries).values, expected, atol=1e-12)
+    shares = [model.feature_importances_ for model in ranker.models_]
+    means = np.average(shares, axis=0, weights=ranker.groups_.sizes)
+    assert_allclose(ranker.feature_importances_, means)
+
+
+def test_the_largest_contributions_come_first(queries):
+    found = RankSVM().fit(queries).contributions(queries)
+    largest = found.largest(3)
+    sizes = np.take_along_axis(np.abs(found.entries), largest, axis=1)
+    assert (np.diff(sizes, axis=1) <= 0).all()
+    assert_array_equal(sizes[:, 0], np.abs(found.entries).max(axis=1))
+    assert found.names[-1] == TOGETHER
+
+
+def test_a_preference_tells_the_difference_of_two_documents(queries):
+    order = np.random.default_rng(1).permutation(queries.n_documents)
+    mixed = rearranged(queries, order)
+    ranker = RankSVM().fit(queries)
+    qid = queries.query_index[order]
+    above, below = np.flatnonzero(qid == 4)[:2]
+    found = ranker.contributions(mixed)
+    told = found.why(above, below)
+    scores = ranker.predict(mixed)
+    assert told.scores == pytest.approx((scores[above], scores[below]))
+    assert told.values.sum() == pytest.approx(scores[above] - scores[below])
+    assert (np.diff(np.abs(told.values)) <= 0).all()
+    column = queries.feature_names.index(told.names[0])
+    assert told.values[0] == found.values[above, column] - found.values[below, column]
+    assert_array_equal(told.features[:, 0], queries.features[order][[above, below], column])
+    place = "above" if scores[above] > scores[below] else "below"
+    assert f"document {above} is {place} document {below}" in repr(told)
+    assert told.names[0] in repr(told).splitlines()[1]
+
+
+def test_a_preference_prints_at_most_ten_features_and_what_is_left():
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(40, 15)), np.repeat([1, 2], 20)
+    ids = [f"d{i}" for i in range(40)]
+    dataset = RankingDataset.from_arrays(X, X[:, 0] > 0, qid, document_ids=ids)
+    told = repr(RankSVM().fit(dataset).contributions(dataset).why(3, 7)).splitlines()
+    assert told[0].startswith("Query 1: document d3 is")
+    assert len(told) == 12
+    assert told[-1].startswith("  5 others: ")
+
+
+def test_documents_of_different_queries_are_not_compared(queries):
+    found = RankSVM().fit(queries).contributions(queries)
+    last = queries.n_documents - 1
+    with pytest.raises(ValueError, match="Document 0 is of query 1, document .* of query 60"):
+        found.why(0, last)
+    with pytest.raises(ValueError, match=f"positions from 0 to {last}. Got -1 instead"):
+        found.why(-1, 0)
+
+
+# Ranked lists
+
+FRAMES = {
+    "pandas": (pd.DataFrame, pd.DataFrame, lambda frame: frame.to_dict("list")),
+    "polars": (pl.DataFrame, pl.DataFrame, lambda frame: frame.to_dict(as_series=False)),
+    "pyarrow": (pa.table, pa.Table, lambda frame: frame.to_pydict()),
+}
+
+
+def by_hand(qid, scores):
+    """Rows by query as they first appear, then by falling score; equal ones as they came."""
+    first = {query: place for place, query in reversed(list(enumerate(qid)))}
+    return sorted(range(len(qid)), key=lambda row: (first[qid[row]], -scores[row], row))
+
+
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("ids", ["numbers", "texts"])
+def test_rank_sorts_as_by_hand_in_the_callers_library(library, ids, rng):
+    make, kind, plain = FRAMES[library]
+    numbers = rng.integers(0, 12, 100)
+    qid = numbers.tolist() if ids == "numbers" else [f"query {n}" for n in numbers]
+    # Few different values, so that there are many ties; queries lie scattered.
+    values = rng.integers(0, 4, (100, 2)).astype(float)
+    y = (values[:, 0] > 1).astype(float)
+    X = make({"a": values[:, 0], "b": values[:, 1]})
+    ranker = RankSVM().fit(X, y, qid=qid)
+    scores = ranker.predict(X, qid=qid)
+    ranked = ranker.rank(X, qid=qid)
+    assert isinstance(ranked, kind)
+    columns = plain(ranked)
+    assert list(columns) == ["query", "document", "rank", "score"]
+    order = by_hand(qid, scores)
+    assert columns["document"] == order
+    assert columns["query"] == [qid[row] for row in order]
+    assert columns["score"] == scores[order].tolist()
+    seen = {}
+    for query, rank in zip(columns["query"], columns["rank"], strict=True):
+        seen[query] = seen.get(query, 0) + 1
+        assert rank == seen[query]
+    assert plain(ranker.rank(X, y, qid=qid))["label"] == y[order].tolist()
+
+
+def test_a_dataset_gives_a_dict_with_its_ids_and_labels(queries):
+    named = RankingDataset.from_arrays(
+        queries.features,
+        queries.relevance,
+        queries.query_index,
+        document_ids=[f"d{i}" for i in range(queries.n_documents)],
+    )
+    ranker = BestFeature().fit(named)
+    ranked = ranker.rank(named)
+    assert list(ranked) == ["query", "document", "rank", "score", "label"]
+    order = by_hand(named.query_index.tolist(), ranker.predict(named))
+    assert ranked["document"].tolist() == [f"d{row}" for row in order]
+    assert_array_equal(ranked["label"], queries.labels[order])
+    assert_array_equal(ranker.rank(queries.features, qid=queries.query_index)["document"], order)
+
+
+def test_without_qid_all_rows_are_one_list(queries):
+    ranker = BestFeature().fit(queries)
+    few = queries.features[:30]
+    ranked = ranker.rank(few)
+    assert set(ranked["query"]) == {0}
+    assert_array_equal(ranked["rank"], np.arange(1, 31))
+    assert_array_equal(ranked["document"], by_hand([0] * 30, ranker.predict(few, qid=[0] * 30)))
+    assert_array_equal(ranker.rank(few.tolist())["document"], ranked["document"])
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        ("test.txt", "Read 'test.txt' first"),
+        (pl.DataFrame({"a": [1.0]}).lazy(), "lazy frame. Call its collect"),
+        (np.ones(3), "shape|dimension"),
+    ],
+)
+def test_what_is_no_table_is_refused_without_qid_too(X, message, queries):
+    with pytest.raises(ValueError, match=message):
+        BestFeature().fit(queries).rank(X)
+
+
+def test_labels_beside_a_dataset_are_refused(queries):
+    with pytest.raises(ValueError, match="leave out y and qid"):
+        BestFeature().fit(queries).rank(queries, queries.labels)
