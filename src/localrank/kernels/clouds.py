@@ -7,6 +7,7 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.compilation import kernel
 from localrank.kernels.eigenvectors import leading_eigenvectors
+from localrank.kernels.offsets import longest_query
 
 
 @kernel
@@ -20,7 +21,7 @@ def spread_of_clouds(
     n_queries, n_features = len(offsets) - 1, features.shape[1]
     shares = np.zeros((n_queries, n_features))
     axes = np.zeros((n_queries, n_axes, n_features))
-    longest = np.diff(offsets).max()
+    longest = longest_query(offsets)
     room = np.empty(longest * n_features)
     columns = np.empty(n_features, np.int64)
     for query in range(n_queries):

@@ -8,6 +8,7 @@ import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import read_only
 from localrank.rankers.query_coordinates.first_component import first_component
 from localrank.rankers.query_coordinates.ranks import (
@@ -88,7 +89,7 @@ def _fill(
     features: Array, offsets: Integers, begins: Integers, resolution: float, table: Array
 ) -> None:
     width = features.shape[1]
-    longest = np.diff(offsets).max()
+    longest = longest_query(offsets)
     columns_room, aggregates_room = np.empty((4, width * longest)), np.empty(N_AGGREGATES * longest)
     room = room_for(longest)
     varying = np.empty(width, np.int64)

@@ -7,6 +7,7 @@ import numpy as np
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import read_only
 from localrank.rankers.query_coordinates.coordinates import (
     HALF_RANK,
@@ -78,7 +79,7 @@ def _of_lists(values: Array, present: Flags, offsets: Integers) -> tuple[Array, 
 @kernel(error_model="numpy")
 def _aggregate_present(z: Floats, p: Floats, offsets: Integers, table: Floats) -> None:
     """Fill the nine aggregates of each document; z and p are NaN where a value is missing."""
-    width, longest = z.shape[1], np.diff(offsets).max()
+    width, longest = z.shape[1], longest_query(offsets)
     room, aggregates = room_for(longest), np.empty(N_AGGREGATES * longest)
     varying, centres = np.empty(width, np.int64), np.empty(width)
     for query in range(len(offsets) - 1):

@@ -14,6 +14,7 @@ import numpy as np
 
 from localrank.arrays import Floats, Integers
 from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import sort_rows
 
 # Up to this many pairs of a document on the quadratic part are summed one by one.
@@ -28,7 +29,7 @@ def count_pairs(
 
     Fills `levels` per document, `n_levels` and `n_pairs` per query.
     """
-    longest = np.diff(offsets).max()
+    longest = longest_query(offsets)
     order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
@@ -65,7 +66,7 @@ def pair_losses(
     `gradient` of the summed loss in the scores, and the summed weight of its pairs in the
     quadratic part, its `degree` in their graph.
     """
-    longest, most = np.diff(offsets).max(), n_levels.max()
+    longest, most = longest_query(offsets), n_levels.max()
     spare = np.empty(longest, np.int64)
     values, ranks = np.empty(longest), np.empty(longest, np.int64)
     counts, slopes = np.empty(longest), np.empty(longest)

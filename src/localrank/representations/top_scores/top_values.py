@@ -7,6 +7,7 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.offsets import offsets_of
 from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import read_only
 
 
@@ -50,7 +51,7 @@ def top_values(features: Array, offsets: Integers, n: int) -> tuple[Floats, Inte
 def _top_values(features: Floats, offsets: Integers, ends: Integers) -> Floats:
     """Pass over each column with a heap of its largest values so far, the smallest on top."""
     values = np.empty((ends[-1], features.shape[1]))
-    heap = np.empty(np.diff(ends).max())
+    heap = np.empty(longest_query(ends))
     for query in range(len(ends) - 1):
         size = ends[query + 1] - ends[query]
         begin, end = offsets[query], offsets[query + 1]
