@@ -242,12 +242,14 @@ def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floa
         for j in range(n):
             centred[i, j] = p[varying[i], j] - neutral
     first_component(centred, scores)
-    result[4] = scores[:n]
+    for i in range(n):
+        result[4, i] = scores[i]
     for i in range(width):
         for j in range(n):
             centred[i, j] = z[varying[i], j]
     first_component(centred, scores)
-    result[6] = scores[:n]
+    for i in range(n):
+        result[6, i] = scores[i]
     rank_aggregates(room, result)
 
 

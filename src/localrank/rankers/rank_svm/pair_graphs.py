@@ -60,7 +60,10 @@ def laplacian_factors(
     """
     scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
     n_features = features.shape[1]
-    tree = np.empty((n_levels[first:last].max(), n_features))
+    most = 0
+    for query in range(first, last):
+        most = max(most, n_levels[query])
+    tree = np.empty((most, n_features))
     n_scaled, n_higher = 0, 0
     for query in range(first, last):
         begin, end = offsets[query], offsets[query + 1]

@@ -66,7 +66,9 @@ def pair_losses(
     `gradient` of the summed loss in the scores, and the summed weight of its pairs in the
     quadratic part, its `degree` in their graph.
     """
-    longest, most = longest_query(offsets), n_levels.max()
+    longest, most = longest_query(offsets), 0
+    for query in range(len(offsets) - 1):
+        most = max(most, n_levels[query])
     spare = np.empty(longest, np.int64)
     values, ranks = np.empty(longest), np.empty(longest, np.int64)
     counts, slopes = np.empty(longest), np.empty(longest)
