@@ -67,7 +67,8 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
     ----------
     function : callable
     **options
-        Further ones of `numba.njit`.
+        Further ones of `numba.njit`. With `inline="always"` a function is written into its
+        callers, and takes no time to be compiled by itself.
 
     Examples
     --------

@@ -6,7 +6,7 @@ from localrank.arrays import Integers
 from localrank.kernels.compilation import kernel
 
 
-@kernel
+@kernel(inline="always")
 def longest_query(offsets: Integers) -> int:
     """The most documents of a query.
 

@@ -64,7 +64,7 @@ def sort_rows(values: Floats, begin: int, end: int, order: Integers, spare: Inte
         _merge(values, order[: end - begin], spare)
 
 
-@kernel
+@kernel(inline="always")
 def _place(block: Floats, first: int, order: Integers) -> None:
     """Put each row of a block at its rank, the number of larger values.
 
@@ -94,7 +94,7 @@ def _place(block: Floats, first: int, order: Integers) -> None:
                 n_numbers += 1
 
 
-@kernel
+@kernel(inline="always")
 def _merge(values: Floats, order: Integers, spare: Integers) -> None:
     """Merge neighbouring sorted blocks until one is left, the earlier row first among equals."""
     n, width = len(order), _BLOCK

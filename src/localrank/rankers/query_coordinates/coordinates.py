@@ -116,7 +116,7 @@ def _fill(
             _write(aggregates, table, first, begins[3])
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _read(features: Array, first: int, columns: Floats, table: Array) -> None:
     """Copy the features of a query's documents, by column and into the table."""
     width, n = columns.shape
@@ -133,7 +133,7 @@ def _read(features: Array, first: int, columns: Floats, table: Array) -> None:
             columns[column, i] = features[first + i, column]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _write(block: Floats, table: Array, first: int, begin: int) -> None:
     width, n = block.shape
     last = width - width % _TILE
@@ -146,7 +146,7 @@ def _write(block: Floats, table: Array, first: int, begin: int) -> None:
             table[first + i, begin + column] = block[column, i]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _fill_column(
     x: Floats, column: int, resolution: float, room: Room, z: Floats, p: Floats, b: Floats
 ) -> bool:
@@ -177,7 +177,7 @@ def _fill_column(
     return True
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _total(values: Floats, row: int, n: int) -> float:
     """The sum of a row's first values, of four sums that do not wait for each other."""
     a = b = c = d = 0.0
@@ -192,7 +192,7 @@ def _total(values: Floats, row: int, n: int) -> float:
     return (a + b) + (c + d)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _median_deviation(numbers: Floats, n: int, middle: float) -> float:
     """The median distance of the ordered values from their median."""
     distance = _distance_of_nearest(numbers, n, middle, n // 2 + 1)
@@ -211,7 +211,7 @@ def _distance_of_nearest(numbers: Floats, n: int, middle: float, n_nearest: int)
     return distance
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floats) -> None:
     """Fill the nine aggregates of a query, one per row."""
     width, n = len(varying), z.shape[1]

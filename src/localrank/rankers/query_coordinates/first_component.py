@@ -83,7 +83,7 @@ def first_component(rows: Floats, scores: Floats) -> int:
     return n_steps
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _fill_products(rows: Floats, products: Floats) -> None:
     width = len(rows)
     for i in range(0, width - 1, 2):
@@ -95,7 +95,7 @@ def _fill_products(rows: Floats, products: Floats) -> None:
             products[j, i] = products[i, j]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _first_eigenvector(diagonal: Floats, beside: Floats, guess: float, vector: Floats) -> float:
     """The largest eigenvalue of a tridiagonal matrix; fills its eigenvector, of length 1.
 
@@ -131,7 +131,7 @@ def _first_eigenvector(diagonal: Floats, beside: Floats, guess: float, vector: F
     return value
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _blend(diagonal: Floats, beside: Floats, largest: float, vector: Floats) -> None:
     """Fill ((1 + CLOSE) I - T / largest)^-POWER e_1, of length 1, for a tridiagonal matrix T.
 
@@ -217,13 +217,13 @@ def _dots_of_two(rows: Floats, one: Floats, other: Floats, to: Floats, to_other:
         to[i], to_other[i] = _dot(rows[i], one), _dot(rows[i], other)
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _add(weight: float, values: Floats, to: Floats) -> None:
     for i in range(len(to)):
         to[i] += weight * values[i]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _copy(values: Floats, factor: float, to: Floats) -> None:
     for i in range(len(values)):
         to[i] = factor * values[i]
@@ -237,13 +237,13 @@ def _dot(a: Floats, b: Floats) -> float:
     return total
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _length(vector: Floats) -> float:
     length: float = np.sqrt(_dot(vector, vector))
     return length
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _orient(loadings: Floats) -> None:
     """Make the sum positive; where it is zero, the largest, the first of about equal ones."""
     sign, size, largest = 0.0, 0.0, 0.0

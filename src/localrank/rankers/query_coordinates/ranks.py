@@ -38,7 +38,7 @@ class Room(NamedTuple):
     counts: NDArray[np.int32]
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def room_for(n: int) -> Room:
     """Room for lists of at most `n` values."""
     return Room(
@@ -49,7 +49,7 @@ def room_for(n: int) -> Room:
     )
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def prepare(room: Room, n: int) -> None:
     """Make the room ready for lists of length `n`."""
     for i in range(2 * n + 1):
@@ -111,7 +111,7 @@ def percentiles(
         numbers[ORDERED, i] = (0.5 * numbers[ORDERED, i] - low) / unit
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _order_by_counts(
     values: Floats,
     row: int,
@@ -168,7 +168,7 @@ def _order_by_counts(
     return n_wrong == 0
 
 
-@kernel(error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _order_by_intervals(values: Floats, row: int, numbers: Floats, integers: Integers) -> bool:
     """Fill the order of values, and the values in it; False where it would take too long.
 

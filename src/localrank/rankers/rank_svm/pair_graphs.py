@@ -116,7 +116,7 @@ def laplacian_factors(
     return n_scaled, n_higher
 
 
-@kernel
+@kernel(inline="always")
 def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, row: int) -> None:
     node = rank + 1
     while node <= top:

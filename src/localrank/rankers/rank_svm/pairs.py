@@ -125,7 +125,7 @@ def pair_losses(
     return loss, hinge, excess
 
 
-@kernel
+@kernel(inline="always")
 def _extent(values: Floats) -> float:
     low, high = np.inf, -np.inf
     for value in values:
@@ -133,7 +133,7 @@ def _extent(values: Floats) -> float:
     return high - low
 
 
-@kernel
+@kernel(inline="always")
 def _all_beyond(
     scores: Floats, levels: Integers, tree: Floats, knee: float, slopes: Floats, totals: Floats
 ) -> None:
@@ -159,7 +159,7 @@ def _all_beyond(
     totals[0] = knee * (totals[1] - 0.5 * knee * n_pairs)
 
 
-@kernel
+@kernel(inline="always")
 def _two_levels(
     values: Floats,
     split: int,
@@ -279,7 +279,7 @@ def _sweep(
         counts[place], slopes[place] = count, slope + slack
 
 
-@kernel
+@kernel(inline="always")
 def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
     node = rank + 1
     while node <= top:
@@ -289,7 +289,7 @@ def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
         node += node & -node
 
 
-@kernel
+@kernel(inline="always")
 def _below(tree: Floats, rank: int) -> tuple[float, float, float]:
     count, total, square = 0.0, 0.0, 0.0
     while rank > 0:
