@@ -41,11 +41,11 @@ test: setup
 	@$(BIN)/python -m pytest -q -n 2
 
 # A kernel's tests have its name; where they have not, they are listed. The plugin tells of kernels
-# that no test compiled, so all are compiled anew, and apart: numba does not see that checks differ.
+# that no test compiled, so all are compiled anew, and apart.
 KERNEL_TESTS = tests/kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
   tests/rankers/rank_svm/test_rank_svm.py \
-  $(foreach module,$(shell grep -rl --include='*.py' njit src/localrank),$(wildcard \
+  $(foreach module,$(shell grep -rl --include='*.py' '^ *@kernel' src/localrank),$(wildcard \
     $(dir $(module:src/localrank/%=tests/%))test_$(notdir $(module))))
 
 bounds: setup

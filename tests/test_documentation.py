@@ -133,7 +133,7 @@ def test_commands_have_the_options_they_are_shown_with(command):
         for method in given["methods"].split(","):
             own = [
                 setting.partition(".")[2]
-                for setting in given["setting"]
+                for setting in given.get("setting", [])
                 if setting.startswith(f"{method}.")
             ]
             make_ranker(method, own, None, 0)

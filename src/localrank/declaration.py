@@ -64,7 +64,9 @@ def declared(package: ModuleType) -> dict[str, Any]:
     ['borda', 'markov-chain', 'mean-score', 'median-rank', 'weighted-borda', 'z-score']
     """
     parts = {}
-    for value in [getattr(package, name) for name in dir(package)]:
+    # What it exports, and what was added while the program runs.
+    names = dict.fromkeys([*dir(package), *vars(package)])
+    for value in [getattr(package, name) for name in names]:
         if is_declared(value):
             name = value.declaration.name
             if name in parts:

@@ -50,7 +50,7 @@ def available_memory() -> int | None:
 
 def _free_on_machine() -> int | None:
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return 1024 * int(line.split()[1])
     except (OSError, ValueError):
@@ -63,7 +63,8 @@ def _free_on_machine() -> int | None:
 
 def _free_in_container(limit: str, used: str) -> int | None:
     try:
-        return max(int(Path(limit).read_text()) - int(Path(used).read_text()), 0)
+        amounts = [int(Path(path).read_text(encoding="ascii")) for path in (limit, used)]
+        return max(amounts[0] - amounts[1], 0)
     except (OSError, ValueError):
         # No such file, or the limit is "max".
         return None

@@ -9,7 +9,7 @@ from sklearn.preprocessing import PolynomialFeatures
 import localrank
 from localrank.data import RankingDataset
 from localrank.measures import NDCG
-from localrank.rankers import BestFeature, LambdaMART, quadratic
+from localrank.rankers import BestFeature, LambdaMART, RankSVM, quadratic
 from localrank.rankers.quadratic import Quadratic, n_quadratic, quadratic_features
 from localrank.rankers.rank_boost.rank_boost import RankBoost
 
@@ -141,11 +141,11 @@ def test_missing_values_are_for_the_wrapped_ranker_to_take_or_refuse(queries, tr
     features = queries.features.copy()
     features[3, 2] = np.nan
     holed = queries.with_features(features, queries.feature_names)
-    takes, refuses = Quadratic(trees), Quadratic(BestFeature())
+    takes, refuses = Quadratic(trees), Quadratic(RankSVM(missing="refuse"))
     assert takes.accepts_missing
     assert np.isfinite(takes.fit(holed).predict(holed)).all()
     assert not refuses.accepts_missing
-    with pytest.raises(ValueError, match="Quadratic cannot take missing values, and f3 has 1"):
+    with pytest.raises(ValueError, match="RankSVM was given missing='refuse', and f3 has missing"):
         refuses.fit(holed)
     assert refuses.set_params(ranker=trees).accepts_missing
 

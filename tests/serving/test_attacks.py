@@ -29,7 +29,7 @@ JSON = "application/json"
 def service(named, tmp_path_factory):
     """With a token, little room and little time; its log is read when all is over."""
     folder = tmp_path_factory.mktemp("attacked")
-    RankSVM().fit(named).save(folder / "m.localrank")
+    RankSVM(missing="refuse").fit(named).save(folder / "m.localrank")
     limits = ["--max-body", MAX_BODY, "--max-documents", 1000, "--timeout", TIMEOUT]
     with running(
         folder, folder / "m.localrank", *limits, "--access-log", LOCALRANK_TOKEN=TOKEN

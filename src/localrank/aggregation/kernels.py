@@ -6,10 +6,10 @@ Lists are rows here, documents columns, so that a list lies in one piece.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only, sort_rows
 
 # Probabilities are solved for until a step changes none by more than this part of it.
@@ -90,7 +90,7 @@ def majority_chain(counts: Floats, offsets: Integers, restart: float) -> Floats:
     return rounded
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _counts_below(lists: Floats, offsets: Integers, longest: int) -> Floats:
     counts = np.empty(lists.shape)
     order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
@@ -114,7 +114,7 @@ def _counts_below(lists: Floats, offsets: Integers, longest: int) -> Floats:
     return counts
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _medians(rows: Floats) -> Floats:
     values = np.zeros(len(rows))
     ascending = np.empty(rows.shape[1])
@@ -134,7 +134,7 @@ def _medians(rows: Floats) -> Floats:
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _majority_chain(counts: Floats, offsets: Integers, longest: int, restart: float) -> Floats:
     chances = np.ones(counts.shape[1])
     wins = np.empty((longest, longest), np.uint8)
@@ -147,7 +147,7 @@ def _majority_chain(counts: Floats, offsets: Integers, longest: int, restart: fl
     return chances
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _majorities(counts: Floats, wins: NDArray[np.uint8], margins: Integers, losses: Floats) -> None:
     """Set `wins[i, j]` where more lists put j above i than below, and count them for each i."""
     n_lists, n = counts.shape
@@ -165,7 +165,7 @@ def _majorities(counts: Floats, wins: NDArray[np.uint8], margins: Integers, loss
             losses[i] += margins[j] > 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _solve(
     wins: NDArray[np.uint8], losses: Floats, restart: float, chances: Floats, inflow: Floats
 ) -> None:

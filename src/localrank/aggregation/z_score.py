@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.aggregation.base import LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 
@@ -45,7 +45,7 @@ class ZScore(ScoreAggregator):
         return mean
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _mean_of_standardised(lists: Floats, offsets: Integers) -> Floats:
     mean = np.zeros(lists.shape[1])
     for place in range(len(lists)):

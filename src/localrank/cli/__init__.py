@@ -20,6 +20,7 @@ from localrank.cli.rank import rank
 from localrank.cli.reproduce import reproduce
 from localrank.cli.serve import serve
 from localrank.cli.train import train
+from localrank.cli.warmup import warmup
 
 # What keeps finished work, and goes on from there.
 GO_ON = ("compare", "demo", "reproduce")
@@ -48,7 +49,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, rank, evaluate, explain, serve, reproduce, info, methods):
+for command in (
+    *(demo, compare, train, rank, evaluate, explain, serve, reproduce, info, methods, warmup),
+):
     app.command()(command)
 
 

@@ -53,8 +53,7 @@ def say(text: str) -> None:
 
 
 def say_if_compiling() -> None:
-    """Explain the wait before the first result on a machine."""
-    from localrank.kernels.sorting import compiled_before
+    """Explain the wait before the first result on a machine, to logs too."""
+    from localrank.kernels.compilation import announce_everywhere
 
-    if not compiled_before():
-        say("Compiling, once on this machine: a few seconds ...")
+    announce_everywhere()

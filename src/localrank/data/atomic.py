@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 _DESCRIPTORS = Path("/proc/self/fd")
+# Windows writes other line ends without it.
+_BINARY: int = getattr(os, "O_BINARY", 0)
 
 
 @contextmanager
@@ -64,7 +66,8 @@ def _open_temporary(target: Path) -> tuple[int, Path | None]:
         with suppress(OSError):  # not every file system can
             return os.open(target.parent, os.O_TMPFILE | os.O_WRONLY, 0o666), None
     temporary = _unused_name(target)
-    return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666), temporary
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _BINARY
+    return os.open(temporary, flags, 0o666), temporary
 
 
 def _named(descriptor: int, target: Path) -> Path:

@@ -62,7 +62,8 @@ def _kind(column: nw.Series[Any], declared: bool) -> str | None:
     dtype = column.dtype
     if declared:
         return "categories"
-    if dtype.is_numeric() or dtype == nw.Boolean:
+    # A column of nothing but missing values has no type of numbers.
+    if dtype.is_numeric() or dtype == nw.Boolean or column.is_null().all():
         return None
     if dtype == nw.Enum:
         return "ordered categories"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.eigenvectors import leading_eigenvectors
+from localrank.kernels.offsets import longest_query
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def spread_of_clouds(
     features: Array, offsets: Integers, n_axes: int, resolution: float
 ) -> tuple[Floats, Floats]:
@@ -20,7 +21,7 @@ def spread_of_clouds(
     n_queries, n_features = len(offsets) - 1, features.shape[1]
     shares = np.zeros((n_queries, n_features))
     axes = np.zeros((n_queries, n_axes, n_features))
-    longest = np.diff(offsets).max()
+    longest = longest_query(offsets)
     room = np.empty(longest * n_features)
     columns = np.empty(n_features, np.int64)
     for query in range(n_queries):
@@ -47,7 +48,7 @@ def spread_of_clouds(
     return shares, axes
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _centred(features: Array, begin: int, end: int, columns: Integers, room: Floats) -> Floats:
     """The rows of a query less their mean, in the columns that vary, in units of their spread.
 
@@ -83,7 +84,7 @@ def _centred(features: Array, begin: int, end: int, columns: Integers, room: Flo
     return centred
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _orient(direction: Floats) -> None:
     """Make a direction of length 1, with its largest entry positive, the first of about equal."""
     length = np.sqrt((direction * direction).sum())

@@ -8,16 +8,16 @@ wanted eigenvectors are carried back through the rotations and reflections.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 
 _EPSILON = 2.0**-53
 _NOTHING = 1e-40  # far below rounding, yet its square is far from underflow
 _MOST_SWEEPS = 30  # per eigenvalue; two are usual
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def leading_eigenvectors(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats]:
     """All eigenvalues in descending order, and the first eigenvectors, one per column.
 
@@ -43,7 +43,7 @@ def leading_eigenvectors(matrix: Floats, n_vectors: int) -> tuple[Floats, Floats
 
 
 # Sums may be taken in any order, which lets them run several terms at a time.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def _tridiagonal(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     """Diagonal and off-diagonal of a similar tridiagonal matrix, and the reflections to it.
 
@@ -89,7 +89,7 @@ def _tridiagonal(matrix: Floats) -> tuple[Floats, Floats, Floats]:
     return diagonal, beside, factors
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _diagonalise(
     diagonal: Floats, beside: Floats, keep_turns: bool
 ) -> tuple[Integers, Floats, Floats]:
@@ -141,7 +141,7 @@ def _diagonalise(
     return turns[:n_turns], cosines[:n_turns], sines[:n_turns]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reflect(vectors: Floats, v: Floats, factor: float) -> None:
     """Apply I - factor * v vᵀ to the first rows."""
     product = np.zeros(vectors.shape[1])

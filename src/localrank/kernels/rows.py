@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def projections(features: Floats, direction: Floats) -> Floats:
     """The product of each row with a vector, to the last bit the same wherever the row stands."""
     products = np.empty(len(features))
@@ -27,7 +27,7 @@ def projections(features: Floats, direction: Floats) -> Floats:
     return products
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def centred_rows(features: Floats, rows: Integers, offsets: Integers) -> Floats:
     """The given rows, in groups, less the mean of their group."""
     n_features = features.shape[1]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 
 # Lists up to this length are ranked by counting, longer ones merged from such blocks.
 _BLOCK = 128
@@ -42,7 +41,7 @@ def read_only(values: Any, dtype: Any) -> Array:
     return view
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _argsort_descending(values: Floats, offsets: Integers, longest: int) -> Integers:
     order = np.empty(len(values), np.int64)
     spare = np.empty(longest, np.int64)
@@ -52,7 +51,7 @@ def _argsort_descending(values: Floats, offsets: Integers, longest: int) -> Inte
     return order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sort_rows(values: Floats, begin: int, end: int, order: Integers, spare: Integers) -> None:
     """Fill `order` with the rows from `begin` to `end` by descending value, stably.
 
@@ -65,7 +64,7 @@ def sort_rows(values: Floats, begin: int, end: int, order: Integers, spare: Inte
         _merge(values, order[: end - begin], spare)
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _place(block: Floats, first: int, order: Integers) -> None:
     """Put each row of a block at its rank, the number of larger values.
 
@@ -95,7 +94,7 @@ def _place(block: Floats, first: int, order: Integers) -> None:
                 n_numbers += 1
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _merge(values: Floats, order: Integers, spare: Integers) -> None:
     """Merge neighbouring sorted blocks until one is left, the earlier row first among equals."""
     n, width = len(order), _BLOCK
@@ -119,9 +118,3 @@ def _merge(values: Floats, order: Integers, spare: Integers) -> None:
                 i += 1
                 to += 1
         width *= 2
-
-
-def compiled_before() -> bool:
-    """Whether an earlier run has stored compiled kernels on this machine."""
-    folder = sort_rows.stats.cache_path
-    return folder is not None and any(Path(folder).glob("*.nbi"))

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import extending, njit, types
+from numba import extending, types
+
+from localrank.kernels import compilation
 
 NEWLINE, RETURN, HASH, COLON, DOT, MINUS, PLUS, EQUALS = (ord(c) for c in "\n\r#:.-+=")
 ZERO, NINE, SPACE = (ord(c) for c in "09 ")
 
-kernel = njit(cache=True, nogil=True, boundscheck=False, error_model="numpy")
-inlined = njit(cache=True, nogil=True, boundscheck=False, error_model="numpy", forceinline=True)
+kernel = compilation.kernel(boundscheck=False, error_model="numpy")
+inlined = compilation.kernel(boundscheck=False, error_model="numpy", forceinline=True)
 
 # Called with one argument less than it is written with, which its own type does not know.
 _intrinsic: Any = extending.intrinsic

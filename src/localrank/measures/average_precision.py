@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import TIE_RULES, RankedLists, tie_end
 from localrank.parameters import Rules, one_of, refuse
@@ -92,7 +92,7 @@ class AveragePrecision(RelevanceMeasure):
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _average_precision(
     lists: RankedLists, threshold: float, depth: int, reachable: bool, at_end: bool
 ) -> Floats:

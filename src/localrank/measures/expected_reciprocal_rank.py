@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 from localrank.measures.base import is_number
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
@@ -78,7 +78,7 @@ class ExpectedReciprocalRank(CutMeasure):
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _expected_reciprocal_rank(lists: RankedLists, satisfied: Floats, depth: int) -> Floats:
     tied, ends, offsets = lists.tied, lists.ends, lists.offsets
     values = np.empty(len(ends), np.float64)
@@ -101,7 +101,7 @@ def _expected_reciprocal_rank(lists: RankedLists, satisfied: Floats, depth: int)
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _mean_products(satisfied: Floats, n_places: int) -> Floats:
     """Mean product of (1 - satisfied) over all choices of 0, 1, ..., n_places documents.
 

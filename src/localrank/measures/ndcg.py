@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
@@ -111,7 +111,7 @@ class NDCG(CutMeasure):
         return text
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ndcg(lists: RankedLists, weights: Floats, exponential: bool) -> Floats:
     labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
@@ -143,7 +143,7 @@ def _ndcg(lists: RankedLists, weights: Floats, exponential: bool) -> Floats:
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _gain(label: float, exponential: bool) -> float:
     if not exponential:
         return label

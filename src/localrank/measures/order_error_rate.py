@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.measures.base import Empty, Measure, is_number
 from localrank.measures.ties import RankedLists, tie_end
 from localrank.parameters import refuse
@@ -81,7 +81,7 @@ class OrderErrorRate(Measure):
         return "such a pair"
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _order_error_rate(lists: RankedLists, high: float, low: float, longest: int) -> Floats:
     labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)
@@ -126,7 +126,7 @@ def _order_error_rate(lists: RankedLists, high: float, low: float, longest: int)
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find(ascending: Floats, n: int, value: float) -> int:
     """Where a value stands among the first n, -1 where it does not."""
     first, last = 0, n - 1
@@ -139,7 +139,7 @@ def _find(ascending: Floats, n: int, value: float) -> int:
     return first if ascending[first] == value else -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _lower_above(level: Integers, start: int, stop: int, tree: Integers) -> int:
     """How many documents in the tree have a lower level, summed over the given ones."""
     total = 0
@@ -151,7 +151,7 @@ def _lower_above(level: Integers, start: int, stop: int, tree: Integers) -> int:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(level: Integers, start: int, stop: int, tree: Integers, n_levels: int) -> None:
     for i in range(start, stop):
         node = level[i] + 1

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import RankedLists, tie_end
 from localrank.parameters import Rules, one_of
@@ -74,7 +74,7 @@ class Precision(RelevanceMeasure):
         )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hits(lists: RankedLists, threshold: float, depth: int) -> Floats:
     labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 from localrank.measures.cut import RelevanceMeasure
 from localrank.measures.ties import RankedLists, tie_end
 
@@ -55,7 +55,7 @@ class ReciprocalRank(RelevanceMeasure):
         return f"1 / rank of {first}, 0 without one.\n{self._relevant()}"
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _reciprocal_rank(lists: RankedLists, threshold: float, depth: int) -> Floats:
     labels, tied, ends, offsets, ideal = lists
     values = np.empty(len(ends), np.float64)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike
 
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import argsort_descending, read_only, sort_rows
 
 TIE_RULES = {
@@ -85,7 +85,7 @@ def rank(dataset: RankingDataset, scores: Floats, ties: str) -> RankedLists:
     return RankedLists(ranked, tied, ends, offsets, read_only(ideal, np.float64))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _arrange(
     scores: Floats, labels: Floats, offsets: Integers, longest: int
 ) -> tuple[Floats, Flags, Integers]:
@@ -109,7 +109,7 @@ def _arrange(
     return ranked, tied, ends
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def tie_end(tied: Flags, position: int, end: int) -> int:
     """One past the last document tied with the one at a position."""
     position += 1

@@ -25,9 +25,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 from localrank.trees.columns import columns_of
 from localrank.trees.scoring import BLOCK, padded, rank_values
@@ -124,7 +124,7 @@ def _expected(
     return float(reached @ trees.leaf_values)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _leaf_shares(
     leaf_parents: NDArray[np.int64],
     split_parents: NDArray[np.int64],
@@ -144,7 +144,7 @@ def _leaf_shares(
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _parents(
     left_children: NDArray[np.int32],
     right_children: NDArray[np.int32],
@@ -184,7 +184,7 @@ def _parents(
     return split_parents, leaf_parents, shares, depth
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_contributions(
     ranks: NDArray[np.uint8],
     n: int,
@@ -258,7 +258,7 @@ def _add_contributions(
                 total[i] += own[i] * row[i] - sum_of_all[i]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _pass(
     ranks: NDArray[np.uint8], cut: int, side: int, is_new: bool, passing: NDArray[np.uint8]
 ) -> None:

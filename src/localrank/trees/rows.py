@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 from localrank.trees.scoring import MAX_TABLES, ROW
 
@@ -83,7 +83,7 @@ def rows_of(trees: Trees, columns: NDArray[np.int32], cuts: NDArray[np.uint8]) -
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _place_leaves(
     left_children: NDArray[np.int32],
     right_children: NDArray[np.int32],

@@ -17,9 +17,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from localrank.kernels.compilation import kernel
 from localrank.trees.lanes import (
     above,
     add,
@@ -34,10 +34,6 @@ from localrank.trees.lanes import (
     zeros,
 )
 
-# numba keeps a compiled kernel for as long as this file does not change. The digest of lanes.py,
-# which a test compares, changes it with that one.
-LANES_DIGEST = "78b1fbb44133f11a"
-
 # Documents of a block: 64, and at the end 32 or 16 where that is enough.
 BLOCK = 64
 
@@ -48,7 +44,7 @@ MAX_TABLES = 4
 
 
 def _rank_block(lanes: int) -> Any:
-    @njit(nogil=True)
+    @kernel
     def rank_block(
         features: NDArray[Any],
         first: int,
@@ -77,7 +73,7 @@ def _rank_block(lanes: int) -> Any:
 
 
 def _sum_block(lanes: int) -> Any:
-    @njit(nogil=True)
+    @kernel
     def sum_block(
         ranks: NDArray[np.uint8],
         first: int,
@@ -125,13 +121,15 @@ _rank_64, _rank_32, _rank_16 = _rank_block(64), _rank_block(32), _rank_block(16)
 _sum_64, _sum_32, _sum_16 = _sum_block(64), _sum_block(32), _sum_block(16)
 
 
-@njit(nogil=True)
-def _size(n_documents: int) -> int:
+def _block_size(n_documents: int) -> int:
     """Size of the next block where so many documents are left."""
     return 64 if n_documents > 32 else 32 if n_documents > 16 else 16
 
 
-@njit(cache=True, nogil=True)
+_size = kernel(_block_size)
+
+
+@kernel
 def rank_values(
     features: NDArray[Any],
     columns: NDArray[np.int64],
@@ -158,7 +156,7 @@ def rank_values(
         first += size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_leaves(
     ranks: NDArray[np.uint8],
     n_documents: int,
@@ -190,7 +188,7 @@ def sum_leaves(
         first += size
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def walk_trees(
     ranks: NDArray[np.uint8],
     n_documents: int,
@@ -231,4 +229,4 @@ def padded(n_documents: int) -> int:
     (80, 128)
     """
     rest = n_documents % BLOCK
-    return n_documents - rest + (rest and _size.py_func(rest))
+    return n_documents - rest + (rest and _block_size(rest))

@@ -237,9 +237,9 @@ def test_queries_that_say_nothing_are_skipped_and_counted(small):
 
 def test_no_usable_query_is_refused(queries):
     graded = RankingDataset.from_arrays(np.eye(2), [1, 2], [1, 1])
-    with pytest.raises(ValueError, match=r"nothing to learn: .* \(a label above 0\)"):
+    with pytest.raises(ValueError, match=r"nothing to learn: .* \(a label above 0, by relevance"):
         SVMMap().fit(graded)
-    with pytest.raises(ValueError, match=r"nothing to learn: .* \(a label of 9 or more\)"):
+    with pytest.raises(ValueError, match=r"nothing to learn: .* \(a label of 9 or more, by relevance"):
         SVMMap(relevance_level=9).fit(queries)
 
 

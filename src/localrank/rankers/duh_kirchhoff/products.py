@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 
@@ -60,7 +60,7 @@ def kernel_values(
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _row_products(rows: Floats, matrix: Floats) -> Floats:
     products = np.zeros((len(rows), matrix.shape[1]))
     for row in range(len(rows)):
@@ -71,7 +71,7 @@ def _row_products(rows: Floats, matrix: Floats) -> Floats:
     return products
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _squared_distances(rows: Floats, columns: Floats) -> Floats:
     distances = np.zeros((len(rows), columns.shape[1]))
     for row in range(len(rows)):

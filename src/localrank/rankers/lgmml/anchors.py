@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import exp
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 _FAR = 1000.0
@@ -55,7 +55,7 @@ def local_scores(distances: Floats, weights: Floats, own: Integers) -> Floats:
     return scores
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_squares(products: Floats, origins: Floats, squares: Floats) -> None:
     n_products, n_anchors = origins.shape
     for row in range(len(squares)):
@@ -65,7 +65,7 @@ def _add_squares(products: Floats, origins: Floats, squares: Floats) -> None:
                 squares[row, r] += difference * difference
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _local_scores(distances: Floats, weights: Floats, own: Integers) -> Floats:
     scores = np.zeros(len(distances))
     for row in range(len(distances)):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 # The state of a query's random numbers: one word.
@@ -74,7 +74,7 @@ def warp_weights(
     return weights
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _warp_weights(
     values: Floats,
     offsets: Integers,
@@ -113,7 +113,7 @@ def _warp_weights(
     return weights
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find_violator(
     lower: Floats, weights: Floats, threshold: float, state: State
 ) -> tuple[np.int64, np.int64]:
@@ -125,7 +125,7 @@ def find_violator(
     return np.int64(-1), np.int64(len(lower))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def draw(state: State, n: int) -> np.int64:
     """A random number from 0 to n - 1, by splitmix64."""
     state[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -136,7 +136,7 @@ def draw(state: State, n: int) -> np.int64:
     return np.int64(((word >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def dot(a: Floats, b: Floats) -> float:
     """Four sums, because each addition waits for the one before it."""
     s, t, u, v = 0.0, 0.0, 0.0, 0.0

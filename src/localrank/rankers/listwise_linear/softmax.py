@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 
 
 # Sums may be taken in another order, which lets them use vector instructions.
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@kernel(fastmath={"reassoc", "contract"})
 def cross_entropy(
     features: Floats, offsets: Integers, targets: Floats, weights: Floats, direction: Floats
 ) -> tuple[float, Floats]:
@@ -19,7 +20,7 @@ def cross_entropy(
     read twice in a row, so that the second time they are at hand.
     """
     n_features = features.shape[1]
-    scores = np.empty(np.max(np.diff(offsets)))
+    scores = np.empty(longest_query(offsets))
     value, gradient = 0.0, np.zeros(n_features)
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import read_only
 from localrank.rankers.query_coordinates.first_component import first_component
 from localrank.rankers.query_coordinates.ranks import (
@@ -83,12 +84,12 @@ def layout(width: int, parts: str) -> tuple[Array, int]:
     return read_only(begins, np.int64), n_columns
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _fill(
     features: Array, offsets: Integers, begins: Integers, resolution: float, table: Array
 ) -> None:
     width = features.shape[1]
-    longest = np.diff(offsets).max()
+    longest = longest_query(offsets)
     columns_room, aggregates_room = np.empty((4, width * longest)), np.empty(N_AGGREGATES * longest)
     room = room_for(longest)
     varying = np.empty(width, np.int64)
@@ -115,7 +116,7 @@ def _fill(
             _write(aggregates, table, first, begins[3])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _read(features: Array, first: int, columns: Floats, table: Array) -> None:
     """Copy the features of a query's documents, by column and into the table."""
     width, n = columns.shape
@@ -132,7 +133,7 @@ def _read(features: Array, first: int, columns: Floats, table: Array) -> None:
             columns[column, i] = features[first + i, column]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _write(block: Floats, table: Array, first: int, begin: int) -> None:
     width, n = block.shape
     last = width - width % _TILE
@@ -145,7 +146,7 @@ def _write(block: Floats, table: Array, first: int, begin: int) -> None:
             table[first + i, begin + column] = block[column, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _fill_column(
     x: Floats, column: int, resolution: float, room: Room, z: Floats, p: Floats, b: Floats
 ) -> bool:
@@ -176,7 +177,7 @@ def _fill_column(
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _total(values: Floats, row: int, n: int) -> float:
     """The sum of a row's first values, of four sums that do not wait for each other."""
     a = b = c = d = 0.0
@@ -191,7 +192,7 @@ def _total(values: Floats, row: int, n: int) -> float:
     return (a + b) + (c + d)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _median_deviation(numbers: Floats, n: int, middle: float) -> float:
     """The median distance of the ordered values from their median."""
     distance = _distance_of_nearest(numbers, n, middle, n // 2 + 1)
@@ -200,7 +201,7 @@ def _median_deviation(numbers: Floats, n: int, middle: float) -> float:
     return 0.5 * (_distance_of_nearest(numbers, n, middle, n // 2) + distance)
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@kernel(error_model="numpy", fastmath={"nnan", "nsz"})
 def _distance_of_nearest(numbers: Floats, n: int, middle: float, n_nearest: int) -> float:
     """The distance within which so many values lie: of all neighbours the nearest."""
     distance = np.inf
@@ -210,7 +211,7 @@ def _distance_of_nearest(numbers: Floats, n: int, middle: float, n_nearest: int)
     return distance
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floats) -> None:
     """Fill the nine aggregates of a query, one per row."""
     width, n = len(varying), z.shape[1]
@@ -241,16 +242,18 @@ def _aggregate(z: Floats, p: Floats, varying: Integers, room: Room, result: Floa
         for j in range(n):
             centred[i, j] = p[varying[i], j] - neutral
     first_component(centred, scores)
-    result[4] = scores[:n]
+    for i in range(n):
+        result[4, i] = scores[i]
     for i in range(width):
         for j in range(n):
             centred[i, j] = z[varying[i], j]
     first_component(centred, scores)
-    result[6] = scores[:n]
+    for i in range(n):
+        result[6, i] = scores[i]
     rank_aggregates(room, result)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def rank_aggregates(room: Room, result: Floats) -> None:
     """Fill the percentiles after each aggregate that has them."""
     n = result.shape[1]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data.offsets import offsets_of, rows_of
+from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import read_only
 from localrank.rankers.query_coordinates.coordinates import (
     HALF_RANK,
@@ -75,10 +76,10 @@ def _of_lists(values: Array, present: Flags, offsets: Integers) -> tuple[Array, 
     return z, p, b
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _aggregate_present(z: Floats, p: Floats, offsets: Integers, table: Floats) -> None:
     """Fill the nine aggregates of each document; z and p are NaN where a value is missing."""
-    width, longest = z.shape[1], np.diff(offsets).max()
+    width, longest = z.shape[1], longest_query(offsets)
     room, aggregates = room_for(longest), np.empty(N_AGGREGATES * longest)
     varying, centres = np.empty(width, np.int64), np.empty(width)
     for query in range(len(offsets) - 1):
@@ -120,7 +121,7 @@ def _aggregate_present(z: Floats, p: Floats, offsets: Integers, table: Floats) -
                 table[first + i, row] = result[row, i]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def _fill_means(p: Floats, varying: Integers, n: int, result: Floats, i: int) -> None:
     """The mean percentile, reciprocal rank fusion and spread of a document's percentiles."""
     neutral, n_present = 0.5 * (n + 1) / n, 0

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import sort_rows
 
 # Lists up to this length are ordered by counting, longer ones by intervals.
@@ -38,7 +38,7 @@ class Room(NamedTuple):
     counts: NDArray[np.int32]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def room_for(n: int) -> Room:
     """Room for lists of at most `n` values."""
     return Room(
@@ -49,7 +49,7 @@ def room_for(n: int) -> Room:
     )
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def prepare(room: Room, n: int) -> None:
     """Make the room ready for lists of length `n`."""
     for i in range(2 * n + 1):
@@ -57,7 +57,7 @@ def prepare(room: Room, n: int) -> None:
 
 
 # Values are numbers and zeros are equal, which lets several be compared at a time.
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"nnan", "nsz"})
+@kernel(error_model="numpy", fastmath={"nnan", "nsz"})
 def half_bounds(values: Floats, row: int) -> tuple[float, float]:
     """Half the smallest value of a row and half the largest, whose difference is no overflow."""
     low = high = values[row, 0]
@@ -66,7 +66,7 @@ def half_bounds(values: Floats, row: int) -> tuple[float, float]:
     return 0.5 * low, 0.5 * high
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy")
 def percentiles(
     values: Floats, row: int, low: float, unit: float, room: Room, result: Floats, to: int
 ) -> None:
@@ -111,7 +111,7 @@ def percentiles(
         numbers[ORDERED, i] = (0.5 * numbers[ORDERED, i] - low) / unit
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _order_by_counts(
     values: Floats,
     row: int,
@@ -168,7 +168,7 @@ def _order_by_counts(
     return n_wrong == 0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@kernel(error_model="numpy", inline="always")
 def _order_by_intervals(values: Floats, row: int, numbers: Floats, integers: Integers) -> bool:
     """Fill the order of values, and the values in it; False where it would take too long.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 # Values that are searched for together.
@@ -71,7 +71,7 @@ def _columns(features: Array) -> Iterator[Floats]:
         yield from columns
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_below(values: Floats, edges: Floats, longest: int, counts: Array) -> None:
     """Binary search with strides that are powers of 2, from `longest` down.
 

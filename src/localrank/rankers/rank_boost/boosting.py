@@ -14,9 +14,9 @@ from __future__ import annotations
 from math import exp
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 # falls exp(A_s - H_i) per document, factors exp(log w + B_{s-1} - A_s) and decays
@@ -131,7 +131,7 @@ def best_threshold(
     return feature, threshold
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weigh(
     scores: Floats,
     levels: Integers,
@@ -184,7 +184,7 @@ def _weigh(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _split(
     bins: Array, threshold: int, levels: Integers, queries: Integers, products: Products
 ) -> tuple[float, float]:
@@ -216,7 +216,7 @@ def _split(
     return right, wrong
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_threshold(
     bins: Array, n_bins: Integers, potentials: Floats, tolerance: float
 ) -> tuple[int, int]:

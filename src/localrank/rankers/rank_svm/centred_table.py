@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 # Rows that are held in double precision at a time: few enough for the cache.
@@ -110,7 +110,7 @@ class CentredTable:
             yield rows, block
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _means(features: Array, rows: Integers, offsets: Integers, scale: Floats) -> Floats:
     means = np.zeros((len(offsets) - 1, len(scale)))
     for group in range(len(means)):
@@ -124,7 +124,7 @@ def _means(features: Array, rows: Integers, offsets: Integers, scale: Floats) ->
     return means
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _centre(
     features: Array,
     rows: Integers,

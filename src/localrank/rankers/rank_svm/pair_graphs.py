@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 
 
 class PairGraph(NamedTuple):
@@ -39,7 +39,7 @@ class PairGraph(NamedTuple):
     degrees: Floats
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def laplacian_factors(
     features: Floats,
     graph: PairGraph,
@@ -60,7 +60,10 @@ def laplacian_factors(
     """
     scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
     n_features = features.shape[1]
-    tree = np.empty((n_levels[first:last].max(), n_features))
+    most = 0
+    for query in range(first, last):
+        most = max(most, n_levels[query])
+    tree = np.empty((most, n_features))
     n_scaled, n_higher = 0, 0
     for query in range(first, last):
         begin, end = offsets[query], offsets[query + 1]
@@ -113,7 +116,7 @@ def laplacian_factors(
     return n_scaled, n_higher
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, row: int) -> None:
     node = rank + 1
     while node <= top:
@@ -122,7 +125,7 @@ def _add_row(tree: Floats, top: int, rank: int, sign: float, features: Floats, r
         node += node & -node
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None:
     """Fill `product` with L v, the Laplacian of `laplacian_factors` times a vector."""
     scores, offsets, levels, n_levels, weights, knee, order, degrees = graph
@@ -155,7 +158,7 @@ def laplacian_product(vector: Floats, graph: PairGraph, product: Floats) -> None
                     node &= node - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add(
     tree: Floats, top: int, levels: Integers, row: int, sign: int, factor: float, vector: Floats
 ) -> None:

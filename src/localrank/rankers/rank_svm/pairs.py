@@ -11,16 +11,17 @@ the lower document of each pair into the higher one, so the same pass serves bot
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import sort_rows
 
 # Up to this many pairs of a document on the quadratic part are summed one by one.
 _FEW = 32
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def count_pairs(
     labels: Floats, offsets: Integers, levels: Integers, n_levels: Integers, n_pairs: Integers
 ) -> None:
@@ -28,7 +29,7 @@ def count_pairs(
 
     Fills `levels` per document, `n_levels` and `n_pairs` per query.
     """
-    longest = np.diff(offsets).max()
+    longest = longest_query(offsets)
     order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for query in range(len(offsets) - 1):
         begin, end = offsets[query], offsets[query + 1]
@@ -46,7 +47,7 @@ def count_pairs(
         n_pairs[query] = pairs
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def pair_losses(
     scores: Floats,
     offsets: Integers,
@@ -65,7 +66,9 @@ def pair_losses(
     `gradient` of the summed loss in the scores, and the summed weight of its pairs in the
     quadratic part, its `degree` in their graph.
     """
-    longest, most = np.diff(offsets).max(), n_levels.max()
+    longest, most = longest_query(offsets), 0
+    for query in range(len(offsets) - 1):
+        most = max(most, n_levels[query])
     spare = np.empty(longest, np.int64)
     values, ranks = np.empty(longest), np.empty(longest, np.int64)
     counts, slopes = np.empty(longest), np.empty(longest)
@@ -122,7 +125,7 @@ def pair_losses(
     return loss, hinge, excess
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _extent(values: Floats) -> float:
     low, high = np.inf, -np.inf
     for value in values:
@@ -130,7 +133,7 @@ def _extent(values: Floats) -> float:
     return high - low
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _all_beyond(
     scores: Floats, levels: Integers, tree: Floats, knee: float, slopes: Floats, totals: Floats
 ) -> None:
@@ -156,7 +159,7 @@ def _all_beyond(
     totals[0] = knee * (totals[1] - 0.5 * knee * n_pairs)
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _two_levels(
     values: Floats,
     split: int,
@@ -225,7 +228,7 @@ def _two_levels(
         counts[place], slopes[place] = count, slope
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sweep(
     values: Floats,
     ranks: Integers,
@@ -276,7 +279,7 @@ def _sweep(
         counts[place], slopes[place] = count, slope + slack
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
     node = rank + 1
     while node <= top:
@@ -286,7 +289,7 @@ def _insert(tree: Floats, top: int, rank: int, value: float) -> None:
         node += node & -node
 
 
-@njit(cache=True, nogil=True)
+@kernel(inline="always")
 def _below(tree: Floats, rank: int) -> tuple[float, float, float]:
     count, total, square = 0.0, 0.0, 0.0
     while rank > 0:

@@ -24,9 +24,9 @@ halving finds every place in O(b + a log b).
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only, sort_rows
 
 
@@ -74,7 +74,7 @@ def most_violated_rankings(
     return losses, contributions
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _most_violated(
     scores: Floats, offsets: Integers, n_relevant: Integers, harmonic: Floats
 ) -> tuple[Floats, Floats]:
@@ -99,7 +99,7 @@ def _most_violated(
     return losses, contributions
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_places(
     scores: Floats, irrelevant: Integers, sums: Floats, harmonic: Floats, places: Integers
 ) -> None:
@@ -123,7 +123,7 @@ def _best_places(
         stride //= 2
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _contribute(
     relevant: Integers,
     irrelevant: Integers,

@@ -6,12 +6,12 @@ Slot i of query q holds the plane with slope `slopes[i, q]` and intercept `inter
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def centre_by_query(features: Floats, offsets: Integers) -> None:
     """Take their mean from each query's features: only differences within a query matter.
 
@@ -33,7 +33,7 @@ def centre_by_query(features: Floats, offsets: Integers) -> None:
                 features[row, column] -= means[column]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def store_planes(
     features: Floats,
     offsets: Integers,
@@ -63,7 +63,7 @@ def store_planes(
         intercepts[slot, query] = new_intercepts[query]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sum_of_highest(
     heights: Floats,
     weights: Floats,
@@ -90,7 +90,7 @@ def sum_of_highest(
     return slope, intercept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def lowest_between(
     at_start: Floats,
     at_end: Floats,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 
@@ -25,7 +25,7 @@ def scatters(rows: Floats, offsets: Integers) -> Floats:
     return sums
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _scatters(rows: Floats, offsets: Integers) -> Floats:
     n_features = rows.shape[1]
     sums = np.empty((len(offsets) - 1, n_features, n_features))
@@ -48,7 +48,7 @@ def inverse_factors(factors: Floats) -> Floats:
     return inverses
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _inverse_factors(factors: Floats) -> Floats:
     """Row by row: of L W = I, row i of W is (e_i - sum over k < i of L_ik W_k) / L_ii."""
     inverses = np.zeros(factors.shape)
@@ -105,7 +105,7 @@ def _log_determinants(factors: Floats) -> Floats:
     return determinants
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _half_way(
     means_a: Floats, covariances_a: Floats, means_b: Floats, covariances_b: Floats, same: bool
 ) -> Floats:
@@ -135,7 +135,7 @@ def _half_way(
     return terms
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"})
+@kernel(fastmath={"contract"})
 def _reduce(rows: Floats, inverse_pivots: Floats, i: int) -> None:
     """Subtract from row i its share of each row above, four at a time."""
     row, width = rows[i], rows.shape[1]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.offsets import offsets_of
+from localrank.kernels.compilation import kernel
+from localrank.kernels.offsets import longest_query
 from localrank.kernels.sorting import read_only
 
 
@@ -46,11 +47,11 @@ def top_values(features: Array, offsets: Integers, n: int) -> tuple[Floats, Inte
     return values, ends
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _top_values(features: Floats, offsets: Integers, ends: Integers) -> Floats:
     """Pass over each column with a heap of its largest values so far, the smallest on top."""
     values = np.empty((ends[-1], features.shape[1]))
-    heap = np.empty(np.diff(ends).max())
+    heap = np.empty(longest_query(ends))
     for query in range(len(ends) - 1):
         size = ends[query + 1] - ends[query]
         begin, end = offsets[query], offsets[query + 1]
@@ -70,7 +71,7 @@ def _top_values(features: Floats, offsets: Integers, ends: Integers) -> Floats:
     return values
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sink(heap: Floats, place: int, size: int) -> None:
     """Let a value sink until none below it is smaller."""
     value = heap[place]

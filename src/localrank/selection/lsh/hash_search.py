@@ -5,10 +5,10 @@ from __future__ import annotations
 from math import cos, pi, sqrt
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.kernels.compilation import kernel
 from localrank.selection.lsh.hashing import ONE, SKETCHED, HashTables, encode, project, sketch_of
 
 # Sums of similarities that differ by less, per direction, are equal.
@@ -21,7 +21,7 @@ _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _SCALE = 200
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def nearest_by_hashing(
     queries: Floats, descriptions: Array, tables: HashTables, n_rescored: int, n_read: int
 ) -> Integers:
@@ -68,7 +68,7 @@ def nearest_by_hashing(
     return nearest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_buckets(
     directions: Floats,
     tables: HashTables,
@@ -105,7 +105,7 @@ def _find_buckets(
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_from(
     codes: NDArray[np.uint64], begin: np.int64, end: np.int64, code: np.uint64
 ) -> np.int64:
@@ -119,7 +119,7 @@ def _first_from(
     return begin
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _cut(sizes: Integers, n_read: int) -> np.int64:
     """Cut the largest sizes to one length, such that they add up to at most `n_read`."""
     low, high = 0, n_read
@@ -135,7 +135,7 @@ def _cut(sizes: Integers, n_read: int) -> np.int64:
     return _sum_up_to(sizes, low)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_up_to(sizes: Integers, most: int) -> np.int64:
     """The sum of sizes that are cut to one length."""
     total = np.int64(0)
@@ -145,7 +145,7 @@ def _sum_up_to(sizes: Integers, most: int) -> np.int64:
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _collisions(
     entries: NDArray[np.uint32],
     begins: Integers,
@@ -191,7 +191,7 @@ def _collisions(
     return candidates[:found], scores[:found]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _highest(candidates: Integers, scores: Integers) -> np.int64:
     """The candidate with the highest score."""
     best = 0
@@ -204,7 +204,7 @@ def _highest(candidates: Integers, scores: Integers) -> np.int64:
     return highest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_sketches(
     candidates: Integers, tables: HashTables, sketch: NDArray[np.uint64], n_best: int
 ) -> Integers:
@@ -242,7 +242,7 @@ def _best_sketches(
     return chosen
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _n_bits_set(word: np.uint64) -> np.int64:
     """By sums of 1, 2, 4, then 8 neighbouring bits, which compilers make one instruction."""
     word -= (word >> ONE) & np.uint64(0x5555555555555555)
@@ -252,7 +252,7 @@ def _n_bits_set(word: np.uint64) -> np.int64:
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _most_similar(
     directions: Floats, descriptions: Array, candidates: Integers, first: np.int64
 ) -> np.int64:
@@ -281,7 +281,7 @@ def _most_similar(
     return nearest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _similarity(a: Floats, b: Array, rest: Floats, least: float) -> float:
     """The sum of |a_p · b_p| over directions; -1 as soon as it cannot reach the least."""
     total = 0.0

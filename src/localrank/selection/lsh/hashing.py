@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from localrank.arrays import Array, Floats
+from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
 ONE = np.uint64(1)
@@ -97,7 +97,7 @@ def build_tables(descriptions: Array, hyperplanes: Floats) -> HashTables:
     return tables
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _hash_direction(
     descriptions: Array,
     p: int,
@@ -124,7 +124,7 @@ def _hash_direction(
     return entered
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def project(row: Array, planes: Floats, products: Floats) -> bool:
     """Products with all hyperplanes, summed in one order; False for the zero vector."""
     products[:] = 0.0
@@ -147,7 +147,7 @@ def project(row: Array, planes: Floats, products: Floats) -> bool:
     return largest > 0.0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def encode(
     products: Floats, n_bits: int, codes: NDArray[np.uint64], complemented: NDArray[np.uint64]
 ) -> None:
@@ -164,7 +164,7 @@ def encode(
             codes[j] ^= all_bits
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sketch_of(products: Floats) -> np.uint64:
     """The signs of the first products, in one word that is not 0."""
     word = ONE

@@ -1,0 +1,29 @@
+"""`localrank warmup`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+
+def warmup(
+    models: list[Path] = typer.Argument(None, help="Models that will rank; none: see --methods."),
+    methods: str = typer.Option(
+        "", help="Methods that will be trained, with commas; by default all where no model is."
+    ),
+) -> None:
+    """Compile kernels ahead, so that later processes need not."""
+    import time
+
+    from localrank.cli.tables import print_table, say
+    from localrank.kernels.compilation import folder_to_write
+    from localrank.warmup import warm_up
+
+    start = time.perf_counter()
+    names = [name.strip() for name in methods.split(",")] if methods else None
+    compiled = warm_up(models or (), names)
+    rows = [[name, str(len(kernels))] for name, kernels in compiled.items()]
+    print_table("Compiled", ["for", "kernels"], rows)
+    n_kernels, seconds = sum(map(len, compiled.values())), time.perf_counter() - start
+    say(f"{n_kernels} kernels in {seconds:.0f} s, kept in {folder_to_write() or 'no folder'}.")

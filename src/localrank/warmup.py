@@ -1,0 +1,116 @@
+"""Compiling kernels ahead, for images of containers and for machines that must answer at once."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from itertools import product
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+
+from localrank.data import RankingDataset, make_queries, read_letor, write_letor
+from localrank.kernels.compilation import compiled_kernels
+from localrank.measures import evaluate, parse_measure
+from localrank.methods import METHODS, check_method
+from localrank.parts import make_part
+from localrank.persistence import load
+from localrank.progress import progress
+
+_MEASURES = ("ndcg@10", "map", "mrr", "p@10", "err@10", "oer")
+# Some kernels serve tables of more columns than this, as QueryCoordinates makes them.
+_MANY_FEATURES = 140
+
+
+def warm_up(
+    models: Sequence[str | PathLike[str]] = (), methods: Sequence[str] | None = None
+) -> dict[str, list[str]]:
+    """Compile what models need to rank, or methods to be trained, and keep it for later processes.
+
+    Reading data and measuring is compiled with methods.
+
+    Parameters
+    ----------
+    models : sequence of paths
+        Saved models. They are loaded, and rank made-up documents.
+    methods : sequence of str or None
+        Names as `localrank methods` lists them. They are trained on made-up queries. None: all
+        that can be trained here where there are no models, none otherwise.
+
+    Returns
+    -------
+    compiled : dict
+        The kernels that were compiled for each model, each method, "reading" and "measures".
+
+    Examples
+    --------
+    >>> warm_up(methods=["best-feature"])["best-feature"]
+    []
+    """
+    names = list(() if models else METHODS) if methods is None else list(map(check_method, methods))
+    steps: dict[str, Callable[[], None]] = {}
+    if names:
+        steps |= {"reading": _read, "measures": _measure}
+    steps |= {name: _training(name, missing_ok=methods is None) for name in names}
+    steps |= {str(path): _ranking(path) for path in models}
+    compiled = {}
+    with progress("Compiling", len(steps)) as advance, warnings.catch_warnings():
+        # Made-up queries are too few for some methods.
+        warnings.filterwarnings("ignore", category=UserWarning)
+        for name, step in steps.items():
+            known = len(compiled_kernels)
+            step()
+            compiled[name] = compiled_kernels[known:]
+            advance()
+    return compiled
+
+
+def _read() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "queries.txt")
+        write_letor(next(_datasets()), path)
+        read_letor(path)
+
+
+def _measure() -> None:
+    dataset = next(_datasets())
+    evaluate(dataset, dataset.features[:, 0], [parse_measure(name) for name in _MEASURES])
+
+
+def _training(name: str, *, missing_ok: bool) -> Callable[[], None]:
+    def train() -> None:
+        for dataset in _datasets():
+            sample = dict(METHODS[name].declaration.sample)
+            ranker = make_part("ranker", name, sample, n_jobs=1, random_state=0)
+            try:
+                ranker.fit(dataset).predict(dataset)
+            except ImportError:  # LightGBM, which only some methods need
+                if not missing_ok:
+                    raise
+
+    return train
+
+
+def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
+    def rank() -> None:
+        ranker = load(path)
+        # Lists of one document, of several, and several lists take different ways.
+        for sizes, dtype in product(([1], [20], [3, 4]), (np.float64, np.float32)):
+            rows = np.random.default_rng(0).random((sum(sizes), ranker.n_features_in_))
+            # Made-up documents may lie too far from all that the model was trained on.
+            with suppress(ValueError):
+                ranker.predict(rows.astype(dtype), qid=np.repeat(np.arange(len(sizes)), sizes))
+
+    return rank
+
+
+def _datasets() -> Iterator[RankingDataset]:
+    """Few queries, in both precisions, of few features and of many."""
+    for n_features, dtype in product((8, _MANY_FEATURES), (np.float64, np.float32)):
+        dataset, _ = make_queries(
+            30, n_documents=(3, 20), n_features=n_features, n_types=2, random_state=0
+        )
+        yield dataset.with_features(dataset.features.astype(dtype))

@@ -1,0 +1,50 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from localrank.warmup import warm_up
+
+MODEL = Path(__file__).parent / "golden" / "rank-svm.localrank"
+
+# Prints how many kernels were compiled.
+FIT = """
+from numba.core import event
+compiled = event.RecordingListener()
+event.register("numba:compile", compiled)
+from localrank.data import make_queries
+from localrank.recipes import best
+queries = make_queries(40, n_documents=(2, 30), n_features=11, n_types=3, random_state=5)[0]
+best(n_trees=3, n_jobs=1).fit(queries).predict(queries)
+print(len(compiled.buffer) // 2)
+"""
+
+
+def run(*arguments, folder):
+    return subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        env={"PYTHONPATH": ":".join(sys.path), "NUMBA_CACHE_DIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+
+def test_after_warming_up_best_is_trained_and_ranks_without_compiling(tmp_path):
+    said = run("-m", "localrank", "warmup", "--methods", "best", folder=tmp_path)
+    assert "best" in said.stdout
+    assert str(tmp_path) in said.stderr
+    assert run("-c", FIT, folder=tmp_path).stdout == "0\n"
+
+
+def test_models_are_warmed_up_alone(tmp_path):
+    first, second = (run("-m", "localrank", "warmup", MODEL, folder=tmp_path) for _ in range(2))
+    assert "0 kernels" not in first.stderr
+    assert "0 kernels in" in second.stderr
+    assert "measures" not in first.stdout
+
+
+def test_a_method_that_does_not_exist_is_refused():
+    with pytest.raises(ValueError, match="There is no method 'bset'"):
+        warm_up(methods=["bset"])
