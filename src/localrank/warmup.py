@@ -97,14 +97,29 @@ def _training(name: str, *, missing_ok: bool) -> Callable[[], None]:
 def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
     def rank() -> None:
         ranker = load(path)
-        # Lists of one document, of several, and several lists take different ways.
-        for sizes, dtype in product(([1], [20], [3, 4]), (np.float64, np.float32)):
-            rows = np.random.default_rng(0).random((sum(sizes), ranker.n_features_in_))
+        for dataset in made_up_lists(ranker.n_features_in_):
             # Made-up documents may lie too far from all that the model was trained on.
             with suppress(ValueError):
-                ranker.predict(rows.astype(dtype), qid=np.repeat(np.arange(len(sizes)), sizes))
+                ranker.predict(dataset)
 
     return rank
+
+
+def made_up_lists(n_features: int) -> Iterator[RankingDataset]:
+    """Lists that take different ways: of one document, of several, several, with missing values.
+
+    Examples
+    --------
+    >>> [dataset.query_sizes.tolist() for dataset in made_up_lists(3)][::2]
+    [[1], [20], [3, 4], [20]]
+    """
+    for (sizes, step), dtype in product(
+        (([1], 0), ([20], 0), ([3, 4], 0), ([20], 3)), (np.float64, np.float32)
+    ):
+        rows = np.random.default_rng(0).random((sum(sizes), n_features)).astype(dtype)
+        if step:
+            rows[::step, 0] = np.nan
+        yield RankingDataset.from_arrays(rows, qid=np.repeat(np.arange(len(sizes)), sizes))
 
 
 def _datasets() -> Iterator[RankingDataset]:

@@ -258,7 +258,10 @@ def test_its_text_lists_the_combinations_and_marks_the_best(queries):
     ("grid", "message"),
     [
         ({"n_round": [1]}, "RankBoost has no parameter 'n_round'. Did you mean 'n_rounds'. There"),
-        ({"ranker__C": [1]}, "no parameter 'ranker__C'. There are: measure, missing, n_rounds, n_thr"),
+        (
+            {"ranker__C": [1]},
+            "no parameter 'ranker__C'. There are: measure, missing, n_rounds, n_thr",
+        ),
         ([{"n_rounds": [1]}, {"nonsense": [1]}], "no parameter 'nonsense'"),
         ({}, "at least one parameter with values. Got {} instead"),
         ([], r"at least one parameter with values. Got \[\] instead"),

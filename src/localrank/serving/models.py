@@ -11,20 +11,17 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
-from itertools import product
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from localrank.names import unknown
 from localrank.persistence import load, read_manifest
 from localrank.rankers import Ranker
 from localrank.serving.explaining import reasons
 from localrank.serving.failures import Refused
-from localrank.serving.lists import as_dataset
 from localrank.serving.messages import Id, Model
 from localrank.serving.settings import Settings
+from localrank.warmup import made_up_lists
 
 log = logging.getLogger("localrank.serving")
 # Hexadecimal digits of a version.
@@ -181,10 +178,8 @@ def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
 
 
 def _warm(ranker: Ranker) -> None:
-    """Rank lists of one document, of several, and several lists, which take different ways."""
-    for sizes, dtype in product(([1], [20], [3, 4]), (np.float64, np.float32)):
-        draws = np.random.default_rng(0).random((sum(sizes), ranker.n_features_in_))
-        dataset = as_dataset(draws.astype(dtype), sizes)
+    """Rank and explain, so that all it needs is compiled."""
+    for dataset in made_up_lists(ranker.n_features_in_):
         # Made-up documents may lie too far from all that the model was trained on.
         with suppress(ValueError):
             ranker.predict(dataset)

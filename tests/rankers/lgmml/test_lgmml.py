@@ -244,7 +244,9 @@ def test_query_dependent_metrics_rank_new_queries_by_their_distance_to_the_query
 
 
 def test_the_relevance_level_decides_what_metrics_bring_together(queries):
-    with pytest.raises(ValueError, match=r"relevant documents \(a label of 9 or more, by relevance_level=9\)"):
+    with pytest.raises(
+        ValueError, match=r"relevant documents \(a label of 9 or more, by relevance_level=9\)"
+    ):
         LGMML(relevance_level=9).fit(queries)
     scores = [
         LGMML(relevance_level=level, **QUICK).fit(queries).predict(queries) for level in (1, 3)
@@ -254,7 +256,9 @@ def test_the_relevance_level_decides_what_metrics_bring_together(queries):
 
 
 def test_labels_that_are_all_relevant_are_refused_with_the_rule(queries):
-    with pytest.raises(ValueError, match=r"both relevant documents \(a label above 0, by relevance_level=None\)"):
+    with pytest.raises(
+        ValueError, match=r"both relevant documents \(a label above 0, by relevance_level=None\)"
+    ):
         LGMML().fit(queries.features, queries.labels + 1, qid=queries.query_index)
 
 

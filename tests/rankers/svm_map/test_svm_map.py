@@ -239,7 +239,9 @@ def test_no_usable_query_is_refused(queries):
     graded = RankingDataset.from_arrays(np.eye(2), [1, 2], [1, 1])
     with pytest.raises(ValueError, match=r"nothing to learn: .* \(a label above 0, by relevance"):
         SVMMap().fit(graded)
-    with pytest.raises(ValueError, match=r"nothing to learn: .* \(a label of 9 or more, by relevance"):
+    with pytest.raises(
+        ValueError, match=r"nothing to learn: .* \(a label of 9 or more, by relevance"
+    ):
         SVMMap(relevance_level=9).fit(queries)
 
 
