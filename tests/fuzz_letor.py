@@ -114,8 +114,8 @@ def line(choose, width, style):
     if choose.random() < style["wrong"]:
         columns += [choose.choice([0, -1, width, 10**6, 10**20])]
     wrong = choose.random() < style["wrong"]
-    label = choose.choice(["0", "1", "2", "0.25", *(HARD if style["hard"] else [])])
-    label = choose.choice(["-1", "x", "1e200", "-0"]) if wrong else label
+    label = choose.choice(["0", "1", "2", "0.25", "-1", *(HARD if style["hard"] else [])])
+    label = choose.choice(["-1e200", "x", "1e200", "-0"]) if wrong else label
     query = choose.choice(WRONG_IDS if choose.random() < style["wrong"] else style["ids"])
     comments = WRONG_COMMENTS if choose.random() < style["wrong"] else style["comments"]
     parts = [label, style["query"].format(query)]

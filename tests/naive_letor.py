@@ -27,7 +27,8 @@ def naive_id(token):
 def naive_row(body, max_features, first=1):
     """Label, query id and features of one line, or ValueError."""
     label, qid, *tokens = body.split()
-    if naive_number(label) < 0 or not qid.startswith(b"qid:") or qid == b"qid:":
+    naive_number(label)
+    if not qid.startswith(b"qid:") or qid == b"qid:":
         raise ValueError(body)
     features = {}
     for token in tokens:

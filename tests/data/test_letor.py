@@ -55,10 +55,7 @@ def small_blocks(monkeypatch):
         pytest.param(b"nan qid:1 1:0.5", "label 'nan' is not a finite number", id="label-nan"),
         pytest.param(b"inf qid:1 1:0.5", "label 'inf' is not a finite number", id="label-inf"),
         pytest.param(b"1e999 qid:1 1:0.5", "label '1e999' is too large", id="label-large"),
-        pytest.param(
-            b"-1 qid:1 1:0.5", "label '-1' is negative; .* map negative labels to 0", id="label-neg"
-        ),
-        pytest.param(b"-1e999 qid:1 1:0.5", "label '-1e999' is negative", id="label-neg-large"),
+        pytest.param(b"-1e999 qid:1 1:0.5", "label '-1e999' is too large", id="label-neg-large"),
         pytest.param(b"1 1:0.5", "found '1:0.5' after the label", id="no-qid"),
         pytest.param(b"1", "found nothing after the label", id="label-only"),
         pytest.param(b"1 qid: 1:0.5", "query id in 'qid:' is empty", id="empty-qid"),
@@ -593,3 +590,12 @@ def test_a_file_that_cannot_be_written_whole_leaves_the_old_one(tmp_path, monkey
         write_letor(RankingDataset.from_arrays([[0.5]], y=[1], qid=[1]), path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_labels_may_be_negative_and_come_back_as_they_were(tmp_path):
+    path = tmp_path / "spam.txt"
+    path.write_bytes(b"-2 qid:1 1:0.5\n1 qid:1 1:0.25\n-0.5 qid:1 1:1\n")
+    dataset = read_letor(path)
+    assert dataset.labels.tolist() == [-2, 1, -0.5]
+    write_letor(dataset, tmp_path / "again.txt")
+    assert read_letor(tmp_path / "again.txt").labels.tolist() == [-2, 1, -0.5]

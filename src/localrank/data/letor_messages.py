@@ -8,8 +8,7 @@ from localrank.kernels import parsing
 from localrank.kernels.numbers import MAX_MAGNITUDE
 from localrank.kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 
-NEGATIVE = "is negative; labels are 0 or larger: map negative labels to 0"
-LARGE_LABEL = f"is too large; the largest allowed is {MAX_MAGNITUDE:g}"
+LARGE_LABEL = f"is too large; labels lie between -{MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g}"
 LARGE_VALUE = (
     f"is too large; values lie between -{MAX_MAGNITUDE:g} and {MAX_MAGNITUDE:g} (in float32 "
     f"between -3.4e38 and 3.4e38). Write NULL for a missing value"
@@ -36,8 +35,6 @@ def message(status: int, token: bytes, n_features: int | None, first: int = 1) -
     match status:
         case parsing.BAD_LABEL:
             return f"label {shown} is not a finite number; a line begins like '0 qid:1 1:0.5'"
-        case parsing.NEGATIVE_LABEL:
-            return f"label {shown} {NEGATIVE}"
         case parsing.LARGE_LABEL:
             return f"label {shown} {LARGE_LABEL}"
         case parsing.NO_QID:

@@ -249,9 +249,8 @@ class LetorReader:
                     wrong = f"document id {shown_token(token)} {letor_messages.NOT_UTF_8}"
             elif column == parsing.FIX_LABEL:
                 self.labels.values[row] = value = float(token)
-                if not 0 <= value <= MAX_MAGNITUDE:
-                    rule = letor_messages.NEGATIVE if value < 0 else letor_messages.LARGE_LABEL
-                    wrong = f"label {shown_token(token)} {rule}"
+                if abs(value) > MAX_MAGNITUDE:
+                    wrong = f"label {shown_token(token)} {letor_messages.LARGE_LABEL}"
             else:
                 place = row * self.features.width + column
                 with np.errstate(over="ignore"):

@@ -46,9 +46,9 @@ MARGIN = 128
 # What `parse_lines` returns. The first stand for a need: met by the caller, who calls again.
 DONE, NEED_ROWS, NEED_COLUMNS, NEED_FIXES = range(4)
 # The others for an error at the position state[TOKEN].
-BAD_LABEL, NEGATIVE_LABEL, LARGE_LABEL, NO_QID, BAD_QID, LONG_QUERY_ID = range(4, 10)
-BAD_FEATURE, LARGE_FEATURE, REPEATED_FEATURE, BAD_VALUE, LARGE_VALUE = range(10, 15)
-LONG_DOCUMENT_ID, NUL_BYTE, LONE_RETURN, SECOND_QID = range(15, 19)
+BAD_LABEL, LARGE_LABEL, NO_QID, BAD_QID, LONG_QUERY_ID = range(4, 9)
+BAD_FEATURE, LARGE_FEATURE, REPEATED_FEATURE, BAD_VALUE, LARGE_VALUE = range(9, 14)
+LONG_DOCUMENT_ID, NUL_BYTE, LONE_RETURN, SECOND_QID = range(14, 18)
 
 # Places in the state that caller and kernel share.
 POSITION, LINE, ROW, N_RUNS, ID_BYTES, LAST_ID, N_FIXES = range(7)
@@ -147,9 +147,7 @@ def _parse_head(state: Any, labels: Any, runs: Any, ids: Any, fixes: Any) -> int
     outcome, value, p = parse_number(begin)
     if outcome == NO_NUMBER or not _ends_token(byte_at(p)):
         return _fail(state, BAD_LABEL, begin)
-    if value < 0:
-        return _fail(state, NEGATIVE_LABEL, begin)
-    if value > MAX_MAGNITUDE:
+    if abs(value) > MAX_MAGNITUDE:
         return _fail(state, LARGE_LABEL, begin)
     if outcome == UNSURE:
         _fix(state, fixes, FIX_LABEL, begin, p)
