@@ -4,6 +4,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections import Counter
 
 import numpy as np
@@ -108,8 +109,11 @@ def test_a_killed_worker_loses_its_requests_in_flight_and_comes_back(versions, n
         first = service.workers()
         with Clients(service, as_rows(named.select([3])), n_clients) as clients:
             wait_for(lambda: len(clients.answers) > 100)
+            # Stopped first, it dies while it is asked for a sign of life.
+            os.kill(min(first), signal.SIGSTOP)
+            time.sleep(1)
             os.kill(min(first), signal.SIGKILL)
-            wait_for(lambda: len(service.workers() - first) == 1)
+            wait_for(lambda: len(service.workers() - first) == 1, seconds=PATIENCE / 2)
             wait_for(lambda: service.counted("localrank_ready") == 2)
             n = len(clients.answers)
             wait_for(lambda: len(clients.answers) > n + 100)

@@ -153,6 +153,10 @@ class _Workers(Multiprocess):
     """Workers that load their models anew on SIGHUP instead of being replaced."""
 
     def keep_subprocess_alive(self) -> None:
+        for process in self.processes:
+            # With this end open here too, one that dies when asked for a sign of life would be
+            # waited for.
+            process.child_conn.close()
         before = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
         for pid in before - {process.pid for process in self.processes}:
