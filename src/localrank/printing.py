@@ -6,6 +6,7 @@ import html
 import re
 import shutil
 import textwrap
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -35,8 +36,9 @@ class Printed:
 
     __slots__: ClassVar[tuple[str, ...]] = ()
 
+    @abstractmethod
     def _shown(self) -> Sequence[str | Table]:
-        raise NotImplementedError
+        """Lines and tables, in the order they are read."""
 
     def __repr__(self) -> str:
         return as_text(self._shown())

@@ -49,9 +49,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (
-    *(demo, compare, train, rank, evaluate, explain, serve, reproduce, info, methods, warmup),
-):
+for command in (demo, compare, train, rank, evaluate, explain, serve):
+    app.command()(command)
+for command in (reproduce, info, methods, warmup):
     app.command()(command)
 
 

@@ -249,7 +249,7 @@ def run(
                             model, result = _run(
                                 ranker, fold, grid, measure, valid, n_controls, n_jobs
                             )
-                    except Exception as error:
+                    except Exception as error:  # whatever it is, the other methods are compared
                         if not keep_failures:
                             raise
                         reason = " ".join(f"{type(error).__name__}: {error}".split())

@@ -24,7 +24,7 @@ class RelevantMean(Points):
     Parameters
     ----------
     relevance_level : float, optional
-        The least label of a relevant document; by None every label above 0 is relevant.
+        The lowest label of a relevant document. None: every label above 0 is relevant.
 
     References
     ----------

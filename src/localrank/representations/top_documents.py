@@ -34,7 +34,7 @@ class TopDocuments(Points):
         The reference, such as BM25, by column or by name; larger values come first. "best" is
         the feature with the highest mean NDCG@5 on the training queries, which then need labels.
     columns : sequence of int or str, optional
-        The features that make up the description, by column or by name; by None all of them.
+        The features that make up the description, by column or by name. None: all of them.
 
     Attributes
     ----------

@@ -99,6 +99,7 @@ class Application:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
+        # Windows has no such signal, and only the main thread of a process gets any.
         with suppress(AttributeError, ValueError, RuntimeError, NotImplementedError):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up.set)
         with one_blas_thread():

@@ -97,7 +97,7 @@ def _matrix(one: DocumentList, ranker: Ranker) -> Floats:
                 f"The model was trained without feature names: send each document's features as "
                 f"a row of {n_features} numbers.",
             )
-        rows = _rows_by_name(features, names.tolist())  # type: ignore[arg-type]
+        rows = _rows_by_name(rows, names.tolist())
     elif wrong := [i for i, row in enumerate(rows) if len(row) != n_features]:
         raise Refused(
             422,

@@ -47,6 +47,11 @@ class Columns:
     at_zero: NDArray[Any]
     at_missing: NDArray[Any]
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """What `rank_values` takes."""
+        return (self.features, self.thresholds, self.starts, self.at_zero, self.at_missing)
+
 
 def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], NDArray[np.uint8]]:
     """The columns for features of a dtype, and each split's column and cut.

@@ -53,13 +53,7 @@ class TreeContributions:
         self._rank_values: Any = rank_values
         self._n_features = trees.n_features
         self._n_columns = len(columns.features)
-        self._columns: Any = (
-            columns.features,
-            columns.thresholds,
-            columns.starts,
-            columns.at_zero,
-            columns.at_missing,
-        )
+        self._columns: Any = columns.arrays
         split_parents, leaf_parents, shares, depth = _parents(
             trees.left_children,
             trees.right_children,

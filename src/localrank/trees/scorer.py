@@ -34,13 +34,7 @@ class Scorer:
         columns, split_columns, cuts = columns_of(trees, dtype)
         self._rank_values: Any = rank_values
         self._n_columns = len(columns.features)
-        self._columns: Any = (
-            columns.features,
-            columns.thresholds,
-            columns.starts,
-            columns.at_zero,
-            columns.at_missing,
-        )
+        self._columns: Any = columns.arrays
         self._add_scores: Any
         self._trees: Any
         if np.diff(trees.leaf_offsets).max() <= MAX_LEAVES:
