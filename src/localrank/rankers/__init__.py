@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     )
     from localrank.rankers.boosted_trees.gbrt import GBRT as GBRT
     from localrank.rankers.boosted_trees.lambda_mart import LambdaMART as LambdaMART
+    from localrank.rankers.distilled import Distilled as Distilled
+    from localrank.rankers.distilled import distil as distil
     from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
     from localrank.rankers.ensemble import Ensemble as Ensemble
     from localrank.rankers.lgmml.lgmml import LGMML as LGMML
     from localrank.rankers.listwise_linear.listwise_linear import ListwiseLinear as ListwiseLinear
+    from localrank.rankers.listwise_net.listwise_net import ListwiseNet as ListwiseNet
     from localrank.rankers.multiple_hyperplane import (
         MultipleHyperplaneRanker as MultipleHyperplaneRanker,
     )

@@ -1,0 +1,174 @@
+"""One model that ranks like many."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from localrank.arrays import Array, Flags, Floats
+from localrank.data import RankingDataset, concatenate
+from localrank.declaration import declare
+from localrank.estimator import check_is_fitted, clone
+from localrank.fitted import Kinds, check_together, have_features, part
+from localrank.parameters import Rules, check_parameters, instance, optional
+from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.boosted_trees.gbrt import GBRT
+from localrank.rankers.inputs import as_dataset
+from localrank.rankers.query_coordinates.query_coordinates import QueryCoordinates
+
+
+@declare(
+    "distilled",
+    "one model that learns the scores of another ranker",
+    sample={"ranker": "rank-svm", "student": "gbrt"},
+)
+class Distilled(Ranker):
+    """Trains a ranker, then a second one on the scores of the first, and keeps the second.
+
+    The first, the teacher, may be large and slow: an ensemble of many models. The second, the
+    student, learns from the teacher's scores of the training documents instead of their labels.
+    They say more than labels do: they order all documents of every query, also of queries without
+    a relevant document. The student alone is saved and ranks.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        The teacher. It stays as it is: a clone is trained, and not kept.
+    student : Ranker, optional
+        One that learns from real labels, such as GBRT. None: boosted regression trees in the
+        coordinates of the query, 300 with 15 leaves.
+
+    Attributes
+    ----------
+    student_ : Ranker
+        The trained clone.
+
+    See Also
+    --------
+    distil : The same for a teacher that is trained already, and with lists without labels.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import Ensemble, LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> teacher = Ensemble([LambdaMART(20, random_state=seed) for seed in range(5)])
+    >>> teacher.fit(dataset).n_models_, Distilled(teacher).fit(dataset).n_models_
+    (5, 1)
+    """
+
+    _parameters: ClassVar[Rules] = {
+        "ranker": instance(Ranker, "a ranker"),
+        "student": optional(instance(Ranker, "a ranker, or None")),
+    }
+    _fitted: ClassVar[Kinds] = {"student_": part(Ranker)}
+
+    _reads_blocks = True
+    _sees_missing = True
+
+    student_: Ranker
+
+    def __init__(self, ranker: Ranker, student: Ranker | None = None) -> None:
+        self.ranker = ranker
+        self.student = student
+
+    @property
+    def n_models_(self) -> int:
+        return self.student_.n_models_
+
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        return self.ranker.learns_from(dataset)
+
+    def _order_seed(self) -> None:
+        return None
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        teacher: Ranker = clone(self.ranker)
+        teacher.fit_rows(dataset, query_weights, valid)
+        self._teach(dataset.replaced(relevance=teacher.predict_rows(dataset)), query_weights)
+
+    def _teach(self, scored: RankingDataset, query_weights: Weights = None) -> None:
+        """Train the student on lists that have the teacher's scores for labels."""
+        student: Ranker = clone(default_student() if self.student is None else self.student)
+        self.student_ = student.fit_rows(scored, query_weights)
+
+    def _check_fitted(self) -> None:
+        check_together(self, holds=have_features(self.n_features_in_, self.student_))
+
+    @property
+    def _needs_trial(self) -> bool:
+        return False
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        return self.student_.predict_rows(dataset)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        return self.student_.contribution_rows(dataset)
+
+    def _importances(self) -> Floats:
+        return self.student_.feature_importances_
+
+
+def default_student(
+    n_trees: int = 300,
+    n_leaves: int = 15,
+    min_leaf_documents: int = 50,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> QueryCoordinates:
+    """Boosted regression trees in the coordinates of the query."""
+    trees = GBRT(
+        n_trees,
+        n_leaves=n_leaves,
+        min_leaf_documents=min_leaf_documents,
+        feature_fraction=0.18,
+        n_jobs=n_jobs,
+        random_state=random_state,
+    )
+    return QueryCoordinates(trees)
+
+
+def distil(
+    ranker: Ranker, lists: Any, *, unlabelled: Any = None, student: Ranker | None = None
+) -> Distilled:
+    """One model that learns the scores of a trained ranker.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        The teacher, fitted.
+    lists : RankingDataset
+        What the teacher was trained on, or any other lists; their labels are not looked at.
+    unlabelled : RankingDataset, optional
+        More lists. A search engine has them in its logs: every list that it ranked is one.
+    student : Ranker, optional
+        As for `Distilled`.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import fast
+    >>> dataset, _ = make_queries(200)
+    >>> train, log = dataset.select(range(80)), dataset.select(range(80, 200))
+    >>> teacher = fast(n_trees=20).fit(train)
+    >>> student = distil(teacher, train, unlabelled=log)
+    >>> student.n_models_
+    1
+    """
+    check_is_fitted(ranker, "n_features_in_")
+    model = Distilled(clone(ranker), student)
+    check_parameters(model)
+    dataset = _numbered(as_dataset(lists, None, None), 0)
+    if unlabelled is not None:
+        more = _numbered(as_dataset(unlabelled, None, None), dataset.n_queries)
+        dataset = concatenate([dataset, more])
+    scored = dataset.replaced(relevance=dataset.in_query_order(ranker.predict(dataset)))
+    model._teach(scored)
+    model._remember(scored)
+    return model
+
+
+def _numbered(dataset: RankingDataset, first: int) -> RankingDataset:
+    """The same lists by number, so that a query may come in several of them."""
+    return dataset.replaced(query_ids=np.arange(first, first + dataset.n_queries))

@@ -1,0 +1,257 @@
+"""Small nets by the cross entropy of whole lists."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from localrank.aggregation import ZScore
+from localrank.arrays import Array, Floats
+from localrank.data import RankingDataset
+from localrank.data.offsets import rows_of
+from localrank.declaration import declare
+from localrank.estimator import drawn_seed
+from localrank.fitted import Kinds, check_together, floats, maybe
+from localrank.kernels.sorting import read_only
+from localrank.parameters import Rules, flag, number, whole
+from localrank.progress import progress
+from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
+from localrank.rankers.contribution_tables import N_MORE, centred_rows, shares
+from localrank.rankers.listwise_linear.listwise_linear import targets
+from localrank.rankers.listwise_net.nets import Schedule, trained
+from localrank.rankers.listwise_net.scoring import DOCUMENTS, MOST, fill_inputs, net_scores
+from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+
+# What nets see of the coordinates.
+_PARTS = "zpa"
+
+
+@declare(
+    "listwise-net",
+    "small nets in the query's coordinates, from whole lists",
+    kind="local",
+    grid={"n_units": [32, 64], "dropout": [0.3, 0.5]},
+    sample={"n_nets": 2, "n_units": 8},
+)
+class ListwiseNet(Ranker):
+    """Small nets whose softmax over a query's documents comes near the gains of the labels.
+
+    Each net has one hidden layer and a linear skip: a document with inputs x gets the score
+
+        output · max(0, hidden x + bias) + skip · x
+
+    The nets minimise the loss of `ListwiseLinear`, -Σ_i t_i log softmax(scores)_i, with targets
+    t_i in proportion to the gains of the labels. The score of a document is the mean over the
+    nets of their scores, each standardised within the query.
+
+    The inputs are the document's coordinates within its query (`QueryCoordinates`): z up to ±4 and
+    (p - 1/2) √12 of each feature, and the nine aggregates, standardised within the query.
+
+    Parameters
+    ----------
+    n_nets : int, default=8
+        They are trained together, on the same lists, from different starts.
+    n_units : int, default=64
+        In the hidden layer of each net.
+    coordinates : bool, default=True
+        False: the inputs are the features themselves, less the mean of all training documents,
+        divided by their standard deviation, up to ±4.
+    dropout : float, default=0.3
+        Share of the hidden units that each step of training leaves out.
+    learning_rate : float, default=0.002
+        The highest: it rises over the first tenth of the steps, and falls to 0 along a cosine.
+    decay : float, default=0.02
+        Weights shrink by this share, times the learning rate, in each step.
+    random_state : int or None, default=0
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
+
+    Attributes
+    ----------
+    hidden_ : ndarray of shape (n_nets, n_units, n_inputs)
+    bias_, output_ : ndarray of shape (n_nets, n_units)
+    skip_ : ndarray of shape (n_nets, n_inputs)
+    mean_, scale_ : ndarray of shape (n_features,)
+        Without coordinates: what is subtracted, and what each feature is then divided by.
+
+    Notes
+    -----
+    Training is by Adam with decoupled decay. A step takes 1/25 of the lists, at least 4 and at
+    most 24 of them. There are 12 passes over the lists, or as many as make 300 steps. Queries
+    whose documents all have one label are left out. A query's weight multiplies its loss; the
+    mean of the weights counts as 1.
+
+    Contributions are exact: the slope of the score at the document times its inputs. What is left
+    is of the biases, and counts for all features together, as the aggregates do.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60, n_features=5, random_state=0)
+    >>> ranker = ListwiseNet(n_nets=2).fit(dataset)
+    >>> ranker.hidden_.shape
+    (2, 64, 19)
+    """
+
+    _parameters: ClassVar[Rules] = {
+        "n_nets": whole(1, 1000),
+        "n_units": whole(1, 10_000),
+        "coordinates": flag,
+        "dropout": number(least=0, most=0.9),
+        "learning_rate": number(above=0, most=1),
+        "decay": number(least=0, most=1),
+        "missing": missing_rule,
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "hidden_": floats("n_nets", "n_units", "n_net_inputs"),
+        "bias_": floats("n_nets", "n_units"),
+        "output_": floats("n_nets", "n_units"),
+        "skip_": floats("n_nets", "n_net_inputs"),
+        "mean_": maybe(floats("n_features")),
+        "scale_": maybe(floats("n_features", above=0)),
+    }
+
+    hidden_: Array
+    bias_: Array
+    output_: Array
+    skip_: Array
+
+    def __init__(
+        self,
+        n_nets: int = 8,
+        *,
+        n_units: int = 64,
+        coordinates: bool = True,
+        dropout: float = 0.3,
+        learning_rate: float = 0.002,
+        decay: float = 0.02,
+        random_state: int | None = 0,
+        missing: Missing = "impute",
+    ) -> None:
+        self.n_nets = n_nets
+        self.n_units = n_units
+        self.coordinates = coordinates
+        self.dropout = dropout
+        self.learning_rate = learning_rate
+        self.decay = decay
+        self.random_state = random_state
+        self.missing = missing
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
+        lists = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
+        self._learn_scaling(dataset)
+        rows, offsets = rows_of(dataset.offsets, lists)
+        inputs = self._inputs(dataset)[rows]
+        with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
+            nets = trained(
+                inputs,
+                offsets,
+                targets(dataset)[rows].astype(np.float32),
+                (weights[lists] / weights[lists].mean()).astype(np.float32),
+                n_nets=self.n_nets,
+                n_units=self.n_units,
+                dropout=self.dropout,
+                learning_rate=self.learning_rate,
+                decay=self.decay,
+                seed=drawn_seed(self.random_state),
+                advance=advance,
+            )
+        # An input that says nothing in training keeps its random weights, which mean nothing.
+        silent = ~inputs.any(axis=0)
+        nets.hidden[silent] = 0
+        nets.skip[silent] = 0
+        self.hidden_ = np.ascontiguousarray(nets.hidden.T).reshape(*nets.output.shape, -1)
+        self.bias_ = nets.bias.reshape(nets.output.shape).copy()
+        self.output_ = nets.output.copy()
+        self.skip_ = np.ascontiguousarray(nets.skip.T)
+
+    def _learn_scaling(self, dataset: RankingDataset) -> None:
+        for name in ("mean_", "scale_"):
+            self.__dict__.pop(name, None)
+        if not self.coordinates:
+            features = dataset.features.astype(np.float64)
+            self.mean_, spread = features.mean(axis=0), features.std(axis=0)
+            varies = np.ptp(features, axis=0) > 0
+            self.mean_ = np.where(varies, self.mean_, features[0])
+            self.scale_ = np.where(varies, spread, 1.0)
+
+    def _inputs(self, dataset: RankingDataset) -> Array:
+        """What the nets see, with rows of zeros up to a multiple of four."""
+        n, width = dataset.features.shape
+        n_rows = n + -n % DOCUMENTS
+        if not self.coordinates:
+            inputs = np.zeros((n_rows, width), np.float32)
+            inputs[:n] = np.clip((dataset.features - self.mean_) / self.scale_, -MOST, MOST)
+            return inputs
+        table = coordinates(dataset.features.astype(np.float64), dataset.offsets, _PARTS)
+        inputs = np.zeros((n_rows, table.shape[1] - width), np.float32)
+        fill_inputs(table, read_only(dataset.offsets, np.int64), width, inputs)
+        return inputs
+
+    def _scores(self, inputs: Array) -> Floats:
+        """Of each net, for each row of the inputs."""
+        scores = np.empty((len(self.output_), len(inputs)))
+        net_scores(
+            read_only(inputs, np.float32),
+            read_only(self.hidden_, np.float32),
+            read_only(self.bias_, np.float32),
+            read_only(self.output_, np.float32),
+            read_only(self.skip_, np.float32),
+            scores,
+        )
+        return scores
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        scores = self._scores(self._inputs(dataset))
+        return ZScore().aggregate_rows(dataset, scores[:, : dataset.n_documents])
+
+    def _check_fitted(self) -> None:
+        names = ("mean_", "scale_")
+        scaled = [getattr(self, name, None) is not None for name in names]
+        n_columns = self._filling.n_columns
+        expected = 2 * n_columns + N_AGGREGATES if self.coordinates else n_columns
+        holds = self.skip_.shape[1] == expected and scaled == 2 * [not self.coordinates]
+        check_together(self, holds=holds)
+
+    @property
+    def _needs_trial(self) -> bool:
+        return False
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        n, n_features = dataset.features.shape
+        inputs = self._inputs(dataset)
+        scores = self._scores(inputs)[:, :n]
+        form = ZScore().linear_form(scores, dataset.offsets)
+        inputs = inputs[:n].astype(np.float64)
+        table = np.zeros((n, n_features + N_MORE))
+        for net, weights in enumerate(form.weights):
+            active = inputs @ self.hidden_[net].T + self.bias_[net] > 0
+            slopes = (active * self.output_[net]) @ self.hidden_[net] + self.skip_[net]
+            own = np.zeros_like(table)
+            own[:, :-1] = self._folded(slopes * inputs, n_features)
+            own[:, -2] += scores[net] - (slopes * inputs).sum(axis=1)
+            table += weights[dataset.query_index, None] * centred_rows(own, dataset.offsets)
+        return table
+
+    def _importances(self) -> Floats:
+        """Of the absolute weights along all ways from an input to the score."""
+        ways = np.einsum("ku,kui->ki", np.abs(self.output_), np.abs(self.hidden_))
+        weights = (ways + np.abs(self.skip_)).mean(axis=0, dtype=np.float64)
+        n_inputs = len(weights)
+        n_features = (n_inputs - N_AGGREGATES) // 2 if self.coordinates else n_inputs
+        return self._folded(shares(weights), n_features)[:-1]
+
+    def _folded(self, values: Floats, n_features: int) -> Floats:
+        """What inputs have, given to the features; the last column is that of the aggregates."""
+        result = np.zeros((*values.shape[:-1], n_features + 1))
+        if not self.coordinates:
+            result[..., :-1] = values
+            return result
+        z, p, a = np.split(values, [n_features, 2 * n_features], axis=-1)
+        result[..., :-1] = z + p
+        result[..., -1] = a.sum(axis=-1)
+        return result

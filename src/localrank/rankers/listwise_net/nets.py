@@ -1,0 +1,232 @@
+"""Several small nets trained together on the cross entropy of whole lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from localrank.arrays import Array, Floats, Integers
+from localrank.data.offsets import rows_of
+
+# Adam's averages of the slope and of its square, and what keeps a step finite.
+_MEAN_DECAY, _SQUARE_DECAY, _TINY = 0.9, 0.999, 1e-8
+# The share of the steps in which the learning rate rises.
+_WARM_UP = 0.1
+# Every training takes at least this many steps and goes over the lists at least so often.
+LEAST_STEPS, LEAST_EPOCHS = 300, 12
+
+
+@dataclass(frozen=True)
+class Nets:
+    """The parameters of nets with one hidden layer and a linear skip, views of one array.
+
+    With inputs x, net j scores a document `output_j · max(0, hidden_j x + bias_j) + skip_j · x`.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_parameters,)
+    hidden : ndarray of shape (n_inputs, n_nets * n_units)
+    bias : ndarray of shape (n_nets * n_units,)
+    output : ndarray of shape (n_nets, n_units)
+    skip : ndarray of shape (n_inputs, n_nets)
+    """
+
+    values: Array
+    hidden: Array
+    bias: Array
+    output: Array
+    skip: Array
+
+    @classmethod
+    def zeros(cls, n_inputs: int, n_nets: int, n_units: int, dtype: type = np.float32) -> Self:
+        """All parameters 0."""
+        shapes = [
+            (n_inputs, n_nets * n_units),
+            (n_nets * n_units,),
+            (n_nets, n_units),
+            (n_inputs, n_nets),
+        ]
+        ends = np.cumsum([np.prod(shape) for shape in shapes])
+        values = np.zeros(ends[-1], dtype)
+        blocks = np.split(values, ends[:-1])
+        return cls(values, *(b.reshape(s) for b, s in zip(blocks, shapes, strict=True)))
+
+    @classmethod
+    def drawn(cls, n_inputs: int, n_nets: int, n_units: int, rng: np.random.Generator) -> Self:
+        """Random nets whose units and scores have about the variance of an input."""
+        nets = cls.zeros(n_inputs, n_nets, n_units)
+        nets.hidden[:] = rng.standard_normal(nets.hidden.shape) / np.sqrt(n_inputs)
+        nets.output[:] = rng.standard_normal(nets.output.shape) / np.sqrt(n_units)
+        return nets
+
+    def like(self) -> Self:
+        """As many parameters, all 0."""
+        n_nets, n_units = self.output.shape
+        return self.zeros(len(self.hidden), n_nets, n_units, self.values.dtype.type)
+
+    def decays(self) -> Array:
+        """1 for each parameter that shrinks while nothing teaches it otherwise: all but biases."""
+        result = self.like()
+        result.values[:] = 1
+        result.bias[:] = 0
+        return result.values
+
+
+def loss_and_slope(
+    nets: Nets, inputs: Array, sizes: Integers, targets: Array, weights: Array, kept: Array
+) -> tuple[Floats, Nets]:
+    """The cross entropy of each net, -Σ_q w_q Σ_i t_i log softmax(s)_i, and its derivatives.
+
+    Parameters
+    ----------
+    nets : Nets
+    inputs : ndarray of shape (n_documents, n_inputs)
+    sizes : ndarray of shape (n_lists,)
+        Documents of each list, one list after the other.
+    targets : ndarray of shape (n_documents,)
+        Each list's sum to 1.
+    weights : ndarray of shape (n_lists,)
+    kept : ndarray of shape (n_documents, n_nets * n_units)
+        What the value of each hidden unit is multiplied by: 0 where it is dropped.
+    """
+    n_nets, n_units = nets.output.shape
+    begins, query = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+    # One product with a matrix that has each net's outputs in a column of their own.
+    by_net = np.zeros((n_nets, n_units, n_nets), nets.values.dtype)
+    own = np.arange(n_nets)
+    by_net[own, :, own] = nets.output
+    outputs = by_net.reshape(-1, n_nets)
+    units = inputs @ nets.hidden
+    units += nets.bias
+    kept = kept * (units > 0)
+    units *= kept
+    scores = units @ outputs + inputs @ nets.skip
+    scores -= np.maximum.reduceat(scores, begins)[query]
+    shares = np.exp(scores)
+    totals = np.add.reduceat(shares, begins)
+    shares /= totals[query]
+    log_shares = scores - np.log(totals)[query]
+    weight = weights[query, None]
+    value = -np.sum(weight * targets[:, None] * log_shares, axis=0)
+    excess = weight * (shares - targets[:, None])
+    slope = nets.like()
+    slope.output[:] = (units.T @ excess).reshape(n_nets, n_units, n_nets)[own, :, own]
+    slope.skip[:] = inputs.T @ excess
+    inner = excess @ outputs.T
+    inner *= kept
+    slope.bias[:] = inner.sum(axis=0)
+    slope.hidden[:] = inputs.T @ inner
+    return value, slope
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How many steps training takes, and with how many lists each.
+
+    Every step sees a part of the lists. Few lists are seen more often, so that there are 300
+    steps: with fewer, nets of a collection of sixty queries stay unfinished.
+
+    Examples
+    --------
+    >>> Schedule.of(1000)
+    Schedule(n_lists=1000, batch=24, n_epochs=12)
+    >>> Schedule.of(60)
+    Schedule(n_lists=60, batch=4, n_epochs=20)
+    """
+
+    n_lists: int
+    batch: int
+    n_epochs: int
+
+    @classmethod
+    def of(cls, n_lists: int) -> Self:
+        """For so many lists to learn from."""
+        batch = min(max(n_lists // 25, 4), 24)
+        n_batches = -(-n_lists // batch)
+        return cls(n_lists, batch, max(LEAST_EPOCHS, -(-LEAST_STEPS // n_batches)))
+
+    @property
+    def n_steps(self) -> int:
+        """Of all epochs."""
+        return self.n_epochs * -(-self.n_lists // self.batch)
+
+    def rate(self, step: int) -> float:
+        """The learning rate at a step, as a share of the highest: up in a line, down to 0.
+
+        Examples
+        --------
+        >>> schedule = Schedule.of(60)
+        >>> [round(schedule.rate(step), 2) for step in (1, 30, 165, 300)]
+        [0.03, 1.0, 0.5, 0.0]
+        """
+        rising = max(int(_WARM_UP * self.n_steps), 1)
+        if step <= rising:
+            return step / rising
+        return 0.5 * (1 + float(np.cos(np.pi * (step - rising) / (self.n_steps - rising))))
+
+
+def trained(
+    inputs: Array,
+    offsets: Integers,
+    targets: Array,
+    weights: Array,
+    *,
+    n_nets: int,
+    n_units: int,
+    dropout: float,
+    learning_rate: float,
+    decay: float,
+    seed: int,
+    advance: Callable[[], None],
+) -> Nets:
+    """Nets trained by Adam, with decoupled decay, on lists drawn without replacement.
+
+    All nets see the same lists at the same time; they differ in where they start and in the
+    units that are dropped.
+
+    Parameters
+    ----------
+    inputs : ndarray of shape (n_documents, n_inputs)
+    offsets : ndarray of shape (n_lists + 1,)
+    targets : ndarray of shape (n_documents,)
+    weights : ndarray of shape (n_lists,)
+        With mean 1.
+    n_nets, n_units : int
+    dropout : float
+        Share of the hidden units that are dropped in a step.
+    learning_rate, decay : float
+    seed : int
+    advance : callable
+        Called after each step.
+    """
+    rng = np.random.default_rng(seed)
+    schedule = Schedule.of(len(weights))
+    nets = Nets.drawn(inputs.shape[1], n_nets, n_units, rng)
+    decays, slope_mean, square_mean = nets.decays(), nets.like().values, nets.like().values
+    # Of 256 values that a byte may have, those that drop a unit.
+    n_dropped = round(256 * dropout)
+    boost = np.float32(256 / (256 - n_dropped))
+    step = 0
+    for _ in range(schedule.n_epochs):
+        order = rng.permutation(schedule.n_lists)
+        for begin in range(0, schedule.n_lists, schedule.batch):
+            lists = order[begin : begin + schedule.batch]
+            rows, own = rows_of(offsets, lists)
+            drawn = np.frombuffer(rng.bytes(len(rows) * n_nets * n_units), np.uint8)
+            kept = (drawn >= n_dropped).reshape(len(rows), -1) * boost
+            share = weights[lists] / np.float32(len(lists))
+            _, slope = loss_and_slope(nets, inputs[rows], np.diff(own), targets[rows], share, kept)
+            step += 1
+            slope_mean *= _MEAN_DECAY
+            slope_mean += (1 - _MEAN_DECAY) * slope.values
+            square_mean *= _SQUARE_DECAY
+            square_mean += (1 - _SQUARE_DECAY) * slope.values**2
+            rate = learning_rate * schedule.rate(step)
+            size = np.sqrt(square_mean / (1 - _SQUARE_DECAY**step)) + _TINY
+            nets.values[:] -= rate / (1 - _MEAN_DECAY**step) * slope_mean / size
+            nets.values[:] *= 1 - rate * decay * decays
+            advance()
+    return nets
