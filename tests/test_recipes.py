@@ -13,6 +13,7 @@ from localrank.rankers import (
     CrossEntropyMART,
     Ensemble,
     LambdaMART,
+    ListwiseNet,
     QueryCoordinates,
     RankSVM,
     SVMMap,
@@ -21,7 +22,10 @@ from localrank.recipes import (
     adaptive_training,
     best,
     fast,
+    global_mixed,
+    global_one,
     local_rank,
+    one,
     pca_queries,
     query_neighbours,
 )
@@ -167,10 +171,10 @@ def test_trees_are_as_asked_for_in_every_model(recipe):
             return [tree for part in ranker.rankers for tree in trees(part)]
         if isinstance(ranker, QueryCoordinates):
             return trees(ranker.ranker)
-        return [] if isinstance(ranker, RankSVM) else [ranker]
+        return [] if isinstance(ranker, RankSVM | ListwiseNet) else [ranker]
 
     found = trees(recipe(40, n_leaves=3, min_leaf_documents=9, random_state=8))
-    assert len(found) == (5 if recipe is best else 2)
+    assert len(found) == (4 if recipe is best else 2)
     assert {(t.n_leaves, t.min_leaf_documents, t.random_state) for t in found} == {(3, 9, 8)}
 
 
@@ -193,14 +197,12 @@ def test_hashing_may_have_parameters_of_its_own(typed):
 
 def views(n_trees: int, seed: int) -> tuple[list, list]:
     """The models of `best`, on the features and in coordinates, one by one."""
-
-    def trees(fraction: float) -> list:
-        shared = {"n_leaves": 5, "feature_fraction": fraction, "random_state": seed}
-        cross_entropy = CrossEntropyMART(n_trees // 2, **shared)
-        return [LambdaMART(n_trees, **shared), cross_entropy]
-
-    plain = [*trees(0.5), GBRT(n_trees, n_leaves=5, random_state=seed)]
-    return plain, [QueryCoordinates(ranker) for ranker in [*trees(0.18), RankSVM()]]
+    shared = {"n_leaves": 5, "random_state": seed}
+    plain = [LambdaMART(n_trees, **shared), GBRT(n_trees, **shared)]
+    shared["feature_fraction"] = 0.18
+    local = [LambdaMART(n_trees, **shared), CrossEntropyMART(n_trees // 2, **shared), RankSVM()]
+    nets = ListwiseNet(random_state=seed)
+    return plain, [*(QueryCoordinates(ranker) for ranker in local), nets]
 
 
 def test_best_averages_six_models_of_two_views(typed):
@@ -219,7 +221,26 @@ def test_fast_averages_one_model_of_each_view(typed):
     assert_array_equal(recipe.predict(test), two.predict(test))
 
 
-@pytest.mark.parametrize("recipe", [best, fast])
+def test_one_learns_the_scores_of_best(typed):
+    train, test, _ = typed
+    scores = best(20, random_state=3).fit(train).predict(train)
+    trees = GBRT(20, n_leaves=9, feature_fraction=0.18, random_state=3)
+    student = QueryCoordinates(trees).fit(train.replaced(relevance=train.in_query_order(scores)))
+    recipe = one(20, n_leaves=9, random_state=3).fit(train)
+    assert recipe.n_models_ == 1
+    assert_allclose(recipe.predict(test), student.predict(test), rtol=0, atol=1e-9)
+
+
+def test_global_one_learns_the_scores_of_six_mixed_models(typed):
+    train, test, _ = typed
+    scores = global_mixed(6, n_trees=20, random_state=3).fit(train).predict(train)
+    trees = GBRT(20, n_leaves=9, random_state=3)
+    student = trees.fit(train.replaced(relevance=train.in_query_order(scores)))
+    recipe = global_one(20, n_leaves=9, random_state=3).fit(train)
+    assert_allclose(recipe.predict(test), student.predict(test), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("recipe", [best, fast, one])
 def test_views_do_not_depend_on_jobs_and_do_on_the_seed(typed, recipe):
     train, test, _ = typed
     scores = recipe(20).fit(train).predict(test)
@@ -227,7 +248,7 @@ def test_views_do_not_depend_on_jobs_and_do_on_the_seed(typed, recipe):
     assert not np.array_equal(recipe(20, random_state=1).fit(train).predict(test), scores)
 
 
-@pytest.mark.parametrize("recipe", [best, fast])
+@pytest.mark.parametrize("recipe", [best, fast, one, global_one])
 @pytest.mark.parametrize("n_trees", [0, 2.5, "many"])
 def test_a_number_of_trees_that_cannot_be_is_refused(typed, recipe, n_trees):
     with pytest.raises(ValueError, match=f"'n_trees' .* whole number.* Got '?{n_trees}'? instead"):
@@ -240,7 +261,7 @@ def test_a_single_tree_is_enough_to_train(typed, recipe):
     assert np.isfinite(recipe(1).fit(train).predict(test)).all()
 
 
-@pytest.mark.parametrize("recipe", [best, fast])
+@pytest.mark.parametrize("recipe", [best, fast, one])
 def test_validation_queries_change_no_model(typed, recipe):
     train, test, _ = typed
     given = recipe(30).fit(train, valid=test)

@@ -1,6 +1,7 @@
 import pytest
 
 from localrank.evaluation.opponents import entries, equal_cost_opponents
+from localrank.evaluation.store import described
 from localrank.methods import METHODS
 from localrank.rankers import GBRT, LambdaMART, Quadratic, RankSVM
 from localrank.recipes import (
@@ -9,7 +10,9 @@ from localrank.recipes import (
     fast,
     global_ensemble,
     global_mixed,
+    global_one,
     local_rank,
+    one,
 )
 
 
@@ -143,10 +146,10 @@ def test_beside_models_of_groups_it_has_trees_of_the_baselines_size(method):
 def test_opponents_of_other_trees_are_trained_apart():
     given = {"small": fast(10), "large": fast(20), "base": LambdaMART()}
     added, found = opponents(given, {"small": 2, "large": 2}, "base")
-    (_, one), (_, two) = found["small"], found["large"]
-    assert one == "global-mixed-2"
-    assert two.startswith("global-mixed-2 n_trees=20 ")
-    assert [added[name].ranker.rankers[0].n_trees for name in (one, two)] == [10, 20]
+    (_, small), (_, large) = found["small"], found["large"]
+    assert small == "global-mixed-2"
+    assert large.startswith("global-mixed-2 n_trees=20 ")
+    assert [added[name].ranker.rankers[0].n_trees for name in (small, large)] == [10, 20]
     assert found["small"][0] == found["large"][0] == "global-ensemble-2"
 
 
@@ -160,6 +163,16 @@ def test_no_method_is_its_own_opponent_and_none_is_trained_twice():
     added, found = opponents(given, {"six": 6, "seeds": 6, "best": 6}, "base")
     assert added == {}
     assert found == {"six": ["seeds"], "seeds": ["six"], "best": ["seeds", "six"]}
+
+
+def test_one_model_that_learned_from_many_meets_one_that_learned_from_global_ones():
+    given = {"mine": one(9, n_leaves=5, min_leaf_documents=3, random_state=4), "base": LambdaMART()}
+    added, found = opponents(given, {"mine": 1}, "base", random_state=4)
+    assert found["mine"] == ["base", "global-one"]
+    rival = added["global-one"].ranker
+    expected = global_one(9, n_leaves=5, min_leaf_documents=3, random_state=4)
+    assert repr(described(rival)) == repr(described(expected))
+    assert (added["global-one"].role, added["global-one"].kind) == ("opponent", "global")
 
 
 def test_many_models_have_no_opponent():

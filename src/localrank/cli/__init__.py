@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 from localrank.cli.compare import compare
 from localrank.cli.demo import demo
+from localrank.cli.distil import distil
 from localrank.cli.evaluate import evaluate
 from localrank.cli.explain import explain
 from localrank.cli.info import info
@@ -49,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, rank, evaluate, explain, serve):
+for command in (demo, compare, train, rank, evaluate, explain, distil, serve):
     app.command()(command)
 for command in (reproduce, info, methods, warmup):
     app.command()(command)

@@ -11,8 +11,8 @@ from localrank.evaluation.store import described
 from localrank.local_ranker import LocalRanker
 from localrank.methods import METHODS, check_method, make_ranker
 from localrank.parallel import with_jobs
-from localrank.rankers import Ranker
-from localrank.recipes import global_ensemble, global_mixed
+from localrank.rankers import Distilled, Ensemble, Ranker
+from localrank.recipes import global_ensemble, global_mixed, global_one
 
 # Left out of "all": it trains a model for every query it ranks.
 LAZY = "duh-kirchhoff"
@@ -110,9 +110,11 @@ def equal_cost_opponents(
 ) -> tuple[dict[str, Entry], dict[str, list[str]]]:
     """What every method is to beat at equal cost.
 
-    A method of one model has the baseline as its opponent. One of k models has two: the baseline
-    with k seeds, where it has a seed, and k models of different kinds. These have the trees of
-    the method, or where it has none, or one set for each group, those of the baseline.
+    A method of one model has the baseline as its opponent. One that learned the scores of other
+    models has another: a model of the same trees that learned the scores of six global ones. A
+    method of k models has two: the baseline with k seeds, where it has a seed, and k models of
+    different kinds. These have the trees of the method, or where it has none, or one set for each
+    group, those of the baseline.
 
     Parameters
     ----------
@@ -144,31 +146,37 @@ def equal_cost_opponents(
     opponents: dict[str, list[str]] = {}
     for name, k in n_models.items():
         opponents[name] = [baseline] if k == 1 else []
-        if not 1 < k <= MOST_MODELS:
-            continue
         method = taking_part[name].ranker
-        trees = _trees(method) or _trees(single)
-        rivals = {
-            "global-mixed": global_mixed(k, **trees, n_jobs=n_jobs, random_state=random_state)
-        }
-        if _is_seeded(single):
-            seed = single.get_params()["random_state"]
-            seeded = global_ensemble(
-                k, ranker=with_jobs(single, None), n_jobs=n_jobs, random_state=seed
+        rivals: dict[str, Ranker] = {}
+        if k == 1 and isinstance(method, Distilled):
+            trees = _trees(method.student_in_use) or _trees(single)
+            rivals["global-one"] = global_one(**trees, n_jobs=n_jobs, random_state=random_state)
+        elif 1 < k <= MOST_MODELS:
+            trees = _trees(method) or _trees(single)
+            if _is_seeded(single):
+                seed = single.get_params()["random_state"]
+                rivals[f"global-ensemble-{k}"] = global_ensemble(
+                    k, ranker=with_jobs(single, None), n_jobs=n_jobs, random_state=seed
+                )
+            rivals[f"global-mixed-{k}"] = global_mixed(
+                k, **trees, n_jobs=n_jobs, random_state=random_state
             )
-            rivals = {"global-ensemble": seeded, **rivals}
-        for kind, rival in rivals.items():
+        for free, rival in rivals.items():
             description = repr(described(rival))
             if description == repr(described(method)):
                 continue
             if description not in names:
-                free = f"{kind}-{k}"
+                kind = free.removesuffix(f"-{k}")
                 if free in added:
                     free += "".join(f" {key}={value}" for key, value in trees.items())
                 names[description] = free
                 added[free] = Entry(rival, "opponent", "global", METHODS[kind].declaration.summary)
             opponents[name].append(names[description])
-    return dict(sorted(added.items(), key=lambda item: len(item[1].ranker.rankers))), opponents
+    return dict(sorted(added.items(), key=lambda item: _n_rankers(item[1].ranker))), opponents
+
+
+def _n_rankers(ranker: Ranker) -> int:
+    return len(ranker.rankers) if isinstance(ranker, Ensemble) else 1
 
 
 def _names(methods: str | Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from localrank.rankers import (
     RankSVM,
     SVMMap,
 )
+from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 from localrank.recipes import (
     adaptive_training,
     best,
@@ -25,7 +26,7 @@ from localrank.recipes import (
     pca_queries,
     query_neighbours,
 )
-from localrank.recipes.two_views import COORDINATES_FRACTION, tree_kinds
+from localrank.recipes.two_views import tree_kinds
 
 N_TREES = 300
 BASELINE, SIX = "LambdaMART", "6 LambdaMARTs"

@@ -15,7 +15,10 @@ from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.boosted_trees.gbrt import GBRT
 from localrank.rankers.inputs import as_dataset
-from localrank.rankers.query_coordinates.query_coordinates import QueryCoordinates
+from localrank.rankers.query_coordinates.query_coordinates import (
+    COORDINATES_FRACTION,
+    QueryCoordinates,
+)
 
 
 @declare(
@@ -90,8 +93,13 @@ class Distilled(Ranker):
 
     def _teach(self, scored: RankingDataset, query_weights: Weights = None) -> None:
         """Train the student on lists that have the teacher's scores for labels."""
-        student: Ranker = clone(default_student() if self.student is None else self.student)
+        student: Ranker = clone(self.student_in_use)
         self.student_ = student.fit_rows(scored, query_weights)
+
+    @property
+    def student_in_use(self) -> Ranker:
+        """The student given, or the default."""
+        return student_in_coordinates() if self.student is None else self.student
 
     def _check_fitted(self) -> None:
         check_together(self, holds=have_features(self.n_features_in_, self.student_))
@@ -110,9 +118,10 @@ class Distilled(Ranker):
         return self.student_.feature_importances_
 
 
-def default_student(
+def student_in_coordinates(
     n_trees: int = 300,
     n_leaves: int = 15,
+    *,
     min_leaf_documents: int = 50,
     n_jobs: int | None = None,
     random_state: int | None = 0,
@@ -122,7 +131,7 @@ def default_student(
         n_trees,
         n_leaves=n_leaves,
         min_leaf_documents=min_leaf_documents,
-        feature_fraction=0.18,
+        feature_fraction=COORDINATES_FRACTION,
         n_jobs=n_jobs,
         random_state=random_state,
     )

@@ -7,6 +7,7 @@ from localrank.exports import on_use
 if TYPE_CHECKING:
     from localrank.recipes.global_models import global_ensemble as global_ensemble
     from localrank.recipes.global_models import global_mixed as global_mixed
+    from localrank.recipes.global_models import global_one as global_one
     from localrank.recipes.global_models import quadratic as quadratic
     from localrank.recipes.papers import adaptive_training as adaptive_training
     from localrank.recipes.papers import local_rank as local_rank
@@ -15,5 +16,6 @@ if TYPE_CHECKING:
     from localrank.recipes.two_views import best as best
     from localrank.recipes.two_views import fast as fast
     from localrank.recipes.two_views import in_coordinates as in_coordinates
+    from localrank.recipes.two_views import one as one
 else:
     __getattr__, __dir__ = on_use(__name__)

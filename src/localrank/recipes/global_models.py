@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Literal
+from typing import Any, Literal
 
 from localrank.declaration import declare
-from localrank.rankers import Ensemble, LambdaMART, ListwiseLinear, Quadratic, Ranker, SVMMap
+from localrank.rankers import (
+    GBRT,
+    Distilled,
+    Ensemble,
+    LambdaMART,
+    ListwiseLinear,
+    Quadratic,
+    Ranker,
+    SVMMap,
+)
 from localrank.recipes.two_views import tree_kinds
 
 
@@ -90,6 +99,42 @@ def global_mixed(
     _check_n_models(n_models)
     models = [kinds(i // 4)[i % 4] for i in range(n_models)]
     return Ensemble(models, n_jobs=n_jobs)
+
+
+@declare(
+    "global-one",
+    "one model that learns the scores of six global ones",
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
+def global_one(
+    n_trees: int = 300,
+    *,
+    n_leaves: int = 15,
+    min_leaf_documents: int = 50,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> Distilled:
+    """Boosted trees on the features that learn the scores of `global_mixed`: the opponent of `one`.
+
+    Parameters
+    ----------
+    n_trees : int, default=300
+        Of the model, and of those that it learns from.
+    n_leaves : int, default=15
+        Of the model; those that it learns from have 7.
+    min_leaf_documents : int, default=50
+    n_jobs : int or None, default=None
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> global_one().student.n_leaves
+    15
+    """
+    trees: dict[str, Any] = {"min_leaf_documents": min_leaf_documents}
+    trees |= {"random_state": random_state}
+    teacher = global_mixed(6, n_trees=n_trees, n_jobs=n_jobs, **trees)
+    return Distilled(teacher, GBRT(n_trees, n_leaves=n_leaves, n_jobs=n_jobs, **trees))
 
 
 @declare(

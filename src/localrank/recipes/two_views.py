@@ -11,21 +11,21 @@ from localrank.declaration import declare
 from localrank.rankers import (
     GBRT,
     CrossEntropyMART,
+    Distilled,
     Ensemble,
     LambdaMART,
+    ListwiseNet,
     QueryCoordinates,
     Ranker,
     RankSVM,
 )
-
-# Share of the columns each tree may use among a query's coordinates, of which there are four
-# times as many as features.
-COORDINATES_FRACTION = 0.18
+from localrank.rankers.distilled import student_in_coordinates
+from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 
 
 @declare(
     "best",
-    "models of four kinds, on the features and in the query's coordinates",
+    "models of five kinds, on the features and in the query's coordinates",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
@@ -37,15 +37,18 @@ def best(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """Models of four kinds, half of them in the coordinates within the query.
+    """Six models of five kinds, four of them in the coordinates within the query.
 
-    On the features LambdaMART, CrossEntropyMART and GBRT; on what `QueryCoordinates` makes of
-    them LambdaMART, CrossEntropyMART and RankSVM. The scores of
-    the six, standardised within the query, are averaged. What a value means among all documents
+    On the features LambdaMART and GBRT; on what `QueryCoordinates` makes of them LambdaMART,
+    CrossEntropyMART and RankSVM; and `ListwiseNet`, which has coordinates of its own. The scores
+    of the six, standardised within the query, are averaged. What a value means among all documents
     and what it means among those of its query are two views of a document, and models of
     different views err on different queries. Regression needs values that compare across queries,
-    a linear model gains from those that compare within one, so each stands in one view only.
+    linear models and nets gain from those that compare within one. RankSVM is strong where
+    training queries are few, nets where they are many.
     Validation queries do not stop the trees: each model alone would gain by it, their mean loses.
+    Missing values: trees take them as they are, RankSVM and the nets fill them by the median of
+    the query.
 
     Parameters
     ----------
@@ -63,15 +66,19 @@ def best(
     >>> from localrank.data import make_queries
     >>> dataset, _ = make_queries(60)
     >>> ranker = best(n_trees=20).fit(dataset)
-    >>> plain, coordinates = ranker.rankers_
-    >>> len(plain.rankers_), len(coordinates.ranker_.rankers_)
-    (3, 3)
+    >>> first, second = ranker.rankers_
+    >>> [type(model).__name__ for model in first.rankers_]
+    ['LambdaMART', 'GBRT', 'ListwiseNet']
+    >>> [type(model).__name__ for model in second.ranker_.rankers_]
+    ['LambdaMART', 'CrossEntropyMART', 'RankSVM']
     """
     kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
+    lambda_mart, _, gbrt = kinds()
+    first = Ensemble([lambda_mart, gbrt, ListwiseNet(random_state=random_state)], n_jobs=n_jobs)
     local = [*kinds(feature_fraction=COORDINATES_FRACTION)[:2], RankSVM()]
-    views = [Ensemble(kinds(), n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
+    second = QueryCoordinates(Ensemble(local, n_jobs=n_jobs))
     # Their scores are means of three standardised ones already.
-    return Ensemble(views, aggregator=MeanScore(), stop_early=False)
+    return Ensemble([first, second], aggregator=MeanScore(), stop_early=False)
 
 
 @declare(
@@ -110,6 +117,51 @@ def fast(
     kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
     plain, local = kinds()[0], kinds(feature_fraction=COORDINATES_FRACTION)[1]
     return Ensemble([plain, QueryCoordinates(local)], stop_early=False, n_jobs=n_jobs)
+
+
+@declare(
+    "one",
+    "one model in the query's coordinates that learns the scores of best",
+    kind="local",
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
+def one(
+    n_trees: int = 300,
+    *,
+    n_leaves: int = 15,
+    min_leaf_documents: int = 50,
+    n_jobs: int | None = None,
+    random_state: int | None = 0,
+) -> Distilled:
+    """One model that ranks almost as well as the six of `best`, in a fraction of the time.
+
+    `best` is trained, then boosted regression trees in the coordinates of the query learn its
+    scores of the training documents. The trees alone are kept. With fewer than 300 training
+    queries `best` itself is clearly better. Lists without labels are more to learn from:
+    `localrank.rankers.distil`.
+
+    Parameters
+    ----------
+    n_trees : int, default=300
+        Of the model, and of those that it learns from.
+    n_leaves : int, default=15
+        Of the model; those that it learns from have 7.
+    min_leaf_documents : int, default=50
+    n_jobs : int or None, default=None
+        Models trained at the same time; -1 for all cores.
+    random_state : int or None, default=0
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60)
+    >>> one(n_trees=20).fit(dataset).n_models_
+    1
+    """
+    trees: dict[str, Any] = {"min_leaf_documents": min_leaf_documents}
+    trees |= {"random_state": random_state}
+    teacher = best(n_trees, n_jobs=n_jobs, **trees)
+    return Distilled(teacher, student_in_coordinates(n_trees, n_leaves, n_jobs=n_jobs, **trees))
 
 
 @declare(

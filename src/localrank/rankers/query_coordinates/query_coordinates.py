@@ -19,6 +19,8 @@ from localrank.rankers.query_coordinates.present import coordinates_of_present
 
 # Every part, in the order of the columns.
 PARTS = "zpab"
+# Share of the columns that suits boosted trees here: there are four times as many as features.
+COORDINATES_FRACTION = 0.18
 AGGREGATES = (
     "mean percentile",
     "mean percentile (p)",
