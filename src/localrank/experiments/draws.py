@@ -80,14 +80,6 @@ def interval(test: PairedTest) -> Interval:
     return test.mean_difference, test.interval, test.p_value < LEVEL
 
 
-def survivors(tests: Mapping[tuple[str, ...], PairedTest]) -> str:
-    """Which differences are established after correction."""
-    names = [
-        f"{', '.join(key)} {test.mean_difference:+.4f}" for key, test in tests.items() if test.sign
-    ]
-    return f"Established after correction: {'; '.join(names) or 'none'}."
-
-
 def slopes(x: Floats, gains: Floats) -> Floats:
     """How steeply the gains of each query grow with x, by least squares; NaN below two points.
 
