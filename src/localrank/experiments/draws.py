@@ -55,7 +55,7 @@ class Draws:
         return self.values(method, measure) - self.values(other, measure)
 
 
-def test_of(gains: Floats) -> PairedTest:
+def gain_test(gains: Floats) -> PairedTest:
     """Whether gains, one for each query, differ from zero; NaN does not count."""
     return paired_test(gains, np.zeros_like(gains))
 
@@ -66,8 +66,8 @@ def cell(test: PairedTest) -> str:
     Examples
     --------
     >>> from localrank.evaluation.significance import corrected
-    >>> tests = {"a": test_of(np.array([0.1, 0.2, 0.3])), "b": test_of(np.array([0.0, 0.1, 0.1]))}
-    >>> cell(corrected(tests)["a"])
+    >>> gains = {"a": np.array([0.1, 0.2, 0.3]), "b": np.array([0.0, 0.1, 0.1])}
+    >>> cell(corrected({name: gain_test(own) for name, own in gains.items()})["a"])
     '+0.2000 [-0.0484, +0.4484] (.074; .148)'
     """
     low, high = test.interval

@@ -16,9 +16,9 @@ from localrank.experiments.draws import (
     NOTE,
     Draws,
     cell,
+    gain_test,
     interval,
     slopes,
-    test_of,
 )
 from localrank.experiments.members import (
     LAMBDA_MART,
@@ -36,7 +36,7 @@ from localrank.experiments.setting import Setting
 from localrank.plots import draw_curves, draw_intervals
 
 COLLECTIONS = ("MQ2007-85", "MQ2008")
-SIZES, FEW_SIZES = (15, 30, 60, 120, 250, 500), (6, 12)
+SIZES, FEW_SIZES = (15, 30, 60, 120, 250, 500), (12, 24)
 # More draws where fewer queries are taken.
 N_DRAWS, MOST_DRAWN = 3, 120
 METHODS = (LAMBDA_MART, local(LAMBDA_MART), "6 LambdaMARTs", "2 mixed", "6 mixed", "fast", "best")
@@ -60,7 +60,7 @@ def learning_curves(found: Reproduction, setting: Setting, sources: Sources) -> 
         key = (name, f"{pair[0]} − {pair[1]}", str(measure))
         gains |= {(*key, str(size)): values for size, values in own.items()}
         gains[*key, DOUBLING] = slopes(np.log2([*own]), np.array([*own.values()]))
-    tests = corrected({key: test_of(values) for key, values in gains.items()})
+    tests = corrected({key: gain_test(values) for key, values in gains.items()})
     for name in draws:
         _tables(found, tests, name, draws[name])
     _figures(found, tests, draws)

@@ -19,7 +19,7 @@ from localrank.data.offsets import offsets_of
 from localrank.evaluation import MethodResult, PairedTest
 from localrank.evaluation.significance import corrected
 from localrank.experiments.base import Reproduction, Value
-from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, interval, slopes, test_of
+from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, gain_test, interval, slopes
 from localrank.experiments.members import (
     COMPOSED,
     KINDS,
@@ -43,7 +43,7 @@ from localrank.rankers import BestFeature
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 
 COLLECTIONS = ("OHSUMED", "ClueWeb09", "MSLR-sample")
-LENGTHS, FEW_LENGTHS = (10, 20, 40, 80, 160), (4, 8)
+LENGTHS, FEW_LENGTHS = (10, 20, 40, 80, 160), (10, 20)
 N_DRAWS = 3
 RANDOM, TOP = "at random", "to the top of one feature"
 PAIRS = pairs_of(KINDS)
@@ -78,7 +78,7 @@ def list_lengths(found: Reproduction, setting: Setting, sources: Sources) -> Non
         key = (way, place, f"{pair[0]} − {pair[1]}", str(measure))
         gains |= {(*key, f"{length}"): own for length, own in by_length.items()}
         gains[*key, "per doubling"] = slopes(np.log2(lengths), np.array([*by_length.values()]))
-    tests = corrected({key: test_of(own) for key, own in gains.items()})
+    tests = corrected({key: gain_test(own) for key, own in gains.items()})
     for way, place, measure in product((RANDOM, TOP), places, MEASURES):
         _table(found, tests, (way, place, str(measure)), pairs, lengths)
     _figures(found, tests, places, lengths)

@@ -19,7 +19,7 @@ from localrank.data import RankingDataset
 from localrank.evaluation import MethodResult, PairedTest
 from localrank.evaluation.significance import corrected
 from localrank.experiments.base import Reproduction, Value
-from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, interval, test_of
+from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, gain_test, interval
 from localrank.experiments.members import (
     COMPOSED,
     CROSS_ENTROPY,
@@ -116,7 +116,7 @@ def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -
         }.items():
             values = np.concatenate([one.gains(*pair, measure) for one in own])
             gains[rival, label, str(measure), place] = values
-    tests = corrected({key: test_of(values) for key, values in gains.items()})
+    tests = corrected({key: gain_test(values) for key, values in gains.items()})
     _tables(found, tests, chosen, places)
     _means(found, draws)
     for rival, measure in product(RIVALS, MEASURES):

@@ -17,7 +17,7 @@ from localrank.data import Fold, RankingDataset
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import corrected
 from localrank.experiments.base import Reproduction, Value
-from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, interval, test_of
+from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, gain_test, interval
 from localrank.experiments.members import (
     LAMBDA_MART,
     Sources,
@@ -68,7 +68,7 @@ def unnormalised(found: Reproduction, setting: Setting, sources: Sources) -> Non
         gains[name, f"{ours}, {crude} − {other}, normalised", "", str(measure)] = (
             before.values(ours, measure) - normal
         )
-    tests = corrected({key: test_of(values) for key, values in gains.items()})
+    tests = corrected({key: gain_test(values) for key, values in gains.items()})
     _table(found, tests)
     _means(found, draws)
     _figure(found, tests, forms)
