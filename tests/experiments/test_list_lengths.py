@@ -135,8 +135,8 @@ def test_every_collection_cut_and_measure_has_a_table_of_all_comparisons(found):
     assert len(titles) == len(set(titles)) == 2 * 3 * 2
     for table in found.tables:
         assert list(table.columns) == ["", "10", "20", "per doubling"]
-        assert len(table.rows) == 2 * len(module.PAIRS)
-        n_comparisons = 12 * 2 * len(module.PAIRS) * 3
+        assert len(table.rows) == 3 * len(module.PAIRS)
+        n_comparisons = 12 * 3 * len(module.PAIRS) * 3
         assert f"the {n_comparisons} comparisons" in table.note
 
 
@@ -150,3 +150,4 @@ def test_lists_that_are_not_cut_have_the_same_coordinates_both_ways(found, datas
         not_cut, whole = (cells[f"{ours}{w} − {other}"][1] for w in ("", module.WHOLE))
         assert not_cut == whole
         assert cut_to_10 != whole_of_10
+        assert cells[f"{ours}{module.WHOLE} − {ours}"][1].startswith("+0.0000 [+0.0000, +0.0000]")

@@ -2,8 +2,8 @@
 
 The lists of training and test queries are cut to the same length, at random or to the documents
 that one feature puts first. The coordinates are those of the cut list, or those that the documents
-had in the whole list. If the second gain does not fall with the length, short lists are too short
-to describe a query; if it falls as well, they leave less to gain.
+had in the whole list. Where the second rank better, a short list has too few documents to describe
+the query. Where the gain of both falls with the length, short lists leave less to gain.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def list_lengths(found: Reproduction, setting: Setting, sources: Sources) -> Non
         for name, way, length in product(names, (RANDOM, TOP), lengths)
     }
     pairs = [(f"{ours}{whole}", other) for whole in ("", WHOLE) for ours, other in PAIRS]
+    pairs += [(f"{ours}{WHOLE}", ours) for ours, _ in PAIRS]
     places = [*names, ALL] if len(names) > 1 else names
     gains: dict[tuple[str, ...], Floats] = {}
     for way, place, pair, measure in product((RANDOM, TOP), places, pairs, MEASURES):
