@@ -25,7 +25,7 @@ def data(tmp_path_factory):
 
 @pytest.fixture
 def cheap(monkeypatch):
-    """Linear models under the names of the methods, which the seed decides too."""
+    """Linear models under the names of the methods, which the seed decides too; no sections."""
 
     def methods(seed, n_trees):
         return {
@@ -34,6 +34,7 @@ def cheap(monkeypatch):
         }
 
     monkeypatch.setattr(wins, "wins_methods", methods)
+    monkeypatch.setattr(wins, "SECTIONS", ())
 
 
 def tables(found):
@@ -129,3 +130,12 @@ def test_finished_work_is_not_done_again(data, cheap, tmp_path):
     again = wins.reproduce(setting)
     assert sum("trained" in line for line in lines) == n_trained
     assert [table.rows for table in again.tables] == [table.rows for table in first.tables]
+
+
+def test_sections_get_the_shuffled_folds_of_every_collection(data, cheap, monkeypatch):
+    seen = {}
+    monkeypatch.setattr(wins, "SECTIONS", (lambda found, setting, sources: seen.update(sources),))
+    wins.reproduce(Setting(data, quick=True, n_jobs=1, say=lambda line: None))
+    assert list(seen) == ["OHSUMED", "ClueWeb09", "MSLR-sample"]
+    fold, expected = next(seen["OHSUMED"](7)), next(wins.shuffled_folds(data / "OHSUMED", 7))
+    assert (fold.train.features == expected.train.features).all()

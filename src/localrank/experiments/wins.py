@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from itertools import chain, product
 from pathlib import Path
 
@@ -24,8 +25,12 @@ from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.evaluation.significance import LEVEL, corrected
 from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.learning_curves import learning_curves
+from localrank.experiments.list_lengths import list_lengths
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
+from localrank.experiments.query_descriptors import query_descriptors
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
+from localrank.experiments.unnormalised import unnormalised
 from localrank.experiments.wins_methods import (
     BASELINE,
     EQUAL_COST,
@@ -48,6 +53,8 @@ DUELS = [(ours, other) for ours, others in EQUAL_COST.items() for other in other
 DUELLISTS = {BASELINE, *EQUAL_COST, *chain(*EQUAL_COST.values())}
 # What a quick try has.
 FEW, FEW_TREES = {*DUELLISTS, *MADE_OF, *MADE_OF.values()}, 10
+# Where coordinates pay, and why.
+SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised)
 
 
 def reproduce(setting: Setting) -> Reproduction:
@@ -84,6 +91,8 @@ def reproduce(setting: Setting) -> Reproduction:
     _papers(found, pooled)
     _means(found, pooled, "Everything")
     _gains(found, pooled)
+    for section in SECTIONS:
+        section(found, setting, {name: partial(shuffled_folds, folders[name]) for name in folders})
     return found
 
 

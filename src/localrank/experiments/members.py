@@ -1,0 +1,171 @@
+"""The models that recipes consist of, each trained once, and the recipes put together from them.
+
+A recipe is a mean of scores standardised within the query. So the scores of `best`, `fast` and the
+global models of equal cost follow from those of their members, and no member is trained twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from localrank.aggregation import MeanScore, ZScore
+from localrank.data import Fold
+from localrank.evaluation import MethodResult
+from localrank.evaluation.store import Run
+from localrank.experiments.setting import N_QUICK_FOLDS, Setting
+from localrank.rankers import ListwiseLinear, QueryCoordinates, Ranker, RankSVM
+from localrank.recipes.two_views import COORDINATES_FRACTION, tree_kinds
+
+Results = Mapping[str, MethodResult]
+# The folds of a collection, by its name, for a seed that shuffles their documents.
+Sources = Mapping[str, Callable[[int], Iterable[Fold]]]
+
+N_TREES, FEW_TREES = 300, 10
+# Between the seeds of two draws: no ensemble has so many models.
+SEED_STEP = 1000
+LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM = "LambdaMART", "CrossEntropyMART", "GBRT", "RankSVM"
+LISTWISE = "ListwiseLinear"
+# Those whose gain is looked at alone.
+KINDS = (LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM)
+
+
+def local(kind: str) -> str:
+    """The name of a model in coordinates."""
+    return f"{kind}, in coordinates"
+
+
+def again(kind: str, turn: int) -> str:
+    """The name of a model that has another seed."""
+    return f"{kind}, seed {turn}" if turn else kind
+
+
+# Views by the names of their models. A recipe is the mean of its views, and a view the mean of
+# its models' standardised scores.
+COMPOSED: dict[str, list[list[str]]] = {
+    "6 LambdaMARTs": [[again(LAMBDA_MART, turn) for turn in range(6)]],
+    "2 mixed": [[LAMBDA_MART, CROSS_ENTROPY]],
+    "6 mixed": [
+        [LAMBDA_MART, CROSS_ENTROPY, GBRT, LISTWISE, again(LAMBDA_MART, 1), again(CROSS_ENTROPY, 1)]
+    ],
+    "fast": [[LAMBDA_MART], [local(CROSS_ENTROPY)]],
+    "best": [
+        [LAMBDA_MART, CROSS_ENTROPY, GBRT],
+        [local(LAMBDA_MART), local(CROSS_ENTROPY), local(RANK_SVM)],
+    ],
+}
+
+
+def kinds(seed: int, n_trees: int, **options: Any) -> dict[str, Ranker]:
+    """One model of each kind.
+
+    Parameters
+    ----------
+    seed, n_trees : int
+    **options
+        Of the trees.
+    """
+    lambda_mart, cross_entropy, gbrt = tree_kinds(n_trees, random_state=seed, **options)
+    return {
+        LAMBDA_MART: lambda_mart,
+        CROSS_ENTROPY: cross_entropy,
+        GBRT: gbrt,
+        RANK_SVM: RankSVM(),
+        LISTWISE: ListwiseLinear(random_state=seed),
+    }
+
+
+def for_coordinates(seed: int, n_trees: int) -> dict[str, Ranker]:
+    """One model of each kind, for features and coordinates beside each other."""
+    return kinds(seed, n_trees, feature_fraction=COORDINATES_FRACTION)
+
+
+def members(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
+    """All models by their names, with the seeds that the recipes give them.
+
+    Examples
+    --------
+    >>> members(1000)["LambdaMART, seed 2"].random_state
+    1002
+    """
+    plain = {
+        again(kind, turn): ranker
+        for turn in range(6)
+        for kind, ranker in kinds(seed + turn, n_trees).items()
+    }
+    coordinates = for_coordinates(seed, n_trees)
+    return plain | {local(kind): QueryCoordinates(r) for kind, r in coordinates.items()}
+
+
+def needed(methods: Iterable[str]) -> list[str]:
+    """The models of some methods, which may be models themselves; each once."""
+    views = chain.from_iterable(COMPOSED.get(method, [[method]]) for method in methods)
+    return list(dict.fromkeys(chain.from_iterable(views)))
+
+
+def composed(results: Results, name: str, views: Sequence[Sequence[str]]) -> MethodResult:
+    """The recipe that consists of these members.
+
+    Parameters
+    ----------
+    results : dict from member to MethodResult
+    name : str
+    views : list of list of member
+        The mean of each view's standardised scores is taken, then the mean of the views.
+    """
+    first = results[views[0][0]]
+    test = first.test
+    lists = [
+        ZScore().aggregate_rows(test, np.stack([results[member].scores for member in view]))
+        for view in views
+    ]
+    scores = MeanScore().aggregate_rows(test, np.stack(lists))
+    ends = np.cumsum([len(run.scores) for run in first.runs])[:-1]
+    parts = zip(first.runs, np.split(scores, ends), strict=True)
+    runs = [Run(run.fold, own, np.empty(0, dtype=np.int64)) for run, own in parts]
+    return MethodResult(name, runs, test, first.fold_names)
+
+
+def with_recipes(results: Results) -> dict[str, MethodResult]:
+    """The members and every recipe that can be put together from them."""
+    recipes = {
+        name: composed(results, name, views)
+        for name, views in COMPOSED.items()
+        if set(chain.from_iterable(views)) <= set(results)
+    }
+    return {**results, **recipes}
+
+
+def train(
+    setting: Setting, rankers: Mapping[str, Ranker], parts: Iterable[Fold], kind: str
+) -> dict[str, MethodResult]:
+    """Train models on folds, in a quick try on two; `kind` names the folder for finished work."""
+    setting.say(kind)
+    store = None if setting.store is None else setting.store / "members" / kind
+    return setting.run(
+        rankers, list(parts)[: N_QUICK_FOLDS if setting.quick else None], store=store
+    )
+
+
+def n_trees_of(setting: Setting) -> int:
+    """Trees of a model, few in a quick try."""
+    return FEW_TREES if setting.quick else N_TREES
+
+
+def draw_seeds(setting: Setting, n_draws: int) -> list[int]:
+    """A seed for each draw, far enough apart for models of different draws to share none."""
+    n_draws = 1 if setting.quick else n_draws
+    return [setting.seeds[0] + SEED_STEP * draw for draw in range(n_draws)]
+
+
+def present(sources: Sources, names: Sequence[str]) -> list[str]:
+    """Which of these collections are there, or all that are there."""
+    return [name for name in names if name in sources] or list(sources)
+
+
+def pairs_of(kinds: Iterable[str]) -> list[tuple[str, str]]:
+    """Each kind in coordinates, against itself on the features; the recipes, against equal cost."""
+    return [*((local(kind), kind) for kind in kinds), ("fast", "2 mixed"), ("best", "6 mixed")]

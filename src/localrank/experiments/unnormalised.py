@@ -1,0 +1,169 @@
+"""The gain of coordinates on features with and without normalisation within the query.
+
+LETOR's features are normalised within the query already, so that a part of what coordinates do is
+done. Here that normalisation is undone, by a random factor for each query and feature, and made
+again. Coordinates do not change by such factors, the features beside them do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+
+from localrank.arrays import Array
+from localrank.data import Fold, RankingDataset
+from localrank.evaluation import PairedTest
+from localrank.evaluation.significance import corrected
+from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, gain_test, interval
+from localrank.experiments.members import (
+    LAMBDA_MART,
+    Sources,
+    local,
+    members,
+    n_trees_of,
+    needed,
+    present,
+    train,
+    with_recipes,
+)
+from localrank.experiments.setting import Setting
+from localrank.plots import draw_intervals
+
+AS_THEY_ARE, MULTIPLIED, NORMALISED = "as they are", "multiplied", "normalised"
+BOTH = "multiplied, then normalised"
+# What is done to the features of each collection; the last form is normalised.
+FORMS = {
+    "MSLR-sample": (AS_THEY_ARE, NORMALISED),
+    "OHSUMED": (AS_THEY_ARE, MULTIPLIED, BOTH),
+    "MQ2008": (AS_THEY_ARE, MULTIPLIED, BOTH),
+}
+# Decimal powers between which factors lie.
+LOWEST, HIGHEST = -1.0, 1.0
+METHODS = (LAMBDA_MART, local(LAMBDA_MART), "6 mixed", "best")
+PAIRS = [(local(LAMBDA_MART), LAMBDA_MART), ("best", "6 mixed")]
+
+
+def unnormalised(found: Reproduction, setting: Setting, sources: Sources) -> None:
+    """Add the gain of coordinates for each form of the features."""
+    names = present(sources, list(FORMS))
+    forms = {name: FORMS.get(name, FORMS["OHSUMED"]) for name in names}
+    draws = {
+        (name, form): _draws(setting, sources, name, form) for name in names for form in forms[name]
+    }
+    gains = {}
+    for measure, (name, form), pair in product(MEASURES, draws, PAIRS):
+        key = (name, f"{pair[0]} − {pair[1]}", form, str(measure))
+        gains[key] = draws[name, form].gains(*pair, measure)
+    for measure, name, (ours, other) in product(MEASURES, names, PAIRS):
+        first, *_, last = forms[name]
+        crude = MULTIPLIED if MULTIPLIED in forms[name] else first
+        before, after = draws[name, crude], draws[name, last]
+        normal = after.values(other, measure)
+        gains[name, f"{other}: normalised − {crude}", "", str(measure)] = normal - before.values(
+            other, measure
+        )
+        gains[name, f"{ours}, {crude} − {other}, normalised", "", str(measure)] = (
+            before.values(ours, measure) - normal
+        )
+    tests = corrected({key: gain_test(values) for key, values in gains.items()})
+    _table(found, tests)
+    _means(found, draws)
+    _figure(found, tests, forms)
+
+
+def multiplied(dataset: RankingDataset, rng: np.random.Generator) -> RankingDataset:
+    """Each feature times a random factor in each query, log-uniform."""
+    powers = rng.uniform(LOWEST, HIGHEST, (dataset.n_queries, dataset.n_features))
+    return dataset.replaced(features=dataset.features * (10.0**powers)[dataset.query_index])
+
+
+def normalised(dataset: RankingDataset) -> RankingDataset:
+    """Each feature from 0 to 1 in each query, 0 where it is constant there."""
+    begins, queries = dataset.offsets[:-1], dataset.query_index
+    low = np.minimum.reduceat(dataset.features, begins)
+    width = np.maximum.reduceat(dataset.features, begins) - low
+    width[width == 0] = 1.0
+    features: Array = (dataset.features - low[queries]) / width[queries]
+    return dataset.replaced(features=features)
+
+
+def changed(fold: Fold, form: str, seed: int) -> Fold:
+    """A fold whose features, of all queries, have another form."""
+    rng = np.random.default_rng(seed)
+    steps: dict[str, list[Callable[[RankingDataset], RankingDataset]]] = {
+        AS_THEY_ARE: [],
+        NORMALISED: [normalised],
+        MULTIPLIED: [lambda part: multiplied(part, rng)],
+        BOTH: [lambda part: multiplied(part, rng), normalised],
+    }
+    parts = []
+    for part in (fold.train, fold.test):
+        for step in steps[form]:
+            part = step(part)
+        parts.append(part)
+    return Fold(fold.name, parts[0], None, parts[1])
+
+
+def _draws(setting: Setting, sources: Sources, name: str, form: str) -> Draws:
+    results = []
+    for seed in setting.seeds:
+        own = members(seed, n_trees_of(setting))
+        rankers = {member: own[member] for member in needed(METHODS)}
+        parts = [changed(fold, form, seed) for fold in sources[name](seed)]
+        kind = f"{name}, {seed}" + (f", {form}" if form != AS_THEY_ARE else "")
+        results.append(with_recipes(train(setting, rankers, parts, kind)))
+    return Draws(results)
+
+
+def _table(found: Reproduction, tests: dict[tuple[str, str, str, str], PairedTest]) -> None:
+    rows: list[list[Value]] = [
+        [*key, *(cell(tests[*key, str(measure)]) for measure in MEASURES)]
+        for key in dict.fromkeys(key[:3] for key in sorted(tests, key=lambda key: key[:2]))
+    ]
+    found.table(
+        "Gain of coordinates and of normalisation within the query",
+        ["", "", "features", *map(str, MEASURES)],
+        rows,
+        f"{NOTE.format(n=len(tests))} Normalised features lie between 0 and 1 in each query. "
+        f"Multiplied ones have a factor between 0.1 and 10 for each query and feature.",
+    )
+
+
+def _means(found: Reproduction, draws: dict[tuple[str, str], Draws]) -> None:
+    found.table(
+        "Means for each form of the features",
+        ["", "features", *METHODS],
+        [
+            [*key, *(" / ".join(f"{own.mean(m, x):.4f}" for x in MEASURES) for m in METHODS)]
+            for key, own in draws.items()
+        ],
+        " / ".join(map(str, MEASURES)),
+    )
+
+
+def _figure(
+    found: Reproduction,
+    tests: dict[tuple[str, str, str, str], PairedTest],
+    forms: dict[str, tuple[str, ...]],
+) -> None:
+    measure = str(MEASURES[0])
+    places = [(name, form) for name, own in forms.items() for form in own]
+    found.figure(
+        "unnormalised",
+        f"Gain of coordinates by {measure} for each form of the features, with 95 % intervals; "
+        f"filled marks are p < 0.05 before correction.",
+        draw_intervals,
+        panels={
+            f"{ours} − {other}": {
+                measure: [
+                    interval(tests[name, f"{ours} − {other}", form, measure])
+                    for name, form in places
+                ]
+            }
+            for ours, other in PAIRS
+        },
+        ticks=[f"{name}, {form}" for name, form in places],
+    )

@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from localrank.data import RankingDataset
+from localrank.evaluation import MethodResult, paired_test
+from localrank.evaluation.store import Run
+from localrank.experiments.draws import MEASURES, Draws, cell, gain_test, slopes
+from localrank.experiments.draws import interval as plotted
+
+MAP = MEASURES[1]
+
+
+def result(labels, scores):
+    """A method on three queries of two documents."""
+    dataset = RankingDataset.from_arrays(np.zeros((6, 1)), labels, np.repeat([1, 2, 3], 2))
+    return {"m": MethodResult("m", [Run("Fold1", np.array(scores), [])], dataset, ["Fold1"] * 3)}
+
+
+@pytest.fixture
+def two():
+    """In the first draw query 2 has one label, in both draws query 3."""
+    return [
+        result([1, 0, 1, 1, 0, 0], [2.0, 1, 2, 1, 2, 1]),
+        result([1, 0, 1, 0, 0, 0], [1.0, 2, 1, 2, 2, 1]),
+    ]
+
+
+def test_values_are_means_of_the_draws(two):
+    assert_allclose(Draws(two).values("m", MAP), [0.75, 0.75, 0.0])
+
+
+def test_a_query_with_one_label_counts_in_no_draw_that_leaves_it_so(two):
+    values = Draws(two, two_labels=True).values("m", MAP)
+    assert_allclose(values, [0.75, 0.5, np.nan])
+    assert Draws(two, two_labels=True).mean("m", MAP) == pytest.approx(0.625)
+
+
+def test_gains_are_tested_as_pairs_of_values():
+    gains = np.array([0.1, -0.2, 0.4, 0.3, np.nan])
+    test, pairs = gain_test(gains), paired_test(gains + 0.5, np.full(5, 0.5))
+    assert test.p_value == pytest.approx(pairs.p_value)
+    assert test.interval == pytest.approx(pairs.interval)
+    assert test.n_queries == 4
+
+
+def test_a_mark_is_filled_below_five_percent():
+    assert plotted(gain_test(np.array([0.1, 0.2, 0.3, 0.2])))[2]
+    assert not plotted(gain_test(np.array([0.1, -0.2, 0.3, 0.0])))[2]
+
+
+def test_a_cell_has_the_difference_its_interval_and_p():
+    test = gain_test(np.array([0.1, 0.2, 0.3]))
+    assert cell(test) == "+0.2000 [-0.0484, +0.4484] (.074; .074)"
+
+
+def test_slopes_are_those_of_least_squares(rng):
+    x, gains = np.log2([10.0, 20.0, 40.0, 80.0]), rng.normal(size=(4, 6))
+    gains[1, 2] = gains[3, 4] = np.nan
+    expected = []
+    for own in gains.T:
+        there = ~np.isnan(own)
+        expected.append(np.polyfit(x[there], own[there], 1)[0])
+    assert_allclose(slopes(x, gains), expected)

@@ -1,0 +1,81 @@
+import pytest
+
+from localrank.data import Fold, folds, make_queries
+from localrank.experiments import learning_curves as module
+from localrank.experiments.base import Reproduction
+from localrank.experiments.learning_curves import METHODS, PAIRS, fewer_queries, learning_curves
+from localrank.experiments.setting import Setting
+from localrank.rankers import RankSVM
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return make_queries(60, n_documents=(10, 15), n_features=5, random_state=8)[0]
+
+
+@pytest.fixture(scope="module")
+def fold(dataset):
+    first = next(folds(dataset, 3, validation=False))
+    return Fold(first.name, first.train, None, first.test)
+
+
+def test_a_subset_has_whole_training_queries_and_the_same_test_queries(fold):
+    fewer = fewer_queries(fold, 9, 0)
+    assert fewer.train.n_queries == 9
+    assert fewer.test is fold.test
+    chosen = [list(fold.train.query_ids).index(query) for query in fewer.train.query_ids]
+    assert (fewer.train.features == fold.train.select(chosen).features).all()
+
+
+def test_the_seed_decides_and_smaller_subsets_lie_in_larger_ones(fold):
+    few, more, other = (
+        set(fewer_queries(fold, size, seed).train.query_ids)
+        for size, seed in ((9, 1), (20, 1), (9, 2))
+    )
+    assert few == set(fewer_queries(fold, 9, 1).train.query_ids)
+    assert few < more
+    assert few != other
+
+
+@pytest.fixture
+def cheap(monkeypatch):
+    """Linear models in the place of all."""
+    real = module.members
+
+    def members(seed, n_trees):
+        names = real(seed, n_trees)
+        return {name: RankSVM(10.0 ** (i % 5 - 3) * (1 + seed)) for i, name in enumerate(names)}
+
+    monkeypatch.setattr(module, "members", members)
+
+
+def test_sizes_up_to_all_have_a_column(dataset, cheap, tmp_path):
+    found = Reproduction("wins", "MQ2008")
+    sources = {"MQ2008": lambda seed: folds(dataset, 3, validation=False)}
+    learning_curves(found, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
+    gains, means = found.tables
+    assert list(gains.columns) == ["", "measure", "12", "24", "40", "per doubling"]
+    assert [row[0] for row in means.rows] == list(METHODS)
+    assert f"the {len(PAIRS) * 2 * 4} comparisons" in gains.note
+    cells = {row[0]: [float(cell.split(" / ")[0]) for cell in row[1:]] for row in means.rows}
+    for row in gains.rows[::2]:
+        ours, other = row[0].split(" − ")
+        apart = [a - b for a, b in zip(cells[ours], cells[other], strict=True)]
+        assert [float(cell.split()[0]) for cell in row[2:5]] == pytest.approx(apart, abs=2e-4)
+
+
+def test_few_queries_are_drawn_more_often(dataset, cheap, tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SIZES", (12, 24))
+    monkeypatch.setattr(module, "MOST_DRAWN", 12)
+    lines = []
+    sources = {"MQ2008": lambda seed: folds(dataset, 3, validation=False)}
+    learning_curves(
+        Reproduction("wins", "MQ2008"), Setting(tmp_path, n_jobs=1, say=lines.append), sources
+    )
+    assert [line for line in lines if "trained" not in line] == [
+        "MQ2008, 0, 12 queries",
+        "MQ2008, 1000, 12 queries",
+        "MQ2008, 2000, 12 queries",
+        "MQ2008, 0, 24 queries",
+        "MQ2008, 0",
+    ]

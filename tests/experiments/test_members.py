@@ -1,0 +1,100 @@
+import pytest
+from numpy.testing import assert_allclose
+
+from localrank.data import folds, make_queries
+from localrank.experiments.members import (
+    COMPOSED,
+    draw_seeds,
+    members,
+    needed,
+    present,
+    train,
+    with_recipes,
+)
+from localrank.experiments.setting import Setting
+from localrank.rankers import LambdaMART
+from localrank.recipes import best, fast, global_ensemble, global_mixed
+
+SEED, N_TREES = 1000, 8
+
+
+def setting(tmp_path, **options):
+    return Setting(tmp_path, n_jobs=1, say=lambda line: None, **options)
+
+
+@pytest.fixture(scope="module")
+def parts():
+    dataset, _ = make_queries(40, n_documents=(15, 25), n_features=5, random_state=2)
+    return list(folds(dataset, 3))
+
+
+@pytest.fixture(scope="module")
+def results(parts, tmp_path_factory):
+    """All recipes, put together from members that were trained once."""
+    rankers = members(SEED, N_TREES)
+    names = needed(COMPOSED)
+    folder = tmp_path_factory.mktemp("members")
+    return with_recipes(train(setting(folder), {n: rankers[n] for n in names}, parts, "parts"))
+
+
+@pytest.mark.parametrize(
+    ("name", "recipe"),
+    [
+        ("best", best(N_TREES, random_state=SEED)),
+        ("fast", fast(N_TREES, random_state=SEED)),
+        ("2 mixed", global_mixed(2, n_trees=N_TREES, random_state=SEED)),
+        ("6 mixed", global_mixed(6, n_trees=N_TREES, random_state=SEED)),
+        (
+            "6 LambdaMARTs",
+            global_ensemble(6, ranker=LambdaMART(N_TREES), random_state=SEED),
+        ),
+    ],
+)
+def test_members_put_together_score_as_the_recipe_does(results, parts, name, recipe):
+    for run, fold in zip(results[name].runs, parts, strict=True):
+        expected = fold.test.in_query_order(recipe.fit(fold.train).predict(fold.test))
+        assert_allclose(run.scores, expected, rtol=0, atol=1e-9)
+
+
+def test_every_recipe_is_tested_and_needs_members_that_exist():
+    assert set(COMPOSED) == {"best", "fast", "2 mixed", "6 mixed", "6 LambdaMARTs"}
+    assert set(needed(COMPOSED)) <= set(members(0))
+
+
+def test_a_member_of_several_recipes_is_needed_once():
+    assert needed(["2 mixed", "LambdaMART", "fast"]) == [
+        "LambdaMART",
+        "CrossEntropyMART",
+        "CrossEntropyMART, in coordinates",
+    ]
+
+
+def test_recipes_without_all_members_are_left_out(results):
+    few = {name: results[name] for name in needed(["2 mixed"])}
+    assert list(with_recipes(few)) == ["LambdaMART", "CrossEntropyMART", "2 mixed"]
+
+
+def test_draws_have_seeds_that_no_other_draw_has(tmp_path):
+    assert draw_seeds(setting(tmp_path, seeds=(7, 8)), 3) == [7, 1007, 2007]
+    assert draw_seeds(setting(tmp_path, quick=True), 3) == [0]
+
+    def seeds(seed):
+        own = {getattr(r, "random_state", None) for r in members(seed).values()}
+        return own - {None}
+
+    assert not seeds(0) & seeds(1000)
+
+
+def test_finished_members_are_not_trained_again(parts, tmp_path):
+    lines = []
+    keeping = Setting(tmp_path, n_jobs=1, store=tmp_path, say=lines.append)
+    rankers = {"RankSVM": members(0)["RankSVM"]}
+    for _ in range(2):
+        train(keeping, rankers, parts, "some")
+    assert sum("trained" in line for line in lines) == 3
+
+
+def test_known_collections_are_taken_or_whatever_there_is():
+    sources = {"OHSUMED": None, "mine": None}
+    assert present(sources, ["ClueWeb09", "OHSUMED"]) == ["OHSUMED"]
+    assert present(sources, ["ClueWeb09"]) == ["OHSUMED", "mine"]

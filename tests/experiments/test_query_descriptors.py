@@ -1,0 +1,99 @@
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from localrank.data import folds, make_queries
+from localrank.experiments.base import Reproduction
+from localrank.experiments.query_descriptors import (
+    FRACTIONS,
+    RIVALS,
+    QueryDescriptors,
+    controls,
+    described,
+    descriptors,
+    query_descriptors,
+)
+from localrank.experiments.setting import Setting
+from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM
+
+
+@pytest.fixture(scope="module")
+def dataset():
+    return make_queries(45, n_documents=(20, 30), n_features=5, random_state=6)[0]
+
+
+def test_descriptors_are_those_of_a_naive_computation(dataset):
+    found = descriptors(dataset)
+    for query, own in enumerate(found):
+        begin, end = dataset.offsets[query : query + 2]
+        X = dataset.features[begin:end]
+        values, vectors = np.linalg.eigh(np.cov(X.T))
+        first = vectors[:, values.argmax()]
+        first *= np.sign(first[np.abs(first).argmax()])
+        expected = [*X.mean(axis=0), *X.std(axis=0), *first, len(X)]
+        assert_allclose(own, expected, atol=1e-9)
+
+
+def test_every_document_has_its_features_and_what_describes_its_query(dataset):
+    ranker = QueryDescriptors(RankSVM())
+    expanded = ranker.expanded(dataset)
+    width = dataset.n_features
+    assert expanded.n_features == ranker.n_expanded(width) == 4 * width + 1
+    assert (expanded.features[:, :width] == dataset.features).all()
+    assert_allclose(expanded.features[:, width:], descriptors(dataset)[dataset.query_index])
+
+
+def test_there_are_about_as_many_columns_as_with_coordinates():
+    ours, theirs = (kind(RankSVM()).n_expanded(46) for kind in (QueryDescriptors, QueryCoordinates))
+    assert (ours, theirs) == (185, 193)
+
+
+def test_importances_go_back_to_the_features_that_columns_are_made_of():
+    values = np.arange(9.0)
+    folded = QueryDescriptors(RankSVM()).folded(values, 2)
+    assert_allclose(folded, [0 + 2 + 4 + 6, 1 + 3 + 5 + 7, 8])
+
+
+def test_trees_use_descriptors_and_a_linear_model_cannot(dataset):
+    trees = QueryDescriptors(LambdaMART(30, min_leaf_documents=5)).fit(dataset)
+    assert trees.ranker_.feature_importances_[dataset.n_features :].any()
+    plain, described = (r.fit(dataset) for r in (RankSVM(), QueryDescriptors(RankSVM())))
+    assert_allclose(described.ranker_.coef_[dataset.n_features :], 0, atol=1e-9)
+    assert_allclose(described.ranker_.coef_[: dataset.n_features], plain.coef_, atol=1e-6)
+
+
+def test_controls_have_the_seeds_and_sizes_of_the_models_they_stand_for():
+    own = controls(1000, 40)
+    for fraction in FRACTIONS:
+        trees = own[described("LambdaMART", fraction)].ranker
+        assert (trees.random_state, trees.n_trees, trees.feature_fraction) == (1000, 40, fraction)
+
+
+@pytest.fixture(scope="module")
+def found(dataset, tmp_path_factory):
+    result = Reproduction("wins", "MQ2008, OHSUMED")
+    sources = {name: lambda seed: folds(dataset, 3) for name in ("MQ2008", "OHSUMED")}
+    folder = tmp_path_factory.mktemp("descriptors")
+    query_descriptors(result, Setting(folder, True, n_jobs=1, say=lambda line: None), sources)
+    return result
+
+
+def test_the_better_share_of_columns_is_the_control(found):
+    gains, means = found.tables
+    cells = {row[0]: row[1] for row in means.rows}
+    for rival, (ours, plain) in RIVALS.items():
+        best = max(
+            float(cells[described(rival, fraction)].split(" / ")[0]) for fraction in FRACTIONS
+        )
+        both = [float(cells[name].split(" / ")[0]) for name in (ours, plain)]
+        rows = [row for row in gains.rows if row[0] == rival and row[2] == "ndcg@10"]
+        by_name = {row[1]: float(row[3].split()[0]) for row in rows}
+        assert by_name["coordinates − descriptors"] == pytest.approx(both[0] - best, abs=2e-4)
+        assert by_name["descriptors − features"] == pytest.approx(best - both[1], abs=2e-4)
+
+
+def test_the_number_of_comparisons_stands_in_the_note(found):
+    gains, _ = found.tables
+    n_comparisons = 3 * len(gains.rows)
+    assert n_comparisons == 3 * len(RIVALS) * 3 * 2
+    assert f"the {n_comparisons} comparisons" in gains.note
