@@ -7,6 +7,7 @@ from typing import Literal
 
 from localrank.declaration import declare
 from localrank.rankers import Ensemble, LambdaMART, ListwiseLinear, Quadratic, Ranker, SVMMap
+from localrank.rankers.gains import Gain
 from localrank.recipes.two_views import tree_kinds
 
 
@@ -59,6 +60,7 @@ def global_mixed(
     n_trees: int = 300,
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -73,6 +75,8 @@ def global_mixed(
     n_trees : int, default=300
     n_leaves : int, default=7
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to LambdaMART, CrossEntropyMART and ListwiseLinear.
     n_jobs : int or None, default=None
     random_state : int or None, default=0
 
@@ -84,8 +88,8 @@ def global_mixed(
 
     def kinds(turn: int) -> list[Ranker]:
         seed = None if random_state is None else random_state + turn
-        trees = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed)
-        return [*trees, ListwiseLinear(random_state=seed)]
+        trees = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed, gain)
+        return [*trees, ListwiseLinear(gain=gain, random_state=seed)]
 
     _check_n_models(n_models)
     models = [kinds(i // 4)[i % 4] for i in range(n_models)]

@@ -17,6 +17,7 @@ from localrank.rankers import (
     Ranker,
     RankSVM,
 )
+from localrank.rankers.gains import Gain
 
 # Share of the columns each tree may use among a query's coordinates, of which there are four
 # times as many as features.
@@ -34,6 +35,7 @@ def best(
     *,
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -54,6 +56,8 @@ def best(
     n_leaves : int, default=7
         Small trees suit collections of a thousand queries; raise it for larger ones.
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to LambdaMART and CrossEntropyMART.
     n_jobs : int or None, default=None
         Models trained at the same time; -1 for all cores.
     random_state : int or None, default=0
@@ -67,7 +71,7 @@ def best(
     >>> len(plain.rankers_), len(coordinates.ranker_.rankers_)
     (3, 3)
     """
-    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
+    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state, gain)
     local = [*kinds(feature_fraction=COORDINATES_FRACTION)[:2], RankSVM()]
     views = [Ensemble(kinds(), n_jobs=n_jobs), QueryCoordinates(Ensemble(local, n_jobs=n_jobs))]
     # Their scores are means of three standardised ones already.
@@ -85,6 +89,7 @@ def fast(
     *,
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -98,6 +103,8 @@ def fast(
         Of LambdaMART; the other has half as many.
     n_leaves : int, default=7
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to LambdaMART and CrossEntropyMART.
     n_jobs : int or None, default=None
         Models trained at the same time; -1 for all cores.
     random_state : int or None, default=0
@@ -107,7 +114,7 @@ def fast(
     >>> fast(n_trees=100).rankers[1].ranker.n_trees
     50
     """
-    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
+    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state, gain)
     plain, local = kinds()[0], kinds(feature_fraction=COORDINATES_FRACTION)[1]
     return Ensemble([plain, QueryCoordinates(local)], stop_early=False, n_jobs=n_jobs)
 
@@ -156,9 +163,10 @@ def tree_kinds(
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
     random_state: int | None = 0,
+    gain: Gain = None,
     **more: Any,
 ) -> list[Ranker]:
-    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT."""
+    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT, which knows no gain."""
     if not isinstance(n_trees, Integral):
         raise ValueError(
             f"The 'n_trees' argument of a recipe must be a whole number. Got {n_trees!r} instead."
@@ -166,4 +174,8 @@ def tree_kinds(
     more |= {"n_leaves": n_leaves, "min_leaf_documents": min_leaf_documents}
     more |= {"random_state": random_state}
     half = max(n_trees // 2, 1)
-    return [LambdaMART(n_trees, **more), CrossEntropyMART(half, **more), GBRT(n_trees, **more)]
+    return [
+        LambdaMART(n_trees, gain=gain, **more),
+        CrossEntropyMART(half, gain=gain, **more),
+        GBRT(n_trees, **more),
+    ]
