@@ -136,7 +136,7 @@ class LambdaMART(GainRanker, BoostedTrees):
         part_sizes: list[int] = []
         for begin, size in zip(dataset.offsets[:-1].tolist(), sizes.tolist(), strict=True):
             own = slice(begin, begin + size)
-            parts = parts_of_list(dataset.labels[own])
+            parts = parts_of_list(dataset.labels[own], MAX_DOCUMENTS)
             part_sizes += map(len, parts)
             if len(parts) > 1:
                 rows[own] = begin + np.concatenate(parts)
@@ -155,7 +155,7 @@ class LambdaMART(GainRanker, BoostedTrees):
         return parameters, ranks.astype(np.float64)
 
 
-def parts_of_list(labels: Floats, most: int = MAX_DOCUMENTS) -> list[Integers]:
+def parts_of_list(labels: Floats, most: int) -> list[Integers]:
     """The places of a list's documents, cut into parts of at most so many documents.
 
     The parts are as few as there can be, and differ by at most one in their number of documents
@@ -163,7 +163,7 @@ def parts_of_list(labels: Floats, most: int = MAX_DOCUMENTS) -> list[Integers]:
 
     Examples
     --------
-    >>> [part.tolist() for part in parts_of_list(np.array([0, 1, 0, 0, 1.0, 0]), most=3)]
+    >>> [part.tolist() for part in parts_of_list(np.array([0, 1, 0, 0, 1.0, 0]), 3)]
     [[0, 3, 4], [1, 2, 5]]
     """
     n_parts = -(-len(labels) // most)
