@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.data.content_order import content_order
 from localrank.measures import NDCG, parse_measure
-from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART
+from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, QueryCoordinates, expanded
 from localrank.rankers.boosted_trees import lambda_mart
 from localrank.rankers.boosted_trees.lambda_mart import parts_of_list
 
@@ -188,6 +188,26 @@ def test_parts_of_a_long_list_are_lists_that_weigh_as_much_together(rng, monkeyp
     found = kind()._learn(dataset, weights).trees_
     for name, values in expected.__getstate__().items():
         assert_array_equal(values, getattr(found, name))
+
+
+def test_documents_of_a_long_list_keep_their_weights(rng, monkeypatch):
+    """A document of weight 0 teaches nothing, wherever the parts put it."""
+    labels = rng.integers(0, 2, 60)
+    features = np.column_stack([labels, rng.normal(size=60)])
+    wrong = rng.random(60) < 0.4
+    features[wrong, 0] = 1 - labels[wrong]
+    monkeypatch.setattr(lambda_mart, "MAX_DOCUMENTS", 20)
+    kind = LambdaMART(10, min_leaf_documents=2, feature_fraction=1.0)
+    model = kind.fit(features, labels, qid=np.zeros(60), sample_weight=np.where(wrong, 1e-9, 1))
+    scores = model.predict(features, qid=np.zeros(60))
+    assert scores[features[:, 0] == 1].min() > scores[features[:, 0] == 0].max()
+
+
+def test_a_long_list_of_columns_made_in_blocks_is_cut_into_the_same_parts(long_list, monkeypatch):
+    ranker = QueryCoordinates(LambdaMART(5))
+    scores = ranker.fit(long_list).predict(long_list)
+    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
+    assert_array_equal(ranker.fit(long_list).predict(long_list), scores)
 
 
 @pytest.fixture
