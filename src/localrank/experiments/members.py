@@ -18,7 +18,8 @@ from localrank.evaluation import MethodResult
 from localrank.evaluation.store import Run
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.rankers import ListwiseLinear, QueryCoordinates, Ranker, RankSVM
-from localrank.recipes.two_views import COORDINATES_FRACTION, tree_kinds
+from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
+from localrank.recipes.two_views import tree_kinds
 
 Results = Mapping[str, MethodResult]
 # The folds of a collection, by its name, for a seed that shuffles their documents.

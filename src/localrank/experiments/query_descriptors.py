@@ -43,7 +43,7 @@ from localrank.measures import Measure
 from localrank.plots import draw_intervals
 from localrank.rankers import Ranker
 from localrank.rankers.expanded import Expanded
-from localrank.recipes.two_views import COORDINATES_FRACTION
+from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 
 COLLECTIONS = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
 # Shares of the columns for each tree: that of the features, and that of coordinates.

@@ -2,23 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, Self
+
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Flags, Floats
+from localrank.data import RankingDataset
+from localrank.parameters import Rule, Rules, number
+from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.inputs import has_two_labels
 
 # Labels up to this are grades, each worth about twice the one below. Larger ones are counts.
 HIGHEST_GRADE = 30
 # The level of the highest of labels that are no whole grades: fine enough to tell labels apart
 # where one is a hundred times as high as the others.
 HIGHEST_LEVEL = 15
+# Gains keep the bounds of features and labels.
+HIGHEST_GAIN = 1e100
+
+# What a label is worth: by a rule, or the gains of the labels 0, 1, 2 and so on.
+Gain = Literal["exponential", "linear"] | Sequence[float] | None
+_one_gain = number(least=0, most=HIGHEST_GAIN)
 
 
-def gains(labels: Floats) -> Floats:
-    """The gain of each label: 0 or larger, and larger for a larger label.
+def _is_gain(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value in (None, "exponential", "linear")
+    return (
+        isinstance(value, list | tuple)
+        and all(map(_one_gain.holds, value))
+        and len(value) > 1
+        and value[-1] > value[0]
+        and all(low <= high for low, high in pairwise(value))
+    )
 
-    Grades, labels up to 30, gain 2^y - 1, as NDCG has it. Where labels are larger, as counts of
-    clicks are, the gain is y itself: 2^y would leave nothing but the highest count of a query.
-    Where the lowest label is negative, gains are counted from it: 2^y - 2^lowest, or y - lowest.
+
+a_gain = Rule(
+    _is_gain,
+    "'exponential', 'linear', None or a list of the gains of the labels 0, 1, 2 and so on: "
+    "numbers from 0 to 1e100 that never fall, the last above the first",
+)
+
+
+class GainRanker(Ranker):
+    """Weighs documents by the gains of their labels.
+
+    A subclass has the parameter `gain`.
+    """
+
+    _parameters: ClassVar[Rules] = {"gain": a_gain}
+
+    gain: Gain
+
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        if self.gain is None:
+            return has_two_labels(dataset)
+        worth = gains(np.stack(dataset.label_bounds), self.gain)
+        return np.asarray(worth[0] < worth[1])
+
+    def _lesson(self) -> str:
+        return "two different labels" if self.gain is None else "labels of two different gains"
+
+    def _learn(
+        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
+    ) -> Self:
+        if self.gain is not None:
+            # Different labels, which the door has seen to, may have one gain.
+            self._teaching(dataset, query_weights)
+        return super()._learn(dataset, query_weights, valid)
+
+
+def gains(labels: Floats, gain: Gain = None) -> Floats:
+    """The gain of each label: 0 or larger, and not smaller for a larger label.
+
+    By the rule, None, it is larger. Grades, labels up to 30, gain 2^y - 1, as NDCG has it. Where
+    labels are larger, as counts of clicks are, the gain is y itself: 2^y would leave nothing but
+    the highest count of a query. "exponential" and "linear" choose one of the two whatever the
+    labels. Where the lowest label is negative, gains are counted from it: 2^y - 2^lowest, or
+    y - lowest. A list has the gains of the labels 0, 1, 2 and so on.
 
     Examples
     --------
@@ -28,19 +91,66 @@ def gains(labels: Floats) -> Floats:
     array([0.  , 0.75, 1.75])
     >>> gains(np.array([0.0, 3.0, 500.0]))
     array([  0.,   3., 500.])
+    >>> gains(np.array([0.0, 1.0, 2.0]), [0, 2, 5])
+    array([0., 2., 5.])
     """
-    lowest = min(float(labels.min()), 0.0)
-    if labels.max() - lowest > HIGHEST_GRADE:
+    if gain is not None and not isinstance(gain, str):
+        return _listed(labels, gain)
+    lowest, highest = min(float(labels.min()), 0.0), float(labels.max())
+    if gain == "linear" or (gain is None and highest - lowest > HIGHEST_GRADE):
         return labels - lowest
+    if highest > np.log2(HIGHEST_GAIN):
+        raise ValueError(
+            f"gain='exponential' is too large for the label {highest:g}: 2^{highest:g}. "
+            f"Take gain='linear', or gain=None, by which labels above {HIGHEST_GRADE} are counts."
+        )
     worth: Floats = np.exp2(labels) - np.exp2(lowest)
     return worth
 
 
-def levels(labels: Floats) -> Floats:
+def _listed(labels: Floats, gain: Sequence[float]) -> Floats:
+    """The gains in a list at the places of the labels."""
+    known = (labels == np.round(labels)) & (labels >= 0) & (labels < len(gain))
+    if not known.all():
+        raise ValueError(
+            f"A list of {len(gain)} gains is for the labels 0 to {len(gain) - 1}. The training "
+            f"data has the label {labels[~known].flat[0]:g}."
+        )
+    return np.asarray(gain, dtype=np.float64)[labels.astype(np.int64)]
+
+
+def targets(dataset: RankingDataset, gain: Gain = None) -> Floats:
+    """Each document's share of its query's gains; zeros where there is none.
+
+    Examples
+    --------
+    >>> lists = RankingDataset.from_arrays(np.zeros((4, 1)), [0, 1, 2, 0], ["a", "a", "a", "b"])
+    >>> targets(lists)
+    array([0.  , 0.25, 0.75, 0.  ])
+    """
+    starts, query, labels = dataset.offsets[:-1], dataset.query_index, dataset.labels
+    rule = gain
+    if rule is None and labels.max() <= HIGHEST_GRADE:
+        rule = "exponential"
+    if rule != "exponential" or labels.min() < 0:
+        worth = gains(labels, gain)
+    else:
+        best = dataset.label_bounds[1][query]
+        best = np.where(best > 0, best, 1.0)
+        # Relative to the largest gain of the query: small labels lose no digits.
+        worth = np.exp2(labels - best) * np.expm1(-np.log(2) * labels)
+        worth /= np.expm1(-np.log(2) * best)
+    totals = np.add.reduceat(worth, starts)[query]
+    shares: Floats = worth / np.where(totals > 0, totals, 1.0)
+    return shares
+
+
+def levels(labels: Floats, gain: Gain = None) -> Floats:
     """Labels as whole numbers y of which 2^y - 1 is about in proportion to the gain.
 
-    Whole numbers from 0 to 30 stay as they are. Others get levels from 0 to 15, the highest of
-    them 15: log2(1 + 32767 gain / highest gain), rounded.
+    By the rule, None, whole numbers from 0 to 30 stay as they are; so do gains of 2^y - 1, with
+    such y, where gains are given. Others get levels from 0 to 15, the highest of them 15:
+    log2(1 + 32767 gain / highest gain), rounded.
 
     Examples
     --------
@@ -48,11 +158,13 @@ def levels(labels: Floats) -> Floats:
     array([ 0.,  8., 15.])
     >>> levels(np.array([0.0, 0.1, 0.2, 0.4]))
     array([ 0., 13., 14., 15.])
+    >>> levels(np.array([0.0, 1.0, 2.0]), [0, 1, 7])
+    array([0., 1., 3.])
     """
-    whole = (labels == np.round(labels)).all()
-    if whole and labels.min() >= 0 and labels.max() <= HIGHEST_GRADE:
-        return labels
-    worth = gains(labels)
+    worth = gains(labels, gain)
+    whole = labels if gain is None else np.log2(1 + worth)
+    if (whole == np.round(whole)).all() and whole.min() >= 0 and whole.max() <= HIGHEST_GRADE:
+        return whole
     highest = worth.max()
     share = worth / highest if highest > 0 else worth
     whole_levels: Floats = np.round(np.log2(1 + (2**HIGHEST_LEVEL - 1) * share))

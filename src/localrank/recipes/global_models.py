@@ -16,6 +16,7 @@ from localrank.rankers import (
     Ranker,
     SVMMap,
 )
+from localrank.rankers.gains import Gain
 from localrank.recipes.two_views import tree_kinds
 
 
@@ -68,6 +69,7 @@ def global_mixed(
     n_trees: int = 300,
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -82,6 +84,8 @@ def global_mixed(
     n_trees : int, default=300
     n_leaves : int, default=7
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to LambdaMART, CrossEntropyMART and ListwiseLinear.
     n_jobs : int or None, default=None
     random_state : int or None, default=0
 
@@ -93,8 +97,8 @@ def global_mixed(
 
     def kinds(turn: int) -> list[Ranker]:
         seed = None if random_state is None else random_state + turn
-        trees = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed)
-        return [*trees, ListwiseLinear(random_state=seed)]
+        trees = tree_kinds(n_trees, n_leaves, min_leaf_documents, seed, gain)
+        return [*trees, ListwiseLinear(gain=gain, random_state=seed)]
 
     _check_n_models(n_models)
     models = [kinds(i // 4)[i % 4] for i in range(n_models)]
@@ -111,6 +115,7 @@ def global_one(
     *,
     n_leaves: int = 15,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Distilled:
@@ -123,6 +128,8 @@ def global_one(
     n_leaves : int, default=15
         Of the model; those that it learns from have 7.
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to the models that it learns from.
     n_jobs : int or None, default=None
     random_state : int or None, default=0
 
@@ -133,7 +140,7 @@ def global_one(
     """
     trees: dict[str, Any] = {"min_leaf_documents": min_leaf_documents}
     trees |= {"random_state": random_state}
-    teacher = global_mixed(6, n_trees=n_trees, n_jobs=n_jobs, **trees)
+    teacher = global_mixed(6, n_trees=n_trees, gain=gain, n_jobs=n_jobs, **trees)
     return Distilled(teacher, GBRT(n_trees, n_leaves=n_leaves, n_jobs=n_jobs, **trees))
 
 

@@ -20,6 +20,7 @@ from localrank.rankers import (
     RankSVM,
 )
 from localrank.rankers.distilled import student_in_coordinates
+from localrank.rankers.gains import Gain
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 
 
@@ -34,6 +35,7 @@ def best(
     *,
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -57,6 +59,8 @@ def best(
     n_leaves : int, default=7
         Small trees suit collections of a thousand queries; raise it for larger ones.
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to LambdaMART and CrossEntropyMART.
     n_jobs : int or None, default=None
         Models trained at the same time; -1 for all cores.
     random_state : int or None, default=0
@@ -72,9 +76,10 @@ def best(
     >>> [type(model).__name__ for model in second.ranker_.rankers_]
     ['LambdaMART', 'CrossEntropyMART', 'RankSVM']
     """
-    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
+    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state, gain)
     lambda_mart, _, gbrt = kinds()
-    first = Ensemble([lambda_mart, gbrt, ListwiseNet(random_state=random_state)], n_jobs=n_jobs)
+    nets = ListwiseNet(gain=gain, random_state=random_state)
+    first = Ensemble([lambda_mart, gbrt, nets], n_jobs=n_jobs)
     local = [*kinds(feature_fraction=COORDINATES_FRACTION)[:2], RankSVM()]
     second = QueryCoordinates(Ensemble(local, n_jobs=n_jobs))
     # Their scores are means of three standardised ones already.
@@ -92,6 +97,7 @@ def fast(
     *,
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -105,6 +111,8 @@ def fast(
         Of LambdaMART; the other has half as many.
     n_leaves : int, default=7
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to LambdaMART and CrossEntropyMART.
     n_jobs : int or None, default=None
         Models trained at the same time; -1 for all cores.
     random_state : int or None, default=0
@@ -114,7 +122,7 @@ def fast(
     >>> fast(n_trees=100).rankers[1].ranker.n_trees
     50
     """
-    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state)
+    kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state, gain)
     plain, local = kinds()[0], kinds(feature_fraction=COORDINATES_FRACTION)[1]
     return Ensemble([plain, QueryCoordinates(local)], stop_early=False, n_jobs=n_jobs)
 
@@ -130,6 +138,7 @@ def one(
     *,
     n_leaves: int = 15,
     min_leaf_documents: int = 50,
+    gain: Gain = None,
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Distilled:
@@ -147,6 +156,8 @@ def one(
     n_leaves : int, default=15
         Of the model; those that it learns from have 7.
     min_leaf_documents : int, default=50
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        What labels are worth to the models that it learns from.
     n_jobs : int or None, default=None
         Models trained at the same time; -1 for all cores.
     random_state : int or None, default=0
@@ -160,7 +171,7 @@ def one(
     """
     trees: dict[str, Any] = {"min_leaf_documents": min_leaf_documents}
     trees |= {"random_state": random_state}
-    teacher = best(n_trees, n_jobs=n_jobs, **trees)
+    teacher = best(n_trees, gain=gain, n_jobs=n_jobs, **trees)
     return Distilled(teacher, student_in_coordinates(n_trees, n_leaves, n_jobs=n_jobs, **trees))
 
 
@@ -208,9 +219,10 @@ def tree_kinds(
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
     random_state: int | None = 0,
+    gain: Gain = None,
     **more: Any,
 ) -> list[Ranker]:
-    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT."""
+    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT, which knows no gain."""
     if not isinstance(n_trees, Integral):
         raise ValueError(
             f"The 'n_trees' argument of a recipe must be a whole number. Got {n_trees!r} instead."
@@ -218,4 +230,8 @@ def tree_kinds(
     more |= {"n_leaves": n_leaves, "min_leaf_documents": min_leaf_documents}
     more |= {"random_state": random_state}
     half = max(n_trees // 2, 1)
-    return [LambdaMART(n_trees, **more), CrossEntropyMART(half, **more), GBRT(n_trees, **more)]
+    return [
+        LambdaMART(n_trees, gain=gain, **more),
+        CrossEntropyMART(half, gain=gain, **more),
+        GBRT(n_trees, **more),
+    ]

@@ -1,17 +1,23 @@
 import os
 import subprocess
 import sys
+from functools import partial
 
 import lightgbm
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from rearranged import rearranged
+from scipy.stats import spearmanr
 
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.data.content_order import content_order
 from localrank.measures import NDCG, parse_measure
-from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART
+from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, QueryCoordinates, expanded
+from localrank.rankers.boosted_trees import lambda_mart
+from localrank.rankers.boosted_trees.lambda_mart import parts_of_list
 
 
 @pytest.fixture(scope="module")
@@ -123,14 +129,129 @@ def test_a_query_of_spam_alone_teaches_its_order(rng, kind):
     assert (scores[::2] > scores[1::2]).mean() > 0.95
 
 
-def test_a_list_longer_than_lightgbm_takes_is_refused_by_name(rng):
-    dataset = RankingDataset.from_arrays(
-        rng.normal(size=(10_011, 2)), rng.integers(0, 2, 10_011), ["short"] * 10 + ["long"] * 10_001
+@pytest.fixture
+def long_list(rng):
+    """A list of ten documents, and one that lambdarank refuses; the first feature tells."""
+    labels = rng.integers(0, 3, 10_011)
+    features = np.column_stack([labels + 0.3 * rng.normal(size=10_011), rng.normal(size=10_011)])
+    return RankingDataset.from_arrays(features, labels, ["short"] * 10 + ["long"] * 10_001)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_list_longer_than_lightgbm_takes_is_learned_from(kind, long_list):
+    model = kind(20).fit(long_list, valid=long_list)
+    assert spearmanr(model.predict(long_list), long_list.labels).statistic > 0.6
+
+
+def test_the_order_of_a_long_list_does_not_matter(long_list, rng):
+    mixed = rearranged(long_list, rng.permutation(long_list.n_documents))
+    one, other = (LambdaMART(5).fit(data).predict(long_list) for data in (long_list, mixed))
+    assert_array_equal(one, other)
+    reseeded = LambdaMART(5, random_state=1, feature_fraction=1.0)
+    assert not np.array_equal(reseeded.fit(long_list).predict(long_list), one)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 20))
+def test_parts_of_a_list_are_few_of_equal_size_and_alike_in_labels(labels, most):
+    labels = np.array(labels, dtype=float)
+    parts = parts_of_list(labels, most)
+    assert len(parts) == np.ceil(len(labels) / most)
+    assert_array_equal(np.sort(np.concatenate(parts)), np.arange(len(labels)))
+    sizes = [len(part) for part in parts]
+    assert max(sizes) <= most
+    assert max(sizes) - min(sizes) <= 1
+    for label in range(4):
+        counts = [np.sum(labels[part] == label) for part in parts]
+        assert max(counts) - min(counts) <= 1
+    for part in parts:
+        assert (np.diff(part) > 0).all()
+
+
+@pytest.mark.parametrize("weights", [None, np.array([2.0, 0.5, 1.0])])
+def test_parts_of_a_long_list_are_lists_that_weigh_as_much_together(rng, monkeypatch, weights):
+    """Of queries of 10, 25 and 30 documents, the last with one relevant document."""
+    labels = np.append(rng.integers(0, 3, 35), np.eye(30)[4])
+    features = np.column_stack([labels, rng.normal(size=65)]).round(2)
+    dataset = RankingDataset.from_arrays(features, labels, np.repeat([0, 1, 2], [10, 25, 30]))
+    places = [np.arange(10)]
+    places += [10 + part for part in parts_of_list(labels[10:35], 10)]
+    places += [35 + part for part in parts_of_list(labels[35:], 10)]
+    rows, lists = np.concatenate(places), np.repeat(np.arange(7), list(map(len, places)))
+    cut = RankingDataset.from_arrays(features[rows], labels[rows], lists)
+    whole = np.ones(3) if weights is None else weights
+    # Of the three parts of the last list, one has two labels.
+    shares = whole[[0, 1, 1, 1, 2, 2, 2]] / [1, 3, 3, 3, 1, 1, 1]
+    kind = partial(LambdaMART, 10, min_leaf_documents=2)
+    expected = kind()._learn(cut, shares).trees_
+    assert expected.leaf_offsets[1] > 1
+    monkeypatch.setattr(lambda_mart, "MAX_DOCUMENTS", 10)
+    found = kind()._learn(dataset, weights).trees_
+    for name, values in expected.__getstate__().items():
+        assert_array_equal(values, getattr(found, name))
+
+
+def test_documents_of_a_long_list_keep_their_weights(rng, monkeypatch):
+    """A document of weight 0 teaches nothing, wherever the parts put it."""
+    labels = rng.integers(0, 2, 60)
+    features = np.column_stack([labels, rng.normal(size=60)])
+    wrong = rng.random(60) < 0.4
+    features[wrong, 0] = 1 - labels[wrong]
+    monkeypatch.setattr(lambda_mart, "MAX_DOCUMENTS", 20)
+    kind = LambdaMART(10, min_leaf_documents=2, feature_fraction=1.0)
+    model = kind.fit(features, labels, qid=np.zeros(60), sample_weight=np.where(wrong, 1e-9, 1))
+    scores = model.predict(features, qid=np.zeros(60))
+    assert scores[features[:, 0] == 1].min() > scores[features[:, 0] == 0].max()
+
+
+def test_a_long_list_of_columns_made_in_blocks_is_cut_into_the_same_parts(long_list, monkeypatch):
+    ranker = QueryCoordinates(LambdaMART(5))
+    scores = ranker.fit(long_list).predict(long_list)
+    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
+    assert_array_equal(ranker.fit(long_list).predict(long_list), scores)
+
+
+@pytest.fixture
+def graded(split):
+    """Queries with labels 0, 1 and 2."""
+    train, _ = split
+    return train.replaced(relevance=np.minimum(train.labels, 2))
+
+
+@pytest.mark.parametrize("kind", [LambdaMART, CrossEntropyMART])
+@pytest.mark.parametrize("gain", [[0, 1, 3], (0, 1, 3, 7, 15), "exponential"])
+def test_gains_of_two_to_the_label_are_the_default(kind, gain, graded):
+    assert_array_equal(
+        kind(20, gain=gain).fit(graded).predict(graded), kind(20).fit(graded).predict(graded)
     )
-    with pytest.raises(ValueError, match="at most 10,000 documents per query. Query 'long' has"):
-        LambdaMART().fit(dataset)
-    for unlimited in (GBRT(2), CrossEntropyMART(2)):
-        assert np.ptp(unlimited.fit(dataset).predict(dataset)) > 0
+
+
+@pytest.mark.parametrize("kind", [LambdaMART, CrossEntropyMART])
+def test_only_gains_count_where_they_are_given(kind, graded):
+    """Labels 0, 1, 4 with gains by a list are the labels 0, 1, 2 with the same gains."""
+    spread = graded.replaced(relevance=np.where(graded.labels == 2, 4.0, graded.labels))
+    gain = [0, 2, 2, 2, 9]
+    one = kind(20, gain=[0, 2, 9])._learn(graded).predict(graded)
+    assert_array_equal(kind(20, gain=gain)._learn(spread).predict(graded), one)
+    assert not np.array_equal(kind(20)._learn(graded).predict(graded), one)
+
+
+def test_the_unit_of_gains_does_not_matter_to_lambdamart(graded):
+    one, other = (LambdaMART(20, gain=[0, k, 5 * k]).fit(graded).predict(graded) for k in (1, 4))
+    assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("kind", [LambdaMART, CrossEntropyMART])
+def test_the_linear_gain_of_counts_is_the_default(kind, graded):
+    counts = graded.replaced(relevance=40 * graded.labels)
+    one, other = (kind(20, gain=gain).fit(counts).predict(graded) for gain in (None, "linear"))
+    assert_array_equal(one, other)
+
+
+def test_labels_of_equal_gain_are_not_told_apart(graded):
+    """With gains 0, 0 and 1, labels 0 and 1 are one."""
+    merged = graded.replaced(relevance=np.maximum(graded.labels - 1, 0))
+    one = LambdaMART(20, gain=[0, 0, 1])._learn(graded).predict(graded)
+    assert_array_equal(one, LambdaMART(20)._learn(merged).predict(graded))
 
 
 @pytest.mark.parametrize("kind", KINDS)

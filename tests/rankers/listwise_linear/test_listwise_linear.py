@@ -9,8 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from localrank.data import RankingDataset, make_queries
 from localrank.measures import NDCG, parse_measure
 from localrank.rankers import ListwiseLinear
+from localrank.rankers.gains import targets
 from localrank.rankers.listwise_linear import cross_entropy
-from localrank.rankers.listwise_linear.listwise_linear import L2S, targets
+from localrank.rankers.listwise_linear.listwise_linear import L2S
 
 
 @pytest.fixture(scope="module")
@@ -359,3 +360,31 @@ def test_a_fit_with_a_given_l2_forgets_the_path(queries):
     ranker = ListwiseLinear().fit(queries)
     assert ranker.set_params(l2=0.5).fit(queries).l2_path_ == []
     assert ranker.l2_ == 0.5
+
+
+def test_gains_given_are_shares_of_the_targets():
+    lists = RankingDataset.from_arrays(np.zeros((5, 1)), [0, 1, 2, 0, 2], ["a", "a", "a", "b", "b"])
+    assert_allclose(targets(lists, [1, 2, 5]), [1 / 8, 2 / 8, 5 / 8, 1 / 6, 5 / 6])
+    assert_allclose(targets(lists, "linear"), [0, 1 / 3, 2 / 3, 0, 1])
+    assert_array_equal(targets(lists, "exponential"), targets(lists))
+    spam = lists.replaced(relevance=lists.labels - 1)
+    assert_allclose(targets(spam, "linear"), targets(lists, "linear"))
+
+
+def test_gains_of_two_to_the_label_give_the_same_model(queries):
+    graded = queries.replaced(relevance=np.minimum(queries.labels, 2))
+    usual = ListwiseLinear(0.1).fit(graded)
+    for gain in ([0, 1, 3], [0, 5, 15], "exponential"):
+        assert_allclose(ListwiseLinear(0.1, gain=gain).fit(graded).coef_, usual.coef_, rtol=1e-6)
+    other = ListwiseLinear(0.1, gain=[0, 1, 1]).fit(graded)
+    assert not np.allclose(other.coef_, usual.coef_, rtol=1e-2)
+
+
+def test_a_query_of_equal_gains_teaches_nothing(queries):
+    """Gains 0, 0 and 1 of the labels 0, 1 and 2 are those of the labels 0, 0 and 1."""
+    graded = queries.replaced(relevance=np.minimum(queries.labels, 2))
+    merged = graded.replaced(relevance=np.maximum(graded.labels - 1, 0))
+    low, high = graded.label_bounds
+    assert ((low < high) & (high < 2)).any()
+    by_gain = ListwiseLinear(0.1, gain=[0, 0, 1]).fit(graded)
+    assert_allclose(by_gain.coef_, ListwiseLinear(0.1).fit(merged).coef_, rtol=1e-6)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, check_together, count, part
@@ -97,6 +97,15 @@ class BoostedTrees(Ranker):
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
+    def _lists(
+        self, dataset: RankingDataset, query_weights: Weights
+    ) -> tuple[RankingDataset, Integers, Weights]:
+        """Training rows as LightGBM gets them, the sizes of their lists, a weight for each row."""
+        weights: Weights = dataset.document_weights
+        if weights is None and query_weights is not None:
+            weights = query_weights[dataset.query_index]
+        return dataset, dataset.query_sizes, weights
+
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         # First, so that its message comes before any other.
         lightgbm = _lightgbm()
@@ -105,6 +114,7 @@ class BoostedTrees(Ranker):
         from localrank.rankers.boosted_trees.binned import binned, binned_like
 
         measure = parse_measure(self.measure)
+        dataset, sizes, weights = self._lists(dataset, query_weights)
         objective, target = self._objective(dataset)
         parameters = {
             "objective": self._objective_name,
@@ -123,11 +133,9 @@ class BoostedTrees(Ranker):
             **objective,
         }
         train = binned(dataset, parameters)
-        train.set_label(target).set_group(dataset.query_sizes)
-        if dataset.document_weights is not None:
-            train.set_weight(dataset.document_weights)
-        elif query_weights is not None:
-            train.set_weight(query_weights[dataset.query_index])
+        train.set_label(target).set_group(sizes)
+        if weights is not None:
+            train.set_weight(weights)
         with progress(type(self).__name__, self.n_trees) as advance:
             callbacks: list[Any] = [lambda _: advance()]
             held_out: dict[str, Any] = {}

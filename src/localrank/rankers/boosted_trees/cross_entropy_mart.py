@@ -7,8 +7,9 @@ from typing import Any
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
+from localrank.measures import Measure
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
-from localrank.rankers.gains import levels
+from localrank.rankers.gains import Gain, GainRanker, levels
 
 
 @declare(
@@ -17,7 +18,7 @@ from localrank.rankers.gains import levels
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
-class CrossEntropyMART(BoostedTrees):
+class CrossEntropyMART(GainRanker, BoostedTrees):
     """Boosted trees on the cross entropy of a query's softmax [1]_, trained by LightGBM.
 
     LightGBM calls it rank_xendcg. The trees fit the gradient of the cross entropy between the
@@ -27,9 +28,12 @@ class CrossEntropyMART(BoostedTrees):
     one label, of which LambdaMART learns nothing, draws the scores of its documents together. The
     model is the same for any number of threads and any order of the rows.
 
-    LightGBM takes whole numbers up to 30 as labels. Any others are put into levels from 0 to 15,
-    so that 2^level is about in proportion to LambdaMART's gain: labels that differ by less than
-    the square root of 2 in gain may get one level.
+    LightGBM cuts labels down to whole numbers, so that targets are powers of 2, less g. Whole
+    labels up to 30 are taken as they are. Any others are put into levels from 0 to 15, so that
+    2^level is in proportion to LambdaMART's gain up to a factor between 0.7 and 1.4, the square
+    root of 2 either way: labels that differ by less than a factor of 2 in gain may get one level.
+    So it is with `gain`: gains of 2^k - 1, with whole k up to 30, are exact, all others are put
+    into levels.
 
     Parameters
     ----------
@@ -44,6 +48,8 @@ class CrossEntropyMART(BoostedTrees):
         Share of the features each tree may use.
     l2 : float, default=1.0
         Ridge on the values of the leaves.
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        As in LambdaMART: 2^y - 1, y, or the gains of the labels 0, 1, 2 and so on; in levels.
     patience : int, default=50
         With validation queries: stop when that many trees brought nothing, and keep the best
         number of trees.
@@ -76,6 +82,35 @@ class CrossEntropyMART(BoostedTrees):
 
     _objective_name = "rank_xendcg"
 
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        learning_rate: float = 0.05,
+        n_leaves: int = 7,
+        min_leaf_documents: int = 50,
+        feature_fraction: float = 0.5,
+        l2: float = 1.0,
+        gain: Gain = None,
+        patience: int = 50,
+        measure: str | Measure = "ndcg@10",
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        super().__init__(
+            n_trees,
+            learning_rate=learning_rate,
+            n_leaves=n_leaves,
+            min_leaf_documents=min_leaf_documents,
+            feature_fraction=feature_fraction,
+            l2=l2,
+            patience=patience,
+            measure=measure,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.gain = gain
+
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         # Leaves of less curvature, where a list is as good as learned, make LightGBM fail.
-        return {"min_sum_hessian_in_leaf": 1e-3}, levels(dataset.labels)
+        return {"min_sum_hessian_in_leaf": 1e-3}, levels(dataset.labels, self.gain)

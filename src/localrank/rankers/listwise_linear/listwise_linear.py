@@ -21,7 +21,7 @@ from localrank.measures.parsing import a_measure
 from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
-from localrank.rankers.gains import HIGHEST_GRADE, gains
+from localrank.rankers.gains import Gain, GainRanker, targets
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
@@ -34,7 +34,7 @@ SINGLE_QUERY_L2 = 1.0
 
 
 @declare("listwise-linear", "linear, from whole lists")
-class ListwiseLinear(LinearRanker):
+class ListwiseLinear(GainRanker, LinearRanker):
     """Linear ranker whose softmax over a query's documents comes near the gains of the labels.
 
     It minimises the mean over the queries with different labels of
@@ -42,10 +42,10 @@ class ListwiseLinear(LinearRanker):
         -Σ_i t_i log softmax(Xw)_i + l2/2 ‖w‖²
 
     where the targets t_i of a query's documents are in proportion to their gains 2^y_i - 1, or y_i
-    where labels are larger than 30; gains are counted from the lowest label where it is negative.
-    It is ListNet's loss [1]_ with other targets; for labels 0 and 1 it bounds NDCG [2]_. The
-    function is convex, and minimised by L-BFGS. Every query weighs the same, however long. Any
-    labels serve. The model does not depend on the order of the rows.
+    where labels are larger than 30; gains are counted from the lowest label where it is negative;
+    `gain` chooses others. It is ListNet's loss [1]_ with other targets; for labels 0 and 1 it
+    bounds NDCG [2]_. The function is convex, and minimised by L-BFGS. Every query weighs the same,
+    however long. Any labels serve. The model does not depend on the order of the rows.
 
     Parameters
     ----------
@@ -62,6 +62,9 @@ class ListwiseLinear(LinearRanker):
         and the seed alone, and queries that are copies are in one part.
     measure : str or Measure, default="ndcg@10"
         What the choice of l2 maximises, or minimises where small values are good.
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        2^y - 1, y, or the gains of the labels 0, 1, 2 and so on, which never fall. None: by the
+        size of the labels, as said above. What `measure` counts is not changed by it.
     tol : float, default=1e-8
         Stop when the gradient has fallen to this share of that at w = 0, both in coordinates in
         which all directions are about as curved. Scores are then about as accurate.
@@ -137,6 +140,7 @@ class ListwiseLinear(LinearRanker):
         scaling: Scaling = "standard",
         n_folds: int = 5,
         measure: str | Measure = "ndcg@10",
+        gain: Gain = None,
         tol: float = 1e-8,
         max_iter: int = 1000,
         random_state: int | None = 0,
@@ -146,6 +150,7 @@ class ListwiseLinear(LinearRanker):
         self.scaling = scaling
         self.n_folds = n_folds
         self.measure = measure
+        self.gain = gain
         self.tol = tol
         self.max_iter = max_iter
         self.random_state = random_state
@@ -171,7 +176,7 @@ class ListwiseLinear(LinearRanker):
         # Matrices are small: BLAS's threads would do little but wait for each other.
         with one_blas_thread():
             teaching = np.where(self.learns_from(lists), weights, 0.0)
-            loss = CrossEntropy.of(features, lists.offsets, targets(lists), teaching)
+            loss = CrossEntropy.of(features, lists.offsets, targets(lists, self.gain), teaching)
             values: list[float] = []
             if self.l2 is None and valid is not None:
                 values = self._values_on(valid, loss, measure)
@@ -245,29 +250,6 @@ class ListwiseLinear(LinearRanker):
         folds = np.full(dataset.n_queries, -1)
         folds[used] = np.unique(keys[used], return_inverse=True)[1] % self.n_folds
         return folds
-
-
-def targets(dataset: RankingDataset) -> Floats:
-    """Each document's share of its query's gains; zeros where there is none.
-
-    Examples
-    --------
-    >>> lists = RankingDataset.from_arrays(np.zeros((4, 1)), [0, 1, 2, 0], ["a", "a", "a", "b"])
-    >>> targets(lists)
-    array([0.  , 0.25, 0.75, 0.  ])
-    """
-    starts, query, labels = dataset.offsets[:-1], dataset.query_index, dataset.labels
-    if labels.min() < 0 or labels.max() > HIGHEST_GRADE:
-        worth = gains(labels)
-    else:
-        best = dataset.label_bounds[1][query]
-        best = np.where(best > 0, best, 1.0)
-        # Relative to the largest gain of the query: small labels lose no digits.
-        worth = np.exp2(labels - best) * np.expm1(-np.log(2) * labels)
-        worth /= np.expm1(-np.log(2) * best)
-    totals = np.add.reduceat(worth, starts)[query]
-    shares: Floats = worth / np.where(totals > 0, totals, 1.0)
-    return shares
 
 
 def _check_decides(measure: Measure, dataset: RankingDataset, query_weights: Floats) -> None:

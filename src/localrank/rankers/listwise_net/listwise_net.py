@@ -16,9 +16,9 @@ from localrank.fitted import Kinds, check_together, floats, maybe
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, flag, number, whole
 from localrank.progress import progress
-from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
+from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.contribution_tables import N_MORE, centred_rows, shares
-from localrank.rankers.listwise_linear.listwise_linear import targets
+from localrank.rankers.gains import Gain, GainRanker, targets
 from localrank.rankers.listwise_net.nets import Schedule, trained
 from localrank.rankers.listwise_net.scoring import DOCUMENTS, MOST, fill_inputs, net_scores
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
@@ -34,7 +34,7 @@ _PARTS = "zpa"
     grid={"n_units": [32, 64], "dropout": [0.3, 0.5]},
     sample={"n_nets": 2, "n_units": 8},
 )
-class ListwiseNet(Ranker):
+class ListwiseNet(GainRanker):
     """Small nets whose softmax over a query's documents comes near the gains of the labels.
 
     Each net has one hidden layer and a linear skip: a document with inputs x gets the score
@@ -63,6 +63,9 @@ class ListwiseNet(Ranker):
         The highest: it rises over the first tenth of the steps, and falls to 0 along a cosine.
     decay : float, default=0.02
         Weights shrink by this share, times the learning rate, in each step.
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        2^y - 1, y, or the gains of the labels 0, 1, 2 and so on, which never fall. None: by the
+        size of the labels, as `ListwiseLinear` has it.
     random_state : int or None, default=0
     missing : {"impute", "refuse"}, default="impute"
         Missing values are filled by the median of the query, with an indicator for each feature
@@ -128,6 +131,7 @@ class ListwiseNet(Ranker):
         dropout: float = 0.3,
         learning_rate: float = 0.002,
         decay: float = 0.02,
+        gain: Gain = None,
         random_state: int | None = 0,
         missing: Missing = "impute",
     ) -> None:
@@ -137,6 +141,7 @@ class ListwiseNet(Ranker):
         self.dropout = dropout
         self.learning_rate = learning_rate
         self.decay = decay
+        self.gain = gain
         self.random_state = random_state
         self.missing = missing
 
@@ -150,7 +155,7 @@ class ListwiseNet(Ranker):
             nets = trained(
                 inputs,
                 offsets,
-                targets(dataset)[rows].astype(np.float32),
+                targets(dataset, self.gain)[rows].astype(np.float32),
                 (weights[lists] / weights[lists].mean()).astype(np.float32),
                 n_nets=self.n_nets,
                 n_units=self.n_units,
