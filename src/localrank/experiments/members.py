@@ -17,7 +17,7 @@ from localrank.data import Fold
 from localrank.evaluation import MethodResult
 from localrank.evaluation.store import Run
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
-from localrank.rankers import ListwiseLinear, QueryCoordinates, Ranker, RankSVM
+from localrank.rankers import ListwiseLinear, ListwiseNet, QueryCoordinates, Ranker, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 from localrank.recipes.two_views import tree_kinds
 
@@ -29,9 +29,11 @@ N_TREES, FEW_TREES = 300, 10
 # Between the seeds of two draws: no ensemble has so many models.
 SEED_STEP = 1000
 LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM = "LambdaMART", "CrossEntropyMART", "GBRT", "RankSVM"
-LISTWISE = "ListwiseLinear"
+LISTWISE, NET = "ListwiseLinear", "ListwiseNet"
+# What members cost, added up.
+COSTS = ("train_seconds", "train_cpu_seconds", "predict_seconds", "n_models", "model_bytes")
 # Those whose gain is looked at alone.
-KINDS = (LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM)
+KINDS = (LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM, NET)
 
 
 def local(kind: str) -> str:
@@ -46,17 +48,29 @@ def again(kind: str, turn: int) -> str:
 
 # Views by the names of their models. A recipe is the mean of its views, and a view the mean of
 # its models' standardised scores.
+_MIXED = [
+    LAMBDA_MART,
+    CROSS_ENTROPY,
+    GBRT,
+    LISTWISE,
+    again(LAMBDA_MART, 1),
+    again(CROSS_ENTROPY, 1),
+]
+_SIX = [again(LAMBDA_MART, turn) for turn in range(6)]
+_IN_COORDINATES = [local(LAMBDA_MART), local(CROSS_ENTROPY), local(RANK_SVM)]
 COMPOSED: dict[str, list[list[str]]] = {
-    "6 LambdaMARTs": [[again(LAMBDA_MART, turn) for turn in range(6)]],
+    "2 LambdaMARTs": [_SIX[:2]],
+    "6 LambdaMARTs": [_SIX],
     "2 mixed": [[LAMBDA_MART, CROSS_ENTROPY]],
-    "6 mixed": [
-        [LAMBDA_MART, CROSS_ENTROPY, GBRT, LISTWISE, again(LAMBDA_MART, 1), again(CROSS_ENTROPY, 1)]
+    "6 mixed": [_MIXED],
+    "the kinds of best": [
+        [LAMBDA_MART, GBRT, NET, CROSS_ENTROPY, RANK_SVM, again(LAMBDA_MART, 1)],
     ],
+    "6 LambdaMARTs, in coordinates": [[local(name) for name in _SIX]],
+    "6 mixed, in coordinates": [[local(name) for name in _MIXED]],
     "fast": [[LAMBDA_MART], [local(CROSS_ENTROPY)]],
-    "best": [
-        [LAMBDA_MART, CROSS_ENTROPY, GBRT],
-        [local(LAMBDA_MART), local(CROSS_ENTROPY), local(RANK_SVM)],
-    ],
+    "best without nets": [[LAMBDA_MART, CROSS_ENTROPY, GBRT], _IN_COORDINATES],
+    "best": [[LAMBDA_MART, GBRT, local(NET)], _IN_COORDINATES],
 }
 
 
@@ -76,6 +90,7 @@ def kinds(seed: int, n_trees: int, **options: Any) -> dict[str, Ranker]:
         GBRT: gbrt,
         RANK_SVM: RankSVM(),
         LISTWISE: ListwiseLinear(random_state=seed),
+        NET: ListwiseNet(coordinates=False, random_state=seed),
     }
 
 
@@ -92,13 +107,14 @@ def members(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
     >>> members(1000)["LambdaMART, seed 2"].random_state
     1002
     """
-    plain = {
-        again(kind, turn): ranker
-        for turn in range(6)
-        for kind, ranker in kinds(seed + turn, n_trees).items()
-    }
-    coordinates = for_coordinates(seed, n_trees)
-    return plain | {local(kind): QueryCoordinates(r) for kind, r in coordinates.items()}
+    result: dict[str, Ranker] = {}
+    for turn in range(6):
+        for kind, ranker in kinds(seed + turn, n_trees).items():
+            result[again(kind, turn)] = ranker
+        for kind, ranker in for_coordinates(seed + turn, n_trees).items():
+            result[local(again(kind, turn))] = QueryCoordinates(ranker)
+    # Nets make coordinates of their own.
+    return result | {local(NET): ListwiseNet(random_state=seed)}
 
 
 def needed(methods: Iterable[str]) -> list[str]:
@@ -125,8 +141,11 @@ def composed(results: Results, name: str, views: Sequence[Sequence[str]]) -> Met
     ]
     scores = MeanScore().aggregate_rows(test, np.stack(lists))
     ends = np.cumsum([len(run.scores) for run in first.runs])[:-1]
-    parts = zip(first.runs, np.split(scores, ends), strict=True)
-    runs = [Run(run.fold, own, np.empty(0, dtype=np.int64)) for run, own in parts]
+    runs = []
+    for place, own in enumerate(np.split(scores, ends)):
+        parts = [results[member].runs[place] for view in views for member in view]
+        costs = {cost: sum(getattr(part, cost) for part in parts) for cost in COSTS}
+        runs.append(Run(parts[0].fold, own, np.empty(0, dtype=np.int64), **costs))
     return MethodResult(name, runs, test, first.fold_names)
 
 

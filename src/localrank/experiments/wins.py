@@ -4,11 +4,14 @@ Every method has its default parameters and no validation queries, so that test 
 scored. Documents are shuffled within their queries, and equal scores share their ranks. Tests are
 paired t-tests over the queries of a collection, and over those of all collections together,
 corrected by Holm's rule for the number of tests in a table. Where a collection has validation
-queries, the recipes and their opponents run with them too, and stop each model's trees by these.
+queries, the opponents run with them too, and stop each model's trees by these; the recipes do not
+look at them.
+
+Means of models are put together from the scores of their members, so that none is trained twice.
 
 The models of the recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3
-alone, the coordinates by earlier trials on all parts. "Held out" are the test queries of S4 and S5,
-which had no part in the choice of the models.
+of MQ2007 (85 %), MQ2008 and OHSUMED, the coordinates by earlier trials on all parts. "Held out" are
+the test queries of S4 and S5, and all of ClueWeb09, which had no part in the choice of the models.
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from localrank.evaluation.significance import LEVEL, corrected
 from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.learning_curves import learning_curves
 from localrank.experiments.list_lengths import list_lengths
+from localrank.experiments.members import n_trees_of, needed, with_recipes
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
 from localrank.experiments.query_descriptors import query_descriptors
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
@@ -35,7 +39,7 @@ from localrank.experiments.wins_methods import (
     BASELINE,
     EQUAL_COST,
     MADE_OF,
-    N_TREES,
+    SHOWN,
     SIX,
     wins_methods,
 )
@@ -50,9 +54,9 @@ LABELS = {"MQ2007-85": "MQ2007 (85 %)"}
 MEASURES = [parse_measure(name) for name in ("ndcg@5", "ndcg@10", "map")]
 JUDGED = MEASURES[1:]
 DUELS = [(ours, other) for ours, others in EQUAL_COST.items() for other in others]
-DUELLISTS = {BASELINE, *EQUAL_COST, *chain(*EQUAL_COST.values())}
+OPPONENTS = set(chain(*EQUAL_COST.values()))
 # What a quick try has.
-FEW, FEW_TREES = {*DUELLISTS, *MADE_OF, *MADE_OF.values()}, 10
+FEW = {BASELINE, *EQUAL_COST, *OPPONENTS, *MADE_OF, *MADE_OF.values()}
 # Where coordinates pay, and why.
 SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised)
 
@@ -63,11 +67,11 @@ def reproduce(setting: Setting) -> Reproduction:
     names = [name for name in folders if name != FOR_INFORMATION] or list(folders)
     found = Reproduction(EXPERIMENT, ", ".join(names), claimant="localrank")
     plain = {
-        name: _run(setting, folder, FEW if setting.quick else None)
+        name: _run(setting, folder, FEW if setting.quick else SHOWN)
         for name, folder in folders.items()
     }
     validated = {
-        name: _run(setting, folders[name], DUELLISTS, validation=True)
+        name: _run(setting, folders[name], OPPONENTS, validation=True)
         for name in names
         if has_validation(folders[name])
     }
@@ -84,10 +88,9 @@ def reproduce(setting: Setting) -> Reproduction:
             _duels(found, one, one, f"Seeds from {seed}")
     if validated:
         stopped = Pooled(validated, list(validated))
-        _duels(found, stopped, stopped, "Both with validation queries")
-        _means(found, stopped, "Everything with validation queries")
         same = replace(pooled, names=stopped.names)
-        _duels(found, same, stopped, "The opponents alone with validation queries")
+        _duels(found, same, stopped, "The opponents with validation queries")
+        _means(found, stopped, "The opponents alone, with validation queries")
     _papers(found, pooled)
     _means(found, pooled, "Everything")
     _gains(found, pooled)
@@ -132,23 +135,23 @@ def _folds(folder: Path) -> Iterator[Fold]:
 
 
 def _run(
-    setting: Setting, folder: Path, names: Collection[str] | None, *, validation: bool = False
+    setting: Setting, folder: Path, names: Collection[str], *, validation: bool = False
 ) -> list[dict[str, MethodResult]]:
-    """The methods with these names, or all, on a collection; one dict for each seed."""
+    """The methods with these names on a collection; one dict for each seed."""
     results = []
     for seed in setting.seeds:
-        methods = wins_methods(seed, FEW_TREES if setting.quick else N_TREES)
+        rankers = wins_methods(seed, n_trees_of(setting))
         parts = list(shuffled_folds(folder, seed, validation=validation))
         kind = f"{folder.resolve().name}, {seed}{', validation' * validation}"
         setting.say(kind)
-        results.append(
-            setting.run(
-                {name: methods[name] for name in methods if names is None or name in names},
-                parts[: N_QUICK_FOLDS if setting.quick else None],
-                valid=True,
-                store=None if setting.store is None else setting.store / kind,
-            )
+        trained = setting.run(
+            {name: rankers[name] for name in needed(names)},
+            parts[: N_QUICK_FOLDS if setting.quick else None],
+            valid=True,
+            store=None if setting.store is None else setting.store / kind,
         )
+        known = with_recipes(trained)
+        results.append({name: known[name] for name in SHOWN if name in names})
     return results
 
 

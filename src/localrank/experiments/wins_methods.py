@@ -2,50 +2,76 @@
 
 from __future__ import annotations
 
-from functools import partial
-
+from localrank.experiments.members import (
+    CROSS_ENTROPY,
+    GBRT,
+    LAMBDA_MART,
+    LISTWISE,
+    N_TREES,
+    NET,
+    RANK_SVM,
+    for_coordinates,
+    local,
+    members,
+)
 from localrank.rankers import (
     LGMML,
     BestFeature,
-    Ensemble,
-    ListwiseLinear,
     MultipleHyperplaneRanker,
     QueryCoordinates,
     Ranker,
-    RankSVM,
     SVMMap,
 )
-from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 from localrank.recipes import (
     adaptive_training,
-    best,
-    fast,
-    global_ensemble,
-    global_mixed,
+    global_one,
     local_rank,
+    one,
     pca_queries,
     query_neighbours,
 )
-from localrank.recipes.two_views import tree_kinds
 
-N_TREES = 300
-BASELINE, SIX = "LambdaMART", "6 LambdaMARTs"
+BASELINE, SIX = LAMBDA_MART, "6 LambdaMARTs"
 EQUAL_COST = {
     "best": [SIX, "6 mixed", "the kinds of best"],
     "fast": ["2 LambdaMARTs", "2 mixed"],
+    "one": [BASELINE, "global one", "6 mixed"],
 }
 # What the papers' methods are made of, beside which they stand.
 MADE_OF = {
     "local_rank": "SVMMap",
-    "pca_queries": "RankSVM",
-    "query_neighbours": "RankSVM",
+    "pca_queries": RANK_SVM,
+    "query_neighbours": RANK_SVM,
     "adaptive_training": BASELINE,
-    "multiple hyperplanes": "RankSVM",
+    "multiple hyperplanes": RANK_SVM,
 }
+# The order of the tables.
+SINGLE = (RANK_SVM, "SVMMap", LISTWISE, GBRT, BASELINE, CROSS_ENTROPY, NET)
+LOCAL = ("local_rank", "pca_queries", "adaptive_training")
+SHOWN = (
+    "best feature",
+    *SINGLE,
+    "global one",
+    "2 LambdaMARTs",
+    "2 mixed",
+    SIX,
+    "6 mixed",
+    "the kinds of best",
+    *LOCAL,
+    "query_neighbours",
+    "multiple hyperplanes",
+    "L-GMML",
+    *(local(name) for name in (*SINGLE, SIX, "6 mixed", *LOCAL)),
+    "local_rank of models in coordinates",
+    "one",
+    "fast",
+    "best without nets",
+    "best",
+)
 
 
 def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
-    """The methods by their names in the tables.
+    """The rankers to train, by name; means of them are put together from their scores.
 
     Parameters
     ----------
@@ -56,52 +82,29 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
 
     Examples
     --------
-    >>> methods = wins_methods(1000)
-    >>> [model.random_state for model in methods["2 LambdaMARTs"].rankers]
-    [1000, 1001]
+    >>> wins_methods(1000)["LambdaMART, seed 1"].random_state
+    1001
     """
 
-    def local(lambda_mart: Ranker) -> dict[str, Ranker]:
+    def papers(lambda_mart: Ranker) -> dict[str, Ranker]:
         return {
+            "SVMMap": SVMMap(),
             "local_rank": local_rank(),
             "pca_queries": pca_queries(),
             "adaptive_training": adaptive_training(ranker=lambda_mart, random_state=seed),
         }
 
-    def single(lambda_mart: Ranker, cross_entropy: Ranker, gbrt: Ranker) -> dict[str, Ranker]:
-        return {
-            "RankSVM": RankSVM(),
-            "SVMMap": SVMMap(),
-            "ListwiseLinear": ListwiseLinear(random_state=seed),
-            "GBRT": gbrt,
-            BASELINE: lambda_mart,
-            "LambdaMART, cross-entropy": cross_entropy,
-        }
-
-    trees = [partial(tree_kinds, n_trees, random_state=seed + turn) for turn in range(2)]
-    plain, again = (kinds() for kinds in trees)
-    few, few_again = (kinds(feature_fraction=COORDINATES_FRACTION) for kinds in trees)
-    mixed = [*few, ListwiseLinear(random_state=seed), *few_again[:2]]
-    in_coordinates = {
-        **single(*few),
-        SIX: global_ensemble(6, ranker=few[0], random_state=seed),
-        "6 mixed": Ensemble(mixed),
-        **local(few[0]),
-    }
+    single = members(seed, n_trees)
+    few = for_coordinates(seed, n_trees)[LAMBDA_MART]
     return {
         "best feature": BestFeature(),
-        **single(*plain),
-        "2 LambdaMARTs": global_ensemble(2, ranker=plain[0], random_state=seed),
-        "2 mixed": global_mixed(2, n_trees=n_trees, random_state=seed),
-        SIX: global_ensemble(6, ranker=plain[0], random_state=seed),
-        "6 mixed": global_mixed(6, n_trees=n_trees, random_state=seed),
-        "the kinds of best": Ensemble([*plain, RankSVM(), *again[:2]]),
-        **local(plain[0]),
+        **single,
+        **papers(single[LAMBDA_MART]),
         "query_neighbours": query_neighbours(),
         "multiple hyperplanes": MultipleHyperplaneRanker(),
         "L-GMML": LGMML(random_state=seed),
-        **{f"{name}, in coordinates": QueryCoordinates(r) for name, r in in_coordinates.items()},
+        **{local(name): QueryCoordinates(ranker) for name, ranker in papers(few).items()},
         "local_rank of models in coordinates": local_rank(ranker=QueryCoordinates(SVMMap())),
-        "fast": fast(n_trees, random_state=seed),
-        "best": best(n_trees, random_state=seed),
+        "global one": global_one(n_trees, random_state=seed),
+        "one": one(n_trees, random_state=seed),
     }
