@@ -11,21 +11,32 @@ from functools import partial
 import numpy as np
 from measuring import mq2007_fold, seconds
 
-from localrank.experiments.wins_methods import wins_methods
+from localrank.rankers import LambdaMART
+from localrank.recipes import best, fast, global_ensemble, global_mixed, one
 
-NAMES = ("LambdaMART", "2 LambdaMARTs", "fast", "6 LambdaMARTs", "6 mixed", "best")
+METHODS = {
+    "LambdaMART": LambdaMART(),
+    "2 LambdaMARTs": global_ensemble(2),
+    "`fast`": fast(),
+    "6 LambdaMARTs": global_ensemble(6),
+    "6 mixed": global_mixed(6),
+    "`best`": best(),
+    "`one`": one(),
+}
 N_LISTS = 200
 
 
 def main() -> None:
     train, valid, title = mq2007_fold()
-    one = valid.select([int(np.argmin(np.abs(valid.query_sizes - 100)))])
-    methods = wins_methods(0)
-    training = {name: seconds(partial(methods[name].fit, train)) for name in NAMES}
+    ranked = valid.select([int(np.argmin(np.abs(valid.query_sizes - 100)))])
+    training = {name: seconds(partial(ranker.fit, train)) for name, ranker in METHODS.items()}
     # Side by side, so that a busy moment hits all alike.
-    times = [[seconds(partial(methods[n].predict, one)) for n in NAMES] for _ in range(N_LISTS)]
-    print(f"| {title} | training | a list of {one.n_documents} documents |\n|---|---|---|")
-    for name, median in zip(NAMES, np.median(times, axis=0), strict=True):
+    times = [
+        [seconds(partial(ranker.predict, ranked)) for ranker in METHODS.values()]
+        for _ in range(N_LISTS)
+    ]
+    print(f"| {title} | training | a list of {ranked.n_documents} documents |\n|---|---|---|")
+    for name, median in zip(METHODS, np.median(times, axis=0), strict=True):
         print(f"| {name} | {training[name]:.1f} s | {1000 * median:.2f} ms |")
 
 

@@ -3,8 +3,9 @@ import pytest
 
 from localrank.data import make_queries, write_letor
 from localrank.experiments import wins
+from localrank.experiments.members import needed
 from localrank.experiments.setting import Setting
-from localrank.experiments.wins_methods import EQUAL_COST, MADE_OF, wins_methods
+from localrank.experiments.wins_methods import EQUAL_COST, MADE_OF, SHOWN, wins_methods
 from localrank.rankers import RankSVM
 
 PARTS = {"OHSUMED": 5, "ClueWeb09": 5, "MSLR-sample": 5, "notes": 0}
@@ -43,11 +44,18 @@ def tables(found):
 
 def test_opponents_have_as_many_models_as_the_recipes(queries):
     methods = wins_methods(0, n_trees=2)
-    counts = {"best": 6, "fast": 2}
+    counts = {"best": 6, "fast": 2, "one": 1}
     assert set(counts) == set(EQUAL_COST)
     for ours, others in EQUAL_COST.items():
         for name in (ours, *others):
-            assert methods[name].fit(queries).n_models_ == counts[ours]
+            # One model is to stand beside six, besides.
+            expected = 6 if (ours, name) == ("one", "6 mixed") else counts[ours]
+            rankers = [methods[member] for member in needed([name])]
+            assert sum(ranker.fit(queries).n_models_ for ranker in rankers) == expected
+
+
+def test_everything_that_is_shown_can_be_made():
+    assert set(needed(SHOWN)) <= set(wins_methods(0))
 
 
 def test_every_method_of_the_papers_has_the_model_it_is_made_of():
@@ -102,10 +110,11 @@ def test_collections_are_pooled_but_for_the_one_for_information(data, cheap):
     own = tables(found)
     duels = own["The recipes against global models of equal cost"]
     assert list(duels.columns[2:]) == ["OHSUMED", "ClueWeb09", "all", "held out"]
-    assert len(duels.rows) == 2 * 5
-    assert list(own["Both with validation queries"].columns[2:]) == ["OHSUMED", "held out"]
+    assert len(duels.rows) == 2 * 8
+    stopped = own["The opponents with validation queries"]
+    assert list(stopped.columns[2:]) == ["OHSUMED", "held out"]
     everything = own["Everything"]
-    assert [row[0] for row in everything.rows] == [m for m in wins_methods(0) if m in wins.FEW]
+    assert [row[0] for row in everything.rows] == [m for m in SHOWN if m in wins.FEW]
     assert list(everything.columns[1:5]) == ["OHSUMED", "ClueWeb09", "all", "MSLR-sample"]
 
 
@@ -126,7 +135,7 @@ def test_finished_work_is_not_done_again(data, cheap, tmp_path):
     setting = Setting(data / "OHSUMED", quick=True, n_jobs=1, store=tmp_path, say=lines.append)
     first = wins.reproduce(setting)
     n_trained = sum("trained" in line for line in lines)
-    assert n_trained == 2 * (len(wins.FEW) + len(wins.DUELLISTS))
+    assert n_trained == 2 * (len(needed(wins.FEW)) + len(needed(wins.OPPONENTS)))
     again = wins.reproduce(setting)
     assert sum("trained" in line for line in lines) == n_trained
     assert [table.rows for table in again.tables] == [table.rows for table in first.tables]

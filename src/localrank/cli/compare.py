@@ -13,7 +13,7 @@ from localrank.cli.inputs import Reading, reads_data
 if TYPE_CHECKING:
     from localrank.data import Fold, RankingDataset
 
-DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,best"
+DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,one,best"
 
 
 @reads_data
