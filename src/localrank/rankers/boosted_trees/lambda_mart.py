@@ -164,7 +164,7 @@ def parts_of_list(labels: Floats, most: int) -> list[Integers]:
     Examples
     --------
     >>> [part.tolist() for part in parts_of_list(np.array([0, 1, 0, 0, 1.0, 0]), 3)]
-    [[0, 3, 4], [1, 2, 5]]
+    [[0, 1, 3], [2, 4, 5]]
     """
     n_parts = -(-len(labels) // most)
     by_label = np.argsort(labels, kind="stable")
