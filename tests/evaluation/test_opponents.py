@@ -136,6 +136,15 @@ def test_the_mixed_opponent_has_trees_of_the_methods_size():
     assert {(model.n_leaves, model.min_leaf_documents) for model in boosted} == {(4, 7)}
 
 
+@pytest.mark.parametrize("recipe", [best, one])
+def test_labels_are_worth_the_same_to_opponents(recipe):
+    given = {"mine": recipe(9, gain=[0, 1, 5]), "base": LambdaMART()}
+    added, _ = opponents(given, {"mine": 1 if recipe is one else 6}, "base")
+    rival = added["global-one" if recipe is one else "global-mixed-6"].ranker
+    first = (rival.ranker if recipe is one else rival).rankers[0]
+    assert first.gain == [0, 1, 5]
+
+
 @pytest.mark.parametrize("method", [local_rank(4), adaptive_training(4)])
 def test_beside_models_of_groups_it_has_trees_of_the_baselines_size(method):
     added, _ = opponents({"local": method, "base": GBRT(8, n_leaves=3)}, {"local": 4}, "base")

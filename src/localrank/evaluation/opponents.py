@@ -149,10 +149,10 @@ def equal_cost_opponents(
         method = taking_part[name].ranker
         rivals: dict[str, Ranker] = {}
         if k == 1 and isinstance(method, Distilled):
-            trees = _trees(method.student_in_use) or _trees(single)
+            trees = (_trees(method.student_in_use) or _trees(single)) | _gain(method)
             rivals["global-one"] = global_one(**trees, n_jobs=n_jobs, random_state=random_state)
         elif 1 < k <= MOST_MODELS:
-            trees = _trees(method) or _trees(single)
+            trees = (_trees(method) or _trees(single)) | _gain(method)
             if _is_seeded(single):
                 seed = single.get_params()["random_state"]
                 rivals[f"global-ensemble-{k}"] = global_ensemble(
@@ -212,6 +212,12 @@ def _trees(ranker: Ranker) -> dict[str, Any]:
         return {}
     largest = max(trees, key=lambda own: own["n_trees"])
     return {name: largest[name] for name in TREE_PARAMETERS}
+
+
+def _gain(ranker: Ranker) -> dict[str, Any]:
+    """What labels are worth to the models, where they were told."""
+    told = [getattr(model, "gain", None) for model in _models(ranker)]
+    return {"gain": gain for gain in told if gain is not None}
 
 
 def _models(ranker: Ranker) -> Iterator[Ranker]:
