@@ -21,7 +21,9 @@ def test_a_golden_model_scores_as_when_it_was_written(name):
     features = np.sin(np.arange(60.0)).reshape(12, 5)
     documents = RankingDataset(features, None, np.array([0, 2, 7, 12]), np.arange(3))
     model = localrank.load(FOLDER / f"{name}.localrank")
-    assert_allclose(model.predict(documents), SCORES[name], rtol=1e-9, atol=1e-12)
+    # Nets score in single precision, which other processors round in another order.
+    accuracy = 1e-5 if name in ("best", "listwise-net") else 1e-12
+    assert_allclose(model.predict(documents), SCORES[name], rtol=1e-9, atol=accuracy)
 
 
 @pytest.mark.parametrize("name", SCORES)

@@ -38,7 +38,7 @@ def models() -> dict:
         adaptive = recipes.adaptive_training(2, ranker=RankSVM(), select="fusion")
         found[name] = adaptive.set_params(selector__classifier=classifier)
     for model in found.values():
-        smaller = {"n_trees": 4, "n_rounds": 4, "n_metrics": 3}
+        smaller = {"n_trees": 4, "n_rounds": 4, "n_metrics": 3, "n_nets": 2, "n_units": 4}
         known = model.get_params()
         model.set_params(
             **{name: smaller[key] for name in known if (key := name.split("__")[-1]) in smaller}

@@ -216,8 +216,9 @@ def _trees(ranker: Ranker) -> dict[str, Any]:
 
 def _gain(ranker: Ranker) -> dict[str, Any]:
     """What labels are worth to the models, where they were told."""
-    told = [getattr(model, "gain", None) for model in _models(ranker)]
-    return {"gain": gain for gain in told if gain is not None}
+    told = (getattr(model, "gain", None) for model in _models(ranker))
+    gain = next((gain for gain in told if gain is not None), None)
+    return {} if gain is None else {"gain": gain}
 
 
 def _models(ranker: Ranker) -> Iterator[Ranker]:

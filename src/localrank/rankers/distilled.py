@@ -24,7 +24,7 @@ from localrank.rankers.query_coordinates.query_coordinates import (
 @declare(
     "distilled",
     "one model that learns the scores of another ranker",
-    sample={"ranker": "rank-svm", "student": "gbrt"},
+    sample={"ranker": "rank-svm", "student": GBRT(15, min_leaf_documents=5)},
 )
 class Distilled(Ranker):
     """Trains a ranker, then a second one on the scores of the first, and keeps the second.
