@@ -28,6 +28,7 @@ from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.evaluation.significance import LEVEL, corrected
 from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.distillation import distillation
 from localrank.experiments.learning_curves import learning_curves
 from localrank.experiments.list_lengths import list_lengths
 from localrank.experiments.members import n_trees_of, needed, with_recipes
@@ -58,7 +59,7 @@ OPPONENTS = set(chain(*EQUAL_COST.values()))
 # What a quick try has.
 FEW = {BASELINE, *EQUAL_COST, *OPPONENTS, *MADE_OF, *MADE_OF.values()}
 # Where coordinates pay, and why.
-SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised)
+SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised, distillation)
 
 
 def reproduce(setting: Setting) -> Reproduction:
