@@ -11,11 +11,12 @@ from functools import partial
 import numpy as np
 from measuring import mq2007_fold, seconds
 
-from localrank.rankers import LambdaMART
+from localrank.rankers import LambdaMART, ListwiseNet
 from localrank.recipes import best, fast, global_ensemble, global_mixed, one
 
 METHODS = {
     "LambdaMART": LambdaMART(),
+    "`ListwiseNet`": ListwiseNet(),
     "2 LambdaMARTs": global_ensemble(2),
     "`fast`": fast(),
     "6 LambdaMARTs": global_ensemble(6),

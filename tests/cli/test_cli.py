@@ -17,7 +17,8 @@ import localrank
 from localrank.cli import app, main
 from localrank.data import make_queries, read_letor, read_run, write_letor
 from localrank.measures import NDCG
-from localrank.rankers import LGMML, LambdaMART, RankSVM
+from localrank.rankers import LGMML, LambdaMART, RankSVM, distil
+from localrank.rankers.distilled import student_in_coordinates
 from localrank.recipes import local_rank
 
 
@@ -70,6 +71,27 @@ def test_train_prints_a_table_for_people(run, folder, tmp_path):
     assert code == 0
     assert "ndcg@10" in out
     assert "saved to" in err
+
+
+def test_distil_makes_the_model_that_python_makes(run, model, folder, tmp_path):
+    output = tmp_path / "one.localrank"
+    files = [folder / "train.txt", folder / "vali.txt"]
+    options = ["--n-trees", 9, "--n-leaves", 4, "--seed", 2, "-o", output]
+    code, out, err = run("distil", model, *files, *options)
+    assert code == 0
+    assert "Learning the scores of 50 lists" in out + err
+    assert re.search(r"explains \d+\.\d% of the variance", out + err)
+    train, more, test = (read_letor(folder / f"{name}.txt") for name in ("train", "vali", "test"))
+    expected = distil(
+        localrank.load(model),
+        train,
+        unlabelled=more,
+        student=student_in_coordinates(9, 4, random_state=2),
+    )
+    assert (localrank.load(output).predict(test) == expected.predict(test)).all()
+    code, _, err = run("distil", model, *files, "-o", "-")
+    assert code == 1
+    assert "A model is not for standard output" in err
 
 
 def test_rank_writes_to_standard_output_by_default(run, model, folder, tmp_path):
