@@ -46,6 +46,8 @@ PAIRS = [
     ("best", "6 LambdaMARTs"),
     ("best", "6 mixed"),
 ]
+# As many as a figure can show in one row, and what it calls them.
+SHOWN = {PAIRS[0][0]: PAIRS[0]} | {f"{ours} − {other}": (ours, other) for ours, other in PAIRS[2:]}
 DOUBLING = "per doubling"
 
 Tests = dict[tuple[str, str, str, str], PairedTest]
@@ -145,17 +147,18 @@ def _figures(found: Reproduction, tests: Tests, draws: dict[str, dict[int, Draws
     for name, curve in draws.items():
         found.figure(
             f"learning-gains-{name}",
-            f"Gains by {measure} on {name} against the number of training queries, with 95 % "
-            f"intervals; filled marks are p < 0.05 before correction.",
+            f"Gains by {measure} on {name} against the number of training queries, of LambdaMART "
+            f"over itself on the features and of best over global models, with 95 % intervals; "
+            f"filled marks are p < 0.05 before correction.",
             draw_intervals,
             panels={
-                f"{ours} − {other}": {
-                    str(measure): [
+                name: {
+                    label: [
                         interval(tests[name, f"{ours} − {other}", str(measure), str(size)])
                         for size in curve
                     ]
+                    for label, (ours, other) in SHOWN.items()
                 }
-                for ours, other in PAIRS
             },
             ticks=[f"{size} queries" for size in curve],
         )
