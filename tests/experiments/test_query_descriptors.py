@@ -4,13 +4,13 @@ from numpy.testing import assert_allclose
 
 from localrank.data import folds, make_queries
 from localrank.experiments.base import Reproduction
+from localrank.experiments.descriptors import QueryDescriptors, descriptors
 from localrank.experiments.query_descriptors import (
     FRACTIONS,
     RIVALS,
-    QueryDescriptors,
     controls,
     described,
-    descriptors,
+    described_by_others,
     query_descriptors,
 )
 from localrank.experiments.setting import Setting
@@ -69,6 +69,23 @@ def test_controls_have_the_seeds_and_sizes_of_the_models_they_stand_for():
         assert (trees.random_state, trees.n_trees, trees.feature_fraction) == (1000, 40, fraction)
 
 
+def test_descriptors_of_others_are_those_of_the_same_part_in_another_order(dataset):
+    fold = next(folds(dataset, 3))
+    other, same, third = (described_by_others(fold, seed) for seed in (4, 4, 5))
+    width = dataset.n_features
+    for part in ("train", "test"):
+        before, after = getattr(fold, part), getattr(other, part)
+        assert (after.features[:, :width] == before.features).all()
+        assert (after.labels == before.labels).all()
+        firsts = after.features[after.offsets[:-1], width:]
+        assert (firsts[after.query_index] == after.features[:, width:]).all()
+        known = descriptors(before)
+        assert set(map(tuple, firsts)) == set(map(tuple, known))
+        assert (firsts == known).all(axis=1).mean() < 0.5
+        assert (after.features == getattr(same, part).features).all()
+        assert not np.array_equal(after.features, getattr(third, part).features)
+
+
 @pytest.fixture(scope="module")
 def found(dataset, tmp_path_factory):
     result = Reproduction("wins", "MQ2008, OHSUMED")
@@ -95,5 +112,5 @@ def test_the_better_share_of_columns_is_the_control(found):
 def test_the_number_of_comparisons_stands_in_the_note(found):
     gains, _ = found.tables
     n_comparisons = 3 * len(gains.rows)
-    assert n_comparisons == 3 * len(RIVALS) * 3 * 2
+    assert n_comparisons == 3 * len(RIVALS) * 4 * 2
     assert f"the {n_comparisons} comparisons" in gains.note

@@ -22,6 +22,8 @@ from localrank.experiments.draws import (
 )
 from localrank.experiments.members import (
     LAMBDA_MART,
+    NET,
+    WITHOUT_NETS,
     Sources,
     draw_seeds,
     local,
@@ -39,13 +41,26 @@ COLLECTIONS = ("MQ2007-85", "MQ2008")
 SIZES, FEW_SIZES = (15, 30, 60, 120, 250, 500), (12, 24)
 # More draws where fewer queries are taken.
 N_DRAWS, MOST_DRAWN = 3, 120
-METHODS = (LAMBDA_MART, local(LAMBDA_MART), "6 LambdaMARTs", "2 mixed", "6 mixed", "fast", "best")
+METHODS = (
+    LAMBDA_MART,
+    local(LAMBDA_MART),
+    local(NET),
+    "6 LambdaMARTs",
+    "2 mixed",
+    "6 mixed",
+    "fast",
+    WITHOUT_NETS,
+    "best",
+)
 PAIRS = [
     (local(LAMBDA_MART), LAMBDA_MART),
     ("fast", "2 mixed"),
     ("best", "6 LambdaMARTs"),
     ("best", "6 mixed"),
+    ("best", WITHOUT_NETS),
 ]
+# As many as a figure can show in one row, and what it calls them.
+SHOWN = {PAIRS[0][0]: PAIRS[0]} | {f"{ours} − {other}": (ours, other) for ours, other in PAIRS[2:]}
 DOUBLING = "per doubling"
 
 Tests = dict[tuple[str, str, str, str], PairedTest]
@@ -145,17 +160,18 @@ def _figures(found: Reproduction, tests: Tests, draws: dict[str, dict[int, Draws
     for name, curve in draws.items():
         found.figure(
             f"learning-gains-{name}",
-            f"Gains by {measure} on {name} against the number of training queries, with 95 % "
-            f"intervals; filled marks are p < 0.05 before correction.",
+            f"Gains by {measure} on {name} against the number of training queries, of LambdaMART "
+            f"over itself on the features and of best over global models, with 95 % intervals; "
+            f"filled marks are p < 0.05 before correction.",
             draw_intervals,
             panels={
-                f"{ours} − {other}": {
-                    str(measure): [
+                name: {
+                    label: [
                         interval(tests[name, f"{ours} − {other}", str(measure), str(size)])
                         for size in curve
                     ]
+                    for label, (ours, other) in SHOWN.items()
                 }
-                for ours, other in PAIRS
             },
             ticks=[f"{size} queries" for size in curve],
         )

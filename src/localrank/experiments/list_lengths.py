@@ -23,6 +23,8 @@ from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, gain_test, 
 from localrank.experiments.members import (
     COMPOSED,
     KINDS,
+    NET,
+    WITHOUT_NETS,
     Sources,
     composed,
     draw_seeds,
@@ -46,7 +48,9 @@ COLLECTIONS = ("OHSUMED", "ClueWeb09", "MSLR-sample")
 LENGTHS, FEW_LENGTHS = (10, 20, 40, 80, 160), (10, 20)
 N_DRAWS = 3
 RANDOM, TOP = "at random", "to the top of one feature"
-PAIRS = pairs_of(KINDS)
+PAIRS = [*pairs_of(KINDS), (WITHOUT_NETS, "6 mixed")]
+# Nets make the coordinates of the list that they are given.
+WHOLE_PAIRS = [pair for pair in PAIRS if pair[0] not in (local(NET), "best")]
 # Methods whose coordinates are those of the whole list.
 WHOLE = ", whole list"
 LABELS = {"coordinates of the cut list": "", "of the whole list": WHOLE}
@@ -62,8 +66,8 @@ def list_lengths(found: Reproduction, setting: Setting, sources: Sources) -> Non
         (name, way, length): _draws(setting, sources, name, way, length)
         for name, way, length in product(names, (RANDOM, TOP), lengths)
     }
-    pairs = [(f"{ours}{whole}", other) for whole in ("", WHOLE) for ours, other in PAIRS]
-    pairs += [(f"{ours}{WHOLE}", ours) for ours, _ in PAIRS]
+    pairs = [*PAIRS, *((f"{ours}{WHOLE}", other) for ours, other in WHOLE_PAIRS)]
+    pairs += [(f"{ours}{WHOLE}", ours) for ours, _ in WHOLE_PAIRS]
     places = [*names, ALL] if len(names) > 1 else names
     gains: dict[tuple[str, ...], Floats] = {}
     for way, place, pair, measure in product((RANDOM, TOP), places, pairs, MEASURES):
@@ -134,7 +138,7 @@ def _draws(setting: Setting, sources: Sources, name: str, way: str, length: int)
         )
         rankers = for_coordinates(seed, n_trees)
         # The models that stand in coordinates anywhere.
-        those = [kind for kind in rankers if local(kind) in plain]
+        those = [kind for kind in rankers if local(kind) in plain and kind != NET]
         whole = train(
             setting,
             {local(kind): rankers[kind] for kind in those},
@@ -150,7 +154,7 @@ def _of_whole(
 ) -> dict[str, MethodResult]:
     """What stands in coordinates of the whole list, beside models on the features."""
     both = {**plain, **whole}
-    methods = [ours for ours, _ in PAIRS]
+    methods = [ours for ours, _ in WHOLE_PAIRS]
     return {
         f"{method}{WHOLE}": composed(both, method, COMPOSED[method])
         if method in COMPOSED

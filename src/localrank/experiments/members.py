@@ -30,6 +30,7 @@ N_TREES, FEW_TREES = 300, 10
 SEED_STEP = 1000
 LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM = "LambdaMART", "CrossEntropyMART", "GBRT", "RankSVM"
 LISTWISE, NET = "ListwiseLinear", "ListwiseNet"
+WITHOUT_NETS = "best without nets"
 # What members cost, added up.
 COSTS = ("train_seconds", "train_cpu_seconds", "predict_seconds", "n_models", "model_bytes")
 # Those whose gain is looked at alone.
@@ -69,7 +70,7 @@ COMPOSED: dict[str, list[list[str]]] = {
     "6 LambdaMARTs, in coordinates": [[local(name) for name in _SIX]],
     "6 mixed, in coordinates": [[local(name) for name in _MIXED]],
     "fast": [[LAMBDA_MART], [local(CROSS_ENTROPY)]],
-    "best without nets": [[LAMBDA_MART, CROSS_ENTROPY, GBRT], _IN_COORDINATES],
+    WITHOUT_NETS: [[LAMBDA_MART, CROSS_ENTROPY, GBRT], _IN_COORDINATES],
     "best": [[LAMBDA_MART, GBRT, local(NET)], _IN_COORDINATES],
 }
 

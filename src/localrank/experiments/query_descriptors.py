@@ -4,27 +4,30 @@ Coordinates say where a document stands among those of its query. They also tell
 what the query is like. The control has that knowledge alone: beside the features about as many
 columns as coordinates have, constant within the query. Trees may relate a document's values to
 them. If the control gains as much, the gain is not that of local coordinates.
+
+A second control has the descriptors of another query, drawn at random. They tell nothing. If they
+gain as much as the query's own, what gains is that trees see fewer useful columns at a time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
-from localrank.data import RankingDataset
+from localrank.data import Fold
 from localrank.evaluation import MethodResult, PairedTest
 from localrank.evaluation.significance import corrected
 from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.descriptors import QueryDescriptors, descriptors
 from localrank.experiments.draws import MEASURES, NOTE, Draws, cell, gain_test, interval
 from localrank.experiments.members import (
     COMPOSED,
     CROSS_ENTROPY,
     LAMBDA_MART,
     RANK_SVM,
+    WITHOUT_NETS,
     Sources,
     composed,
     kinds,
@@ -38,63 +41,24 @@ from localrank.experiments.members import (
 )
 from localrank.experiments.pooled import ALL
 from localrank.experiments.setting import Setting
-from localrank.linalg import principal_axes
 from localrank.measures import Measure
 from localrank.plots import draw_intervals
 from localrank.rankers import Ranker
-from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 
 COLLECTIONS = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
 # Shares of the columns for each tree: that of the features, and that of coordinates.
 FRACTIONS = (0.5, COORDINATES_FRACTION)
-# By method: what it is in coordinates, on the features, and the control's beginning.
+# The kinds that stand in coordinates in `best`.
+CONTROLLED = (LAMBDA_MART, CROSS_ENTROPY, RANK_SVM)
+# Name of the models whose descriptors tell nothing, with the first share of columns.
+OF_OTHERS = "with descriptors of other queries"
+# By method: what it is in coordinates, and on the features.
 RIVALS = {
     LAMBDA_MART: (local(LAMBDA_MART), LAMBDA_MART),
     CROSS_ENTROPY: (local(CROSS_ENTROPY), CROSS_ENTROPY),
-    "best": ("best", "6 mixed"),
+    WITHOUT_NETS: (WITHOUT_NETS, "6 mixed"),
 }
-
-
-class QueryDescriptors(Expanded):
-    """Trains a ranker on the features and on what describes the query.
-
-    Each document has beside its features the mean and the standard deviation of every feature
-    over the documents of its query, the loadings of their first principal direction, and the
-    number of documents: from 46 features 185 columns.
-
-    Parameters
-    ----------
-    ranker : Ranker
-    """
-
-    block_bytes: ClassVar[int] = 2**24
-
-    def __init__(self, ranker: Ranker) -> None:
-        self.ranker = ranker
-
-    def n_expanded(self, n_features: int) -> int:
-        return 4 * n_features + 1
-
-    def expanded(self, dataset: RankingDataset) -> RankingDataset:
-        own = descriptors(dataset)[dataset.query_index]
-        features = np.hstack([dataset.features, own.astype(dataset.features.dtype)])
-        return dataset.replaced(features=features, feature_names=None)
-
-    def folded(self, values: Floats, n_features: int) -> Floats:
-        """That of means, deviations and loadings to their features, that of the number to all."""
-        blocks = values[..., :-1].reshape(*values.shape[:-1], 4, n_features)
-        return np.concatenate([blocks.sum(axis=-2), values[..., -1:]], axis=-1)
-
-
-def descriptors(dataset: RankingDataset) -> Array:
-    """Means, deviations, first principal direction and number of documents, of each query."""
-    begins, sizes = dataset.offsets[:-1], dataset.query_sizes[:, None]
-    means = np.add.reduceat(dataset.features, begins) / sizes
-    squares = (dataset.features - means[dataset.query_index]) ** 2
-    deviations = np.sqrt(np.add.reduceat(squares, begins) / sizes)
-    _, axes = principal_axes(dataset.features, dataset.offsets, 1)
-    return np.hstack([means, deviations, axes[:, 0], sizes])
 
 
 def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -> None:
@@ -113,6 +77,7 @@ def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -
             "coordinates − descriptors": (ours, control),
             "coordinates − features": (ours, plain),
             "descriptors − features": (control, plain),
+            "descriptors of other queries − features": (f"{rival}, {OF_OTHERS}", plain),
         }.items():
             values = np.concatenate([one.gains(*pair, measure) for one in own])
             gains[rival, label, str(measure), place] = values
@@ -137,18 +102,27 @@ def controls(seed: int, n_trees: int) -> dict[str, Ranker]:
     result: dict[str, Ranker] = {}
     for fraction in FRACTIONS:
         own = kinds(seed, n_trees, feature_fraction=fraction)
-        for kind in (LAMBDA_MART, CROSS_ENTROPY, RANK_SVM):
+        for kind in CONTROLLED:
             result[described(kind, fraction)] = QueryDescriptors(own[kind])
     return result
 
 
+def described_by_others(fold: Fold, seed: int) -> Fold:
+    """A fold whose documents have descriptors beside their features, those of another query."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for part in (fold.train, fold.test):
+        others = descriptors(part)[rng.permutation(part.n_queries)]
+        parts.append(part.with_features(np.hstack([part.features, others[part.query_index]])))
+    return Fold(fold.name, parts[0], None, parts[1])
+
+
 def with_controls(results: dict[str, MethodResult]) -> dict[str, MethodResult]:
-    """The results and `best` with descriptors in the place of coordinates."""
-    plain, coordinates = COMPOSED["best"]
-    for fraction in FRACTIONS:
-        name = described("best", fraction)
-        kept = {local(kind): described(kind, fraction) for kind in (*RIVALS, RANK_SVM)}
-        view = [kept[member] for member in coordinates]
+    """The results and `best` without nets, with descriptors in the place of coordinates."""
+    plain, coordinates = COMPOSED[WITHOUT_NETS]
+    for end in (*(described("", fraction) for fraction in FRACTIONS), f", {OF_OTHERS}"):
+        view = [member.replace(local(""), end) for member in coordinates]
+        name = f"{WITHOUT_NETS}{end}"
         results[name] = composed(results, name, [plain, view])
     return results
 
@@ -160,7 +134,15 @@ def _draws(setting: Setting, sources: Sources, name: str) -> Draws:
         own = members(seed, n_trees)
         methods = [method for pair in RIVALS.values() for method in pair]
         rankers = {member: own[member] for member in needed(methods)} | controls(seed, n_trees)
-        trained = train(setting, rankers, sources[name](seed), f"{name}, {seed}")
+        parts = list(sources[name](seed))
+        trained = train(setting, rankers, parts, f"{name}, {seed}")
+        uninformed = {
+            f"{kind}, {OF_OTHERS}": ranker
+            for kind, ranker in kinds(seed, n_trees, feature_fraction=FRACTIONS[0]).items()
+            if kind in CONTROLLED
+        }
+        others = [described_by_others(fold, seed) for fold in parts]
+        trained |= train(setting, uninformed, others, f"{name}, {seed}, {OF_OTHERS}")
         results.append(with_controls(with_recipes(trained)))
     return Draws(results)
 
@@ -208,7 +190,7 @@ def _tables(
                     interval(tests[rival, f"{label} − features", str(MEASURES[0]), place])
                     for place in places
                 ]
-                for label in ("coordinates", "descriptors")
+                for label in ("coordinates", "descriptors", "descriptors of other queries")
             }
             for rival in RIVALS
         },
@@ -220,7 +202,11 @@ def _means(found: Reproduction, draws: dict[str, Draws]) -> None:
     methods = [
         method
         for rival, pair in RIVALS.items()
-        for method in (*pair, *(described(rival, fraction) for fraction in FRACTIONS))
+        for method in (
+            *pair,
+            *(described(rival, fraction) for fraction in FRACTIONS),
+            f"{rival}, {OF_OTHERS}",
+        )
     ]
     found.table(
         "Means with coordinates and with descriptors",

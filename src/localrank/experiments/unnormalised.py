@@ -157,13 +157,13 @@ def _figure(
         f"filled marks are p < 0.05 before correction.",
         draw_intervals,
         panels={
-            f"{ours} − {other}": {
-                measure: [
+            f"gain in {measure}": {
+                f"{ours} − {other}": [
                     interval(tests[name, f"{ours} − {other}", form, measure])
                     for name, form in places
                 ]
+                for ours, other in PAIRS
             }
-            for ours, other in PAIRS
         },
         ticks=[f"{name}, {form}" for name, form in places],
     )

@@ -10,6 +10,7 @@ from localrank.experiments.members import (
     N_TREES,
     NET,
     RANK_SVM,
+    WITHOUT_NETS,
     for_coordinates,
     local,
     members,
@@ -65,7 +66,7 @@ SHOWN = (
     "local_rank of models in coordinates",
     "one",
     "fast",
-    "best without nets",
+    WITHOUT_NETS,
     "best",
 )
 
