@@ -220,7 +220,7 @@ def _figures(
         )
         ours, other = PAIRS[-1]
         found.figure(
-            f"{file}-{ours}",
+            f"{file}-best",
             f"Gain of {ours} over {other} by {measure} on lists cut {way}, with 95 % intervals; "
             f"filled marks are p < 0.05 before correction.",
             draw_intervals,
