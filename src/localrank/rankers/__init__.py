@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from localrank.exports import on_use
 
 if TYPE_CHECKING:
+    from localrank.rankers.ada_rank import AdaRank as AdaRank
     from localrank.rankers.base import Ranker as Ranker
     from localrank.rankers.best_feature import BestFeature as BestFeature
     from localrank.rankers.boosted_trees.cross_entropy_mart import (
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     )
     from localrank.rankers.boosted_trees.gbrt import GBRT as GBRT
     from localrank.rankers.boosted_trees.lambda_mart import LambdaMART as LambdaMART
+    from localrank.rankers.coordinate_ascent import CoordinateAscent as CoordinateAscent
     from localrank.rankers.distilled import Distilled as Distilled
     from localrank.rankers.distilled import distil as distil
     from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
