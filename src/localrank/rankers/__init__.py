@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from localrank.rankers.distilled import distil as distil
     from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
     from localrank.rankers.ensemble import Ensemble as Ensemble
+    from localrank.rankers.feature_nets.list_net import ListNet as ListNet
+    from localrank.rankers.feature_nets.rank_net import RankNet as RankNet
     from localrank.rankers.lgmml.lgmml import LGMML as LGMML
     from localrank.rankers.listwise_linear.listwise_linear import ListwiseLinear as ListwiseLinear
     from localrank.rankers.listwise_net.listwise_net import ListwiseNet as ListwiseNet
