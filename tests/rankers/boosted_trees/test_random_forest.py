@@ -25,7 +25,7 @@ def test_trees_are_what_lightgbm_trains_on_the_same_rows(split):
             "boosting": "rf",
             "bagging_freq": 1,
             "bagging_fraction": 0.632,
-            "feature_fraction": 0.3,
+            "feature_fraction_bynode": 0.3,
             "num_leaves": 100,
             "min_data_in_leaf": 1,
             "min_sum_hessian_in_leaf": 0.0,

@@ -16,13 +16,14 @@ from localrank.rankers.boosted_trees.boosted_trees import SummedTrees, import_li
     "random-forest",
     "the mean of trees, each on other documents and features",
     grid={"n_leaves": [30, 100]},
-    sample={"n_trees": 15, "n_leaves": 15, "feature_fraction": 0.6},
+    sample={"n_trees": 15, "n_leaves": 15},
 )
 class RandomForest(SummedTrees):
     """The mean of regression trees on the labels, each on other documents and features [1]_.
 
-    Pointwise, trained by LightGBM. Each tree sees a random part of the training documents and of
-    the features. The model is the same for any number of threads and any order of the rows.
+    Pointwise, trained by LightGBM. Each tree sees a random part of the training documents, and
+    each split a random part of the features. The model is the same for any number of threads and
+    any order of the rows.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ class RandomForest(SummedTrees):
     n_leaves : int, default=100
     min_leaf_documents : int, default=1
     feature_fraction : float, default=0.3
-        Share of the features each tree may use. Raise it where there are fewer than ten.
+        Share of the features each split may use.
     document_fraction : float, default=0.632
         Share of the training documents each tree sees. As many different ones are in a sample
         drawn with replacement.
@@ -99,6 +100,8 @@ class RandomForest(SummedTrees):
             "boosting": "rf",
             "bagging_freq": 1,
             "bagging_fraction": self.document_fraction,
+            "feature_fraction": 1.0,
+            "feature_fraction_bynode": self.feature_fraction,
         }
         train = binned(dataset, parameters)
         train.set_label(dataset.labels)
