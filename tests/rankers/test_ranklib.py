@@ -16,6 +16,7 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 @pytest.fixture(scope="module")
 def ranklib():
     """The benchmark that runs RankLib; nothing is downloaded."""
+    pytest.importorskip("resource", reason="the benchmark times other processes as Unix does")
     patch = pytest.MonkeyPatch()
     patch.syspath_prepend(BENCHMARKS)
     patch.delitem(sys.modules, "measuring", raising=False)
