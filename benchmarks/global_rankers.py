@@ -2,8 +2,9 @@
 
 Run with `python benchmarks/global_rankers.py [COLLECTION ...]`. Prints mean NDCG@5, NDCG@10 and MAP
 over all test queries, and what was chosen in each fold: the feature, l2, or the number of trees.
-Rankers have their default parameters; boosted trees stop on the validation part, and
-ListwiseLinear chooses l2 there or by cross-validation. The time is that of training.
+Rankers have their default parameters. With "validated", boosted trees stop on the validation part,
+AdaRank and CoordinateAscent choose a model by it, and ListwiseLinear chooses l2 there; otherwise
+by cross-validation. The time is that of training.
 """
 
 from __future__ import annotations
@@ -20,11 +21,17 @@ from localrank.evaluation import run
 from localrank.measures import NDCG, AveragePrecision
 from localrank.rankers import (
     GBRT,
+    AdaRank,
     BestFeature,
+    CoordinateAscent,
     CrossEntropyMART,
     LambdaMART,
+    ListNet,
     ListwiseLinear,
+    McRank,
+    RandomForest,
     Ranker,
+    RankNet,
     RankSVM,
 )
 
@@ -36,8 +43,24 @@ RANKERS: dict[bool, list[Ranker]] = {
         RankSVM(),
         ListwiseLinear(0.3),
         ListwiseLinear(),
+        LambdaMART(),
+        AdaRank(),
+        CoordinateAscent(),
+        ListNet(),
+        ListNet(10),
+        RankNet(),
+        McRank(),
+        RandomForest(),
     ],
-    True: [ListwiseLinear(), GBRT(), LambdaMART(), CrossEntropyMART()],
+    True: [
+        ListwiseLinear(),
+        GBRT(),
+        LambdaMART(),
+        CrossEntropyMART(),
+        AdaRank(),
+        CoordinateAscent(),
+        McRank(),
+    ],
 }
 
 
@@ -47,6 +70,12 @@ def note(ranker: Ranker, fold: Fold) -> str:
         return f"{sign}{fold.train.feature_label(ranker.feature_)}"
     if isinstance(ranker, ListwiseLinear):
         return f"l2 {ranker.l2_:g}"
+    if isinstance(ranker, AdaRank):
+        return f"{ranker.n_rounds_} rounds"
+    if isinstance(ranker, CoordinateAscent):
+        return f"{len(ranker.performances_) - 1} passes"
+    if isinstance(ranker, ListNet | RankNet):
+        return f"{ranker.n_units} units"
     return f"C {ranker.C:g}" if isinstance(ranker, RankSVM) else f"{ranker.n_trees_} trees"
 
 

@@ -31,7 +31,7 @@ RANKERS = {
     part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
 }
 # Their scores are no sums over features, or are made of places alone.
-NOT_ADDITIVE = {"LGMML", "DuhKirchhoff", "MultipleHyperplaneRanker"}
+NOT_ADDITIVE = {"LGMML", "DuhKirchhoff", "MultipleHyperplaneRanker", "McRank"}
 # Nothing in them weighs features.
 WITHOUT_IMPORTANCES = {"LGMML", "DuhKirchhoff"}
 

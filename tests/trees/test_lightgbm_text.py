@@ -5,7 +5,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from random_trees import random_documents, random_trees
 
 from localrank.data import make_queries
-from localrank.trees import read_lightgbm_text, write_lightgbm_text
+from localrank.trees import read_lightgbm_classes, read_lightgbm_text, write_lightgbm_text
 
 EXACT = ["leaf_offsets", "split_features", "thresholds", "decisions", "left_children"]
 EXACT += ["right_children", "leaf_values"]
@@ -101,21 +101,29 @@ def test_categorical_splits_are_refused():
     [
         ({"objective": "multiclass", "num_class": 5}, "one score per document"),
         ({"objective": "regression", "linear_tree": True}, "Linear models"),
-        (
-            {
-                "objective": "regression",
-                "boosting": "rf",
-                "bagging_freq": 1,
-                "bagging_fraction": 0.5,
-            },
-            "average",
-        ),
     ],
 )
 def test_other_models_are_refused(parameters, message):
     booster, _ = trained(**parameters)
     with pytest.raises(ValueError, match=message):
         read_lightgbm_text(booster.model_to_string())
+
+
+def test_a_forest_scores_as_lightgbm():
+    sampled = {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}
+    booster, features = trained(objective="regression", **sampled)
+    expected = booster.predict(features)
+    trees = read_lightgbm_text(booster.model_to_string())
+    assert_allclose(trees.score(features), expected, rtol=1e-12)
+
+
+def test_classes_have_their_own_trees():
+    booster, features = trained(objective="multiclass", num_class=5)
+    expected = booster.predict(features, raw_score=True)
+    classes = read_lightgbm_classes(booster.model_to_string())
+    assert len(classes) == 5
+    for trees, scores in zip(classes, expected.T, strict=True):
+        assert_array_equal(trees.score(features), scores)
 
 
 def test_a_text_without_trees_is_refused():

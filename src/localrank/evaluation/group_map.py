@@ -10,7 +10,7 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker
-from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
+from localrank.rankers.boosted_trees.boosted_trees import SummedTrees
 from localrank.rankers.linear import LinearRanker
 
 # Queries on a map at most, evenly taken, and features named for a group.
@@ -113,7 +113,7 @@ def strongest_features(model: Ranker, dataset: RankingDataset) -> list[StrongFea
     """The features with the most weight, for linear rankers and boosted trees."""
     if isinstance(model, LinearRanker):
         weights = model.coef_
-    elif isinstance(model, BoostedTrees):
+    elif isinstance(model, SummedTrees):
         weights = model.trees_.importances("gain")
     else:
         return []

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from localrank.exports import on_use
 
 if TYPE_CHECKING:
+    from localrank.rankers.ada_rank import AdaRank as AdaRank
     from localrank.rankers.base import Ranker as Ranker
     from localrank.rankers.best_feature import BestFeature as BestFeature
     from localrank.rankers.boosted_trees.cross_entropy_mart import (
@@ -12,10 +13,15 @@ if TYPE_CHECKING:
     )
     from localrank.rankers.boosted_trees.gbrt import GBRT as GBRT
     from localrank.rankers.boosted_trees.lambda_mart import LambdaMART as LambdaMART
+    from localrank.rankers.boosted_trees.mc_rank import McRank as McRank
+    from localrank.rankers.boosted_trees.random_forest import RandomForest as RandomForest
+    from localrank.rankers.coordinate_ascent import CoordinateAscent as CoordinateAscent
     from localrank.rankers.distilled import Distilled as Distilled
     from localrank.rankers.distilled import distil as distil
     from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
     from localrank.rankers.ensemble import Ensemble as Ensemble
+    from localrank.rankers.feature_nets.list_net import ListNet as ListNet
+    from localrank.rankers.feature_nets.rank_net import RankNet as RankNet
     from localrank.rankers.lgmml.lgmml import LGMML as LGMML
     from localrank.rankers.listwise_linear.listwise_linear import ListwiseLinear as ListwiseLinear
     from localrank.rankers.listwise_net.listwise_net import ListwiseNet as ListwiseNet

@@ -17,22 +17,45 @@ def read_lightgbm_text(text: str) -> Trees:
     """The trees of a model that LightGBM wrote, as `Booster.model_to_string` does.
 
     Their scores are what `Booster.predict` gives with `raw_score=True`, which for ranking and
-    regression is what it gives without. Models with categorical splits, linear models in the
-    leaves, several classes or averaged trees raise a ValueError.
+    regression is what it gives without. Of a random forest, whose trees LightGBM averages, the
+    leaves are divided by the number of trees. Models with categorical splits, linear models in the
+    leaves or several classes raise a ValueError.
 
     Parameters
     ----------
     text : str
         Of a model that LightGBM trained: it is parsed as it was written.
     """
+    classes = read_lightgbm_classes(text)
+    if len(classes) > 1:
+        raise ValueError("Only models with one score per document are supported.")
+    return classes[0]
+
+
+def read_lightgbm_classes(text: str) -> list[Trees]:
+    """The trees of each class of a model that LightGBM wrote.
+
+    The softmax of their scores is what `Booster.predict` gives.
+
+    Parameters
+    ----------
+    text : str
+        As for `read_lightgbm_text`.
+    """
     header, *parts = text.split("\nend of trees")[0].split("\nTree=")
     facts = _facts(header)
-    if facts.get("num_class") != "1" or facts.get("num_tree_per_iteration") != "1":
-        raise ValueError("Only models with one score per document are supported.")
-    if "average_output" in header.split("\n"):
-        raise ValueError("Models that average their trees (random forests) are not supported.")
+    n_classes = int(facts["num_tree_per_iteration"])
     if not parts:
         raise ValueError("The model has no trees.")
+    averaged = "average_output" in header.split("\n")
+    n_summed = len(parts) // n_classes if averaged else 1
+    return [
+        _trees(int(facts["max_feature_idx"]) + 1, parts[own::n_classes], n_summed)
+        for own in range(n_classes)
+    ]
+
+
+def _trees(n_features: int, parts: list[str], divisor: int) -> Trees:
     trees = [_facts(part) for part in parts]
     if any(tree["num_cat"] != "0" for tree in trees):
         raise ValueError(
@@ -51,8 +74,9 @@ def read_lightgbm_text(text: str) -> Trees:
         for tree, size in zip(trees, n_leaves, strict=True)
         for count in (tree["leaf_count"].split() if size > 1 else ["0"])
     ]
+    leaf_values = [float(value) for tree in trees for value in tree["leaf_value"].split()]
     return Trees(
-        n_features=int(facts["max_feature_idx"]) + 1,
+        n_features=n_features,
         leaf_offsets=np.cumsum([0, *n_leaves]),
         split_features=joined("split_feature").astype(np.int32),
         # A split of what is missing from all the rest has the threshold inf.
@@ -61,9 +85,7 @@ def read_lightgbm_text(text: str) -> Trees:
         left_children=joined("left_child").astype(np.int32),
         right_children=joined("right_child").astype(np.int32),
         gains=joined("split_gain").astype(np.float32),
-        leaf_values=np.array(
-            [float(value) for tree in trees for value in tree["leaf_value"].split()]
-        ),
+        leaf_values=np.array(leaf_values) / divisor,
         leaf_counts=np.array(counts, np.int64),
     )
 

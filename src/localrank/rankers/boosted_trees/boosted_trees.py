@@ -34,13 +34,115 @@ if TYPE_CHECKING:
 LEAST_CURVATURE = 1e-12
 
 
-class BoostedTrees(Ranker):
-    """What LambdaMART and GBRT share: everything but the objective.
+class TrainedTrees(Ranker):
+    """What all rankers share that LightGBM trains.
 
     LightGBM's result depends on the order of rows: equal scores, as before the first tree, are
     ranked in file order, which in many collections is the order of a good feature. Another seed
     therefore trains on another order of the rows.
     """
+
+    _fitted: ClassVar[Kinds] = {"n_trees_": count(0)}
+
+    _reads_blocks = True
+    _sees_missing = True
+
+    n_leaves: int
+    min_leaf_documents: int
+    feature_fraction: float
+    n_jobs: int | None
+    random_state: int | None
+
+    @property
+    def weighs_documents(self) -> bool:
+        return True
+
+    def _order_seed(self) -> int:
+        return drawn_seed(self.random_state)
+
+    def _lists(
+        self, dataset: RankingDataset, query_weights: Weights
+    ) -> tuple[RankingDataset, Integers, Weights]:
+        """Training rows as LightGBM gets them, the sizes of their lists, a weight for each row."""
+        weights: Weights = dataset.document_weights
+        if weights is None and query_weights is not None:
+            weights = query_weights[dataset.query_index]
+        return dataset, dataset.query_sizes, weights
+
+    def _shared_parameters(self) -> dict[str, Any]:
+        """LightGBM's parameters whatever the trees are trained for."""
+        import joblib
+
+        return {
+            "num_leaves": self.n_leaves,
+            "min_data_in_leaf": self.min_leaf_documents,
+            "min_sum_hessian_in_leaf": LEAST_CURVATURE,
+            "feature_fraction": self.feature_fraction,
+            "num_threads": joblib.effective_n_jobs(self.n_jobs),
+            "seed": self._order_seed(),
+            "deterministic": True,
+            "force_col_wise": True,
+            "metric": "None",
+            "verbosity": -1,
+        }
+
+    @abstractmethod
+    def _keep(self, text: str) -> bool:
+        """Keep a model that LightGBM wrote; whether any of its trees has a split."""
+
+    def _keep_or_warn(self, text: str, n_documents: int) -> None:
+        if not self._keep(text):
+            warnings.warn(
+                f"{type(self).__name__} found nothing to split on, so that all documents get the "
+                f"same score. With {n_documents:,} training documents, try a "
+                f"min_leaf_documents smaller than {self.min_leaf_documents}.",
+                stacklevel=4,
+            )
+
+    @property
+    def _needs_trial(self) -> bool:
+        return False
+
+
+class SummedTrees(TrainedTrees):
+    """Scores documents by a sum of trees."""
+
+    _fitted: ClassVar[Kinds] = {"trees_": part(Trees)}
+
+    # LightGBM's name of what the trees are trained for.
+    _objective_name: ClassVar[str]
+
+    def _keep(self, text: str) -> bool:
+        self.trees_ = read_lightgbm_text(text)
+        self.__dict__.pop("booster", None)
+        return bool(self.trees_.leaf_offsets[1] > 1)
+
+    def _check_fitted(self) -> None:
+        check_together(self, holds=self.trees_.n_features == self.n_features_in_)
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        return self.trees_.score(dataset.features)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        return table_of(*self.trees_.contributions(dataset.features))
+
+    def _importances(self) -> Floats:
+        return shares(self.trees_.importances("gain"))
+
+    @cached_property
+    def booster(self) -> lightgbm.Booster:
+        """LightGBM's own model object, made of the trees: for its plots, explanations, exports."""
+        text = write_lightgbm_text(self.trees_, self._objective_name)
+        booster: lightgbm.Booster = import_lightgbm().Booster(model_str=text)
+        return booster
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The trees are the whole model; the booster is made of them when needed.
+        return {name: value for name, value in vars(self).items() if name != "booster"}
+
+
+class Boosting(TrainedTrees):
+    """Boosts trees for an objective, and stops on validation queries."""
 
     _parameters: ClassVar[Rules] = {
         "n_trees": whole(1, 100_000),
@@ -52,8 +154,6 @@ class BoostedTrees(Ranker):
         "patience": whole(1),
         "measure": a_measure,
     }
-
-    _fitted: ClassVar[Kinds] = {"n_trees_": count(0), "trees_": part(Trees)}
 
     def __init__(
         self,
@@ -80,16 +180,6 @@ class BoostedTrees(Ranker):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    _reads_blocks = True
-    _sees_missing = True
-
-    @property
-    def weighs_documents(self) -> bool:
-        return True
-
-    def _order_seed(self) -> int:
-        return drawn_seed(self.random_state)
-
     # LightGBM's name of what the trees are trained for.
     _objective_name: ClassVar[str]
 
@@ -97,19 +187,13 @@ class BoostedTrees(Ranker):
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
-    def _lists(
-        self, dataset: RankingDataset, query_weights: Weights
-    ) -> tuple[RankingDataset, Integers, Weights]:
-        """Training rows as LightGBM gets them, the sizes of their lists, a weight for each row."""
-        weights: Weights = dataset.document_weights
-        if weights is None and query_weights is not None:
-            weights = query_weights[dataset.query_index]
-        return dataset, dataset.query_sizes, weights
+    def _scores_of(self, predictions: Array) -> Array:
+        """The scores of documents by what LightGBM predicts for them."""
+        return predictions
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         # First, so that its message comes before any other.
-        lightgbm = _lightgbm()
-        import joblib
+        lightgbm = import_lightgbm()
 
         from localrank.rankers.boosted_trees.binned import binned, binned_like
 
@@ -117,19 +201,10 @@ class BoostedTrees(Ranker):
         dataset, sizes, weights = self._lists(dataset, query_weights)
         objective, target = self._objective(dataset)
         parameters = {
+            **self._shared_parameters(),
             "objective": self._objective_name,
             "learning_rate": self.learning_rate,
-            "num_leaves": self.n_leaves,
-            "min_data_in_leaf": self.min_leaf_documents,
-            "min_sum_hessian_in_leaf": LEAST_CURVATURE,
-            "feature_fraction": self.feature_fraction,
             "lambda_l2": self.l2,
-            "num_threads": joblib.effective_n_jobs(self.n_jobs),
-            "seed": self._order_seed(),
-            "deterministic": True,
-            "force_col_wise": True,
-            "metric": "None",
-            "verbosity": -1,
             **objective,
         }
         train = binned(dataset, parameters)
@@ -142,52 +217,22 @@ class BoostedTrees(Ranker):
             if valid is not None:
                 held_out = {
                     "valid_sets": [binned_like(train, valid)],
-                    "feval": _evaluation(valid, measure),
+                    "feval": _evaluation(valid, measure, self._scores_of),
                 }
                 callbacks.append(lightgbm.early_stopping(self.patience, verbose=False))
             booster = lightgbm.train(
                 parameters, train, self.n_trees, callbacks=callbacks, **held_out
             )
-        self.n_trees_ = booster.best_iteration if valid is not None else booster.num_trees()
-        self.trees_ = read_lightgbm_text(booster.model_to_string(num_iteration=self.n_trees_))
-        self.__dict__.pop("booster", None)
-        if self.trees_.leaf_offsets[1] < 2:
-            warnings.warn(
-                f"{type(self).__name__} found nothing to split on, so that all documents get the "
-                f"same score. With {dataset.n_documents:,} training documents, try a "
-                f"min_leaf_documents smaller than {self.min_leaf_documents}.",
-                stacklevel=3,
-            )
-
-    def _check_fitted(self) -> None:
-        check_together(self, holds=self.trees_.n_features == self.n_features_in_)
-
-    @property
-    def _needs_trial(self) -> bool:
-        return False
-
-    def _predict(self, dataset: RankingDataset) -> Array:
-        return self.trees_.score(dataset.features)
-
-    def _contributions(self, dataset: RankingDataset) -> Floats:
-        return table_of(*self.trees_.contributions(dataset.features))
-
-    def _importances(self) -> Floats:
-        return shares(self.trees_.importances("gain"))
-
-    @cached_property
-    def booster(self) -> lightgbm.Booster:
-        """LightGBM's own model object, made of the trees: for its plots, explanations, exports."""
-        text = write_lightgbm_text(self.trees_, self._objective_name)
-        booster: lightgbm.Booster = _lightgbm().Booster(model_str=text)
-        return booster
-
-    def __getstate__(self) -> dict[str, Any]:
-        # The trees are the whole model; the booster is made of them when needed.
-        return {name: value for name, value in vars(self).items() if name != "booster"}
+        self.n_trees_ = booster.best_iteration if valid is not None else booster.current_iteration()
+        text = booster.model_to_string(num_iteration=self.n_trees_)
+        self._keep_or_warn(text, dataset.n_documents)
 
 
-def _lightgbm() -> Any:
+class BoostedTrees(SummedTrees, Boosting):
+    """What LambdaMART and GBRT share: everything but the objective."""
+
+
+def import_lightgbm() -> Any:
     """LightGBM, which trains; the package itself loads models and scores."""
     try:
         import lightgbm
@@ -198,14 +243,16 @@ def _lightgbm() -> Any:
     return lightgbm
 
 
-def _evaluation(valid: RankingDataset, measure: Measure) -> Callable[..., tuple[str, float, bool]]:
+def _evaluation(
+    valid: RankingDataset, measure: Measure, scores_of: Callable[[Array], Array]
+) -> Callable[..., tuple[str, float, bool]]:
     """What makes LightGBM evaluate our measure on held-out queries after each tree.
 
     LightGBM's own gives queries without relevant documents the perfect score.
     """
 
-    def evaluate(scores: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:
-        value = mean_of_queries(measure.of_rows(valid, scores))
+    def evaluate(predictions: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:
+        value = mean_of_queries(measure.of_rows(valid, scores_of(predictions)))
         if np.isnan(value):
             raise ValueError(f"No validation query has a value of {measure}.")
         return str(measure), value, measure.higher_is_better

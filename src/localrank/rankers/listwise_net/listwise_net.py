@@ -9,18 +9,15 @@ import numpy as np
 from localrank.aggregation import ZScore
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.data.offsets import rows_of
 from localrank.declaration import declare
-from localrank.estimator import drawn_seed
-from localrank.fitted import Kinds, check_together, floats, maybe
+from localrank.fitted import check_together
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, flag, number, whole
-from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.contribution_tables import N_MORE, centred_rows, shares
 from localrank.rankers.gains import Gain, GainRanker, targets
-from localrank.rankers.listwise_net.nets import Schedule, trained
-from localrank.rankers.listwise_net.scoring import DOCUMENTS, MOST, fill_inputs, net_scores
+from localrank.rankers.listwise_net.net_ranker import NetRanker
+from localrank.rankers.listwise_net.scoring import DOCUMENTS, fill_inputs
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
 
 # What nets see of the coordinates.
@@ -34,7 +31,7 @@ _PARTS = "zpa"
     grid={"n_units": [32, 64], "dropout": [0.3, 0.5]},
     sample={"n_nets": 2, "n_units": 8},
 )
-class ListwiseNet(GainRanker):
+class ListwiseNet(GainRanker, NetRanker):
     """Small nets whose softmax over a query's documents comes near the gains of the labels.
 
     Each net has one hidden layer and a linear skip: a document with inputs x gets the score
@@ -108,20 +105,6 @@ class ListwiseNet(GainRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "hidden_": floats("n_nets", "n_units", "n_net_inputs"),
-        "bias_": floats("n_nets", "n_units"),
-        "output_": floats("n_nets", "n_units"),
-        "skip_": floats("n_nets", "n_net_inputs"),
-        "mean_": maybe(floats("n_features")),
-        "scale_": maybe(floats("n_features", above=0)),
-    }
-
-    hidden_: Array
-    bias_: Array
-    output_: Array
-    skip_: Array
-
     def __init__(
         self,
         n_nets: int = 8,
@@ -146,69 +129,27 @@ class ListwiseNet(GainRanker):
         self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
-        lists = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
-        self._learn_scaling(dataset)
-        rows, offsets = rows_of(dataset.offsets, lists)
-        inputs = self._inputs(dataset)[rows]
-        with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
-            nets = trained(
-                inputs,
-                offsets,
-                targets(dataset, self.gain)[rows].astype(np.float32),
-                (weights[lists] / weights[lists].mean()).astype(np.float32),
-                n_nets=self.n_nets,
-                n_units=self.n_units,
-                dropout=self.dropout,
-                learning_rate=self.learning_rate,
-                decay=self.decay,
-                seed=drawn_seed(self.random_state),
-                advance=advance,
-            )
-        # An input that says nothing in training keeps its random weights, which mean nothing.
-        silent = ~inputs.any(axis=0)
-        nets.hidden[silent] = 0
-        nets.skip[silent] = 0
-        self.hidden_ = np.ascontiguousarray(nets.hidden.T).reshape(*nets.output.shape, -1)
-        self.bias_ = nets.bias.reshape(nets.output.shape).copy()
-        self.output_ = nets.output.copy()
-        self.skip_ = np.ascontiguousarray(nets.skip.T)
-
-    def _learn_scaling(self, dataset: RankingDataset) -> None:
         for name in ("mean_", "scale_"):
             self.__dict__.pop(name, None)
         if not self.coordinates:
-            features = dataset.features.astype(np.float64)
-            self.mean_, spread = features.mean(axis=0), features.std(axis=0)
-            varies = np.ptp(features, axis=0) > 0
-            self.mean_ = np.where(varies, self.mean_, features[0])
-            self.scale_ = np.where(varies, spread, 1.0)
+            self._learn_standard(dataset)
+        self._train(
+            dataset,
+            query_weights,
+            targets(dataset, self.gain),
+            n_nets=self.n_nets,
+            dropout=self.dropout,
+        )
 
     def _inputs(self, dataset: RankingDataset) -> Array:
         """What the nets see, with rows of zeros up to a multiple of four."""
-        n, width = dataset.features.shape
-        n_rows = n + -n % DOCUMENTS
         if not self.coordinates:
-            inputs = np.zeros((n_rows, width), np.float32)
-            inputs[:n] = np.clip((dataset.features - self.mean_) / self.scale_, -MOST, MOST)
-            return inputs
+            return self._standard(dataset)
+        n, width = dataset.features.shape
         table = coordinates(dataset.features.astype(np.float64), dataset.offsets, _PARTS)
-        inputs = np.zeros((n_rows, table.shape[1] - width), np.float32)
+        inputs = np.zeros((n + -n % DOCUMENTS, table.shape[1] - width), np.float32)
         fill_inputs(table, read_only(dataset.offsets, np.int64), width, inputs)
         return inputs
-
-    def _scores(self, inputs: Array) -> Floats:
-        """Of each net, for each row of the inputs."""
-        scores = np.empty((len(self.output_), len(inputs)))
-        net_scores(
-            read_only(inputs, np.float32),
-            read_only(self.hidden_, np.float32),
-            read_only(self.bias_, np.float32),
-            read_only(self.output_, np.float32),
-            read_only(self.skip_, np.float32),
-            scores,
-        )
-        return scores
 
     def _predict(self, dataset: RankingDataset) -> Array:
         scores = self._scores(self._inputs(dataset))
@@ -222,10 +163,6 @@ class ListwiseNet(GainRanker):
         holds = self.skip_.shape[1] == expected and scaled == 2 * [not self.coordinates]
         check_together(self, holds=holds)
 
-    @property
-    def _needs_trial(self) -> bool:
-        return False
-
     def _contributions(self, dataset: RankingDataset) -> Floats:
         n, n_features = dataset.features.shape
         inputs = self._inputs(dataset)
@@ -234,8 +171,7 @@ class ListwiseNet(GainRanker):
         inputs = inputs[:n].astype(np.float64)
         table = np.zeros((n, n_features + N_MORE))
         for net, weights in enumerate(form.weights):
-            active = inputs @ self.hidden_[net].T + self.bias_[net] > 0
-            slopes = (active * self.output_[net]) @ self.hidden_[net] + self.skip_[net]
+            slopes = self._slopes(inputs, net)
             own = np.zeros_like(table)
             own[:, :-1] = self._folded(slopes * inputs, n_features)
             own[:, -2] += scores[net] - (slopes * inputs).sum(axis=1)
@@ -244,8 +180,7 @@ class ListwiseNet(GainRanker):
 
     def _importances(self) -> Floats:
         """Of the absolute weights along all ways from an input to the score."""
-        ways = np.einsum("ku,kui->ki", np.abs(self.output_), np.abs(self.hidden_))
-        weights = (ways + np.abs(self.skip_)).mean(axis=0, dtype=np.float64)
+        weights = self._ways()
         n_inputs = len(weights)
         n_features = (n_inputs - N_AGGREGATES) // 2 if self.coordinates else n_inputs
         return self._folded(shares(weights), n_features)[:-1]

@@ -1,4 +1,4 @@
-"""Several small nets trained together on the cross entropy of whole lists."""
+"""Several small nets trained together on a loss of whole lists."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ _MEAN_DECAY, _SQUARE_DECAY, _TINY = 0.9, 0.999, 1e-8
 _WARM_UP = 0.1
 # Every training takes at least this many steps and goes over the lists at least so often.
 LEAST_STEPS, LEAST_EPOCHS = 300, 12
+
+# Scores of shape (n_documents, n_nets), the sizes of the lists, a target for each document and a
+# weight for each list, to the loss of each net and its derivatives by the scores.
+Loss = Callable[[Array, Integers, Array, Array], tuple[Floats, Array]]
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,41 @@ class Nets:
         return result.values
 
 
+def cross_entropy(
+    scores: Array, sizes: Integers, targets: Array, weights: Array
+) -> tuple[Floats, Array]:
+    """-Σ_q w_q Σ_i t_i log softmax(s)_i of each net, and its derivatives by the scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_documents, n_nets)
+        Written over.
+    sizes : ndarray of shape (n_lists,)
+    targets : ndarray of shape (n_documents,)
+        Each list's sum to 1.
+    weights : ndarray of shape (n_lists,)
+    """
+    begins, query = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
+    scores -= np.maximum.reduceat(scores, begins)[query]
+    shares = np.exp(scores)
+    totals = np.add.reduceat(shares, begins)
+    shares /= totals[query]
+    log_shares = scores - np.log(totals)[query]
+    weight = weights[query, None]
+    value = -np.sum(weight * targets[:, None] * log_shares, axis=0)
+    return value, weight * (shares - targets[:, None])
+
+
 def loss_and_slope(
-    nets: Nets, inputs: Array, sizes: Integers, targets: Array, weights: Array, kept: Array
+    nets: Nets,
+    inputs: Array,
+    sizes: Integers,
+    targets: Array,
+    weights: Array,
+    kept: Array,
+    loss: Loss = cross_entropy,
 ) -> tuple[Floats, Nets]:
-    """The cross entropy of each net, -Σ_q w_q Σ_i t_i log softmax(s)_i, and its derivatives.
+    """The loss of each net, and its derivatives.
 
     Parameters
     ----------
@@ -87,13 +122,12 @@ def loss_and_slope(
     sizes : ndarray of shape (n_lists,)
         Documents of each list, one list after the other.
     targets : ndarray of shape (n_documents,)
-        Each list's sum to 1.
     weights : ndarray of shape (n_lists,)
     kept : ndarray of shape (n_documents, n_nets * n_units)
         What the value of each hidden unit is multiplied by: 0 where it is dropped.
+    loss : callable
     """
     n_nets, n_units = nets.output.shape
-    begins, query = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
     # One product with a matrix that has each net's outputs in a column of their own.
     by_net = np.zeros((n_nets, n_units, n_nets), nets.values.dtype)
     own = np.arange(n_nets)
@@ -103,15 +137,7 @@ def loss_and_slope(
     units += nets.bias
     kept = kept * (units > 0)
     units *= kept
-    scores = units @ outputs + inputs @ nets.skip
-    scores -= np.maximum.reduceat(scores, begins)[query]
-    shares = np.exp(scores)
-    totals = np.add.reduceat(shares, begins)
-    shares /= totals[query]
-    log_shares = scores - np.log(totals)[query]
-    weight = weights[query, None]
-    value = -np.sum(weight * targets[:, None] * log_shares, axis=0)
-    excess = weight * (shares - targets[:, None])
+    value, excess = loss(units @ outputs + inputs @ nets.skip, sizes, targets, weights)
     slope = nets.like()
     slope.output[:] = (units.T @ excess).reshape(n_nets, n_units, n_nets)[own, :, own]
     slope.skip[:] = inputs.T @ excess
@@ -181,6 +207,7 @@ def trained(
     decay: float,
     seed: int,
     advance: Callable[[], None],
+    loss: Loss = cross_entropy,
 ) -> Nets:
     """Nets trained by Adam, with decoupled decay, on lists drawn without replacement.
 
@@ -201,6 +228,7 @@ def trained(
     seed : int
     advance : callable
         Called after each step.
+    loss : callable
     """
     rng = np.random.default_rng(seed)
     schedule = Schedule.of(len(weights))
@@ -218,7 +246,9 @@ def trained(
             drawn = np.frombuffer(rng.bytes(len(rows) * n_nets * n_units), np.uint8)
             kept = (drawn >= n_dropped).reshape(len(rows), -1) * boost
             share = weights[lists] / np.float32(len(lists))
-            _, slope = loss_and_slope(nets, inputs[rows], np.diff(own), targets[rows], share, kept)
+            _, slope = loss_and_slope(
+                nets, inputs[rows], np.diff(own), targets[rows], share, kept, loss
+            )
             step += 1
             slope_mean *= _MEAN_DECAY
             slope_mean += (1 - _MEAN_DECAY) * slope.values

@@ -1,0 +1,196 @@
+"""AdaRank."""
+
+from __future__ import annotations
+
+import warnings
+from typing import ClassVar
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.fitted import Kinds, count, floats, integers
+from localrank.measures import Measure, parse_measure
+from localrank.measures.parsing import a_measure
+from localrank.parameters import Rules, flag, whole
+from localrank.progress import progress
+from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
+from localrank.rankers.judged import Judged
+from localrank.rankers.linear import LinearRanker, Scaling
+
+# A weak ranker that is right everywhere counts as wrong by this much: alpha is 7.25 at most.
+SMALLEST_ERROR = 1e-6
+# Means that differ by less are equal but for rounding.
+ROUNDING = 1e-12
+
+
+@declare(
+    "ada-rank",
+    "boosted single features, by a measure",
+    grid={"measure": ["ndcg@10", "map"]},
+    sample={"n_rounds": 30},
+)
+class AdaRank(LinearRanker):
+    """Single features, boosted by a measure of whole lists [1]_.
+
+    The score is Σ_t alpha_t h_t(x) with weak rankers h(x) = x_f, or -x_f. Queries i have weights
+    P(i), at first all the same. With E_i(s) in [0, 1] the measure of query i ranked by s, a round
+
+    1. takes the weak ranker with the largest mean m = Σ_i P(i) E_i(h);
+    2. adds it with alpha = ln((1 + m) / (1 - m)) / 2;
+    3. gives each query the weight P(i) = exp(-E_i(scores)) / Σ_k exp(-E_k(scores)): queries that
+       are ranked badly count more.
+
+    A round stands only where the mean of the measure rises. Otherwise its weak ranker is put
+    aside until another round stands, and training ends when all are put aside. In the paper every
+    round stands, and one feature may be taken for ever.
+
+    Parameters
+    ----------
+    n_rounds : int, default=500
+        Most rounds.
+    measure : str or Measure, default="ndcg@10"
+        E; 1 less the measure where small values are good.
+    both_directions : bool, default=True
+        Whether a weak ranker may also rank small values of a feature first. False: as in the
+        paper.
+    scaling : {"standard", "query"} or None, default="standard"
+        Features are divided by their standard deviation around the query means, or mapped to
+        [0, 1] within each query, or left as they are.
+    missing : {"impute", "refuse"}, default="impute"
+        Missing values are filled by the median of the query, with an indicator for each feature
+        that has any in training; or refused.
+
+    Attributes
+    ----------
+    n_rounds_ : int
+        Number of rounds kept. With validation queries it is the best number by `measure`.
+    features_ : ndarray of shape (n_rounds_,)
+        The column of each weak ranker; indicators come after the features.
+    alphas_ : ndarray of shape (n_rounds_,)
+        Negative where small values rank first.
+    performances_ : ndarray of shape (n_rounds_,)
+        Mean E of the training queries after each round; it rises strictly.
+    coef_ : ndarray of shape (n_features,)
+        The sum of the alphas of each column.
+    scale_ : ndarray of shape (n_features,)
+        Under `scaling="standard"`: what each feature is divided by.
+
+    Notes
+    -----
+    What a feature has in each query does not change from round to round: it is measured once. A
+    query's weight multiplies its P in every round.
+
+    References
+    ----------
+    .. [1] Xu, Li. AdaRank: A Boosting Algorithm for Information Retrieval. SIGIR 2007.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(120, n_types=1, random_state=0)
+    >>> train, test = dataset.select(range(80)), dataset.select(range(80, 120))
+    >>> ranker = AdaRank(measure="map").fit(train)
+    >>> bool(ranker.performances_[0] < ranker.performances_[-1])
+    True
+    >>> ranker.score(test) > 0.7
+    True
+    """
+
+    _parameters: ClassVar[Rules] = {
+        "n_rounds": whole(1, 100_000),
+        "measure": a_measure,
+        "both_directions": flag,
+        "missing": missing_rule,
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "n_rounds_": count(0, name="n_rounds"),
+        "features_": integers("n_rounds", below="n_features"),
+        "alphas_": floats("n_rounds"),
+        "performances_": floats("n_rounds"),
+    }
+
+    def __init__(
+        self,
+        n_rounds: int = 500,
+        *,
+        measure: str | Measure = "ndcg@10",
+        both_directions: bool = True,
+        scaling: Scaling = "standard",
+        missing: Missing = "impute",
+    ) -> None:
+        self.n_rounds = n_rounds
+        self.measure = measure
+        self.both_directions = both_directions
+        self.scaling = scaling
+        self.missing = missing
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        measure = parse_measure(self.measure)
+        teaching = self._teaching(dataset, query_weights)
+        judged = Judged.of(dataset, measure, query_weights, teaching)
+        held_out = None if valid is None else Judged.of(valid, measure)
+        self._learn_scaling(dataset)
+        features, alphas, performances = self._boosted(judged)
+        kept = len(alphas)
+        if held_out is not None:
+            kept = _best_number(held_out, self._scaled(held_out.dataset), features, alphas)
+        self.n_rounds_ = kept
+        self.features_ = np.array(features[:kept], dtype=np.int64)
+        self.alphas_ = np.array(alphas[:kept], dtype=np.float64)
+        self.performances_ = np.array(performances[:kept], dtype=np.float64)
+        self.coef_ = np.zeros(dataset.n_features)
+        np.add.at(self.coef_, self.features_, self.alphas_)
+        if not alphas:
+            warnings.warn(
+                f"AdaRank found no feature that ranks better than chance by {measure}: all "
+                f"documents get score 0.",
+                stacklevel=3,
+            )
+
+    def _boosted(self, judged: Judged) -> tuple[list[int], list[float], list[float]]:
+        """The columns, alphas and mean measures of the rounds."""
+        lists = self._scaled(judged.dataset)
+        n_features = lists.shape[1]
+        signs = (1.0, -1.0) if self.both_directions else (1.0,)
+        columns = np.ascontiguousarray(lists.T)
+        weak = np.array([judged.by_query(sign * column) for sign in signs for column in columns])
+        features: list[int] = []
+        alphas: list[float] = []
+        performances: list[float] = []
+        scores = np.zeros(lists.shape[0])
+        best, weights = judged.mean(scores), judged.weights
+        may_help = np.ones(len(weak), dtype=bool)
+        with progress("AdaRank", self.n_rounds) as advance:
+            while len(alphas) < self.n_rounds and may_help.any():
+                means = np.where(may_help, weak @ weights, -np.inf)
+                chosen = int(np.argmax(means))
+                mean = min(float(means[chosen]), 1 - SMALLEST_ERROR)
+                feature = chosen % n_features
+                alpha = signs[chosen // n_features] * 0.5 * float(np.log((1 + mean) / (1 - mean)))
+                trial = scores + alpha * columns[feature]
+                reached = judged.by_query(trial)
+                performance = float(judged.weights @ reached)
+                if performance <= best + ROUNDING:
+                    may_help[chosen] = False
+                    continue
+                scores, best = trial, performance
+                weights = judged.weights * np.exp(-reached)
+                weights /= weights.sum()
+                may_help[:] = True
+                features.append(feature)
+                alphas.append(alpha)
+                performances.append(performance)
+                advance()
+        return features, alphas, performances
+
+
+def _best_number(held_out: Judged, lists: Floats, features: list[int], alphas: list[float]) -> int:
+    """The number of rounds with the best mean on held-out queries; of equal ones the smallest."""
+    scores, means = np.zeros(len(lists)), []
+    for feature, alpha in zip(features, alphas, strict=True):
+        scores = scores + alpha * lists[:, feature]
+        means.append(held_out.mean(scores))
+    return 1 + int(np.argmax(means)) if means else 0

@@ -1,0 +1,174 @@
+"""McRank."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from localrank.arrays import Array, Floats, Integers
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.fitted import Kinds, check_together, floats, parts
+from localrank.measures import Measure
+from localrank.rankers.boosted_trees.boosted_trees import Boosting
+from localrank.rankers.contribution_tables import no_contributions, shares
+from localrank.rankers.gains import HIGHEST_GRADE, Gain, GainRanker, gains, levels
+from localrank.trees import Trees, read_lightgbm_classes
+
+
+@declare(
+    "mc-rank",
+    "boosted trees that classify by label, then the expected gain",
+    grid={"n_leaves": [5, 7, 15]},
+    sample={"n_trees": 15, "min_leaf_documents": 5},
+)
+class McRank(GainRanker, Boosting):
+    """Boosted trees that tell the probability of each label; the score is the expected gain [1]_.
+
+        score = Σ_k P(y = k) gain(k)        P the softmax of one sum of trees for each label
+
+    Trained by LightGBM as a classifier, document by document: a query matters only for choosing
+    the number of trees on validation queries. The model is the same for any number of threads and
+    any order of the rows.
+
+    Any labels y serve. Up to 31 different gains are a class each. More are put into at most 16
+    classes by the logarithm of the gain above the lowest, and the gain of a class is the mean of
+    its training documents.
+
+    Parameters
+    ----------
+    n_trees : int, default=300
+        Number of trees for each class, or the most there may be where `fit` gets validation
+        queries.
+    learning_rate : float, default=0.05
+    n_leaves : int, default=7
+        Small trees suit collections of a thousand queries; raise it for larger ones.
+    min_leaf_documents : int, default=50
+    feature_fraction : float, default=0.5
+        Share of the features each tree may use.
+    l2 : float, default=1.0
+        Ridge on the values of the leaves.
+    gain : {"exponential", "linear"}, list of float or None, default=None
+        As in LambdaMART: 2^y - 1, y, or the gains of the labels 0, 1, 2 and so on.
+    patience : int, default=50
+        With validation queries: stop when that many trees brought nothing, and keep the best
+        number of trees.
+    measure : str or Measure, default="ndcg@10"
+        What is watched on the validation queries.
+    n_jobs : int or None, default=None
+        Threads of training; None is 1, -1 all cores. Scoring takes one.
+    random_state : int or None, default=0
+
+    Attributes
+    ----------
+    n_trees_ : int
+        Number of trees kept for each class.
+    class_trees_ : list of Trees
+        The model as arrays, class by class.
+    gains_ : ndarray of shape (n_classes,)
+        They rise.
+
+    References
+    ----------
+    .. [1] Li, Burges, Wu. McRank: Learning to Rank Using Multiple Classification and Gradient
+       Boosting. NIPS 2007.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60, random_state=0)
+    >>> ranker = McRank(n_trees=20).fit(dataset)
+    >>> ranker.gains_
+    array([ 0.,  1.,  3.,  7., 15.])
+    >>> len(ranker.class_trees_)
+    5
+    """
+
+    _objective_name = "multiclass"
+
+    _fitted: ClassVar[Kinds] = {
+        "gains_": floats("n_classes"),
+        "class_trees_": parts(Trees, "n_classes"),
+    }
+
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        learning_rate: float = 0.05,
+        n_leaves: int = 7,
+        min_leaf_documents: int = 50,
+        feature_fraction: float = 0.5,
+        l2: float = 1.0,
+        gain: Gain = None,
+        patience: int = 50,
+        measure: str | Measure = "ndcg@10",
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        super().__init__(
+            n_trees,
+            learning_rate=learning_rate,
+            n_leaves=n_leaves,
+            min_leaf_documents=min_leaf_documents,
+            feature_fraction=feature_fraction,
+            l2=l2,
+            patience=patience,
+            measure=measure,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.gain = gain
+
+    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
+        worth = gains(dataset.labels, self.gain)
+        classes = classes_of(worth)
+        self.gains_ = np.bincount(classes, worth) / np.bincount(classes)
+        return {"num_class": len(self.gains_)}, classes.astype(np.float64)
+
+    def _scores_of(self, predictions: Array) -> Array:
+        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        scores: Array = (predictions * self.gains_).sum(axis=1)
+        return scores
+
+    def _keep(self, text: str) -> bool:
+        self.class_trees_ = read_lightgbm_classes(text)
+        return any(len(trees.thresholds) > 0 for trees in self.class_trees_)
+
+    def _check_fitted(self) -> None:
+        widths = {trees.n_features for trees in self.class_trees_}
+        check_together(self, holds=widths == {self.n_features_in_})
+
+    def _probabilities(self, dataset: RankingDataset) -> Floats:
+        """Of each class, for each row."""
+        scores = np.stack([trees.score(dataset.features) for trees in self.class_trees_], axis=1)
+        odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+        probabilities: Floats = odds / odds.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        return self._scores_of(self._probabilities(dataset))
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        raise no_contributions("McRank", "its score is a mean of gains by probabilities")
+
+    def _importances(self) -> Floats:
+        return shares(np.sum([trees.importances("gain") for trees in self.class_trees_], axis=0))
+
+
+def classes_of(worth: Floats) -> Integers:
+    """The class of each document by its gain, from 0.
+
+    Examples
+    --------
+    >>> classes_of(np.array([0.0, 3.0, 1.0, 3.0]))
+    array([0, 2, 1, 2])
+    >>> len(set(classes_of(np.arange(100.0, 140.0))))
+    7
+    """
+    values, classes = np.unique(worth, return_inverse=True)
+    if len(values) > HIGHEST_GRADE + 1:
+        whole = levels(worth - values[0], "linear")
+        classes = np.unique(whole, return_inverse=True)[1]
+    return classes

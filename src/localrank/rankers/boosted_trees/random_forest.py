@@ -1,0 +1,115 @@
+"""Random forests."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.parameters import Rules, number, whole
+from localrank.progress import progress
+from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers.boosted_trees.boosted_trees import SummedTrees, import_lightgbm
+
+
+@declare(
+    "random-forest",
+    "the mean of trees, each on other documents and features",
+    grid={"n_leaves": [30, 100]},
+    sample={"n_trees": 15, "n_leaves": 15},
+)
+class RandomForest(SummedTrees):
+    """The mean of regression trees on the labels, each on other documents and features [1]_.
+
+    Pointwise, trained by LightGBM. Each tree sees a random part of the training documents, and
+    each split a random part of the features. The model is the same for any number of threads and
+    any order of the rows.
+
+    Parameters
+    ----------
+    n_trees : int, default=300
+    n_leaves : int, default=100
+    min_leaf_documents : int, default=1
+    feature_fraction : float, default=0.3
+        Share of the features each split may use.
+    document_fraction : float, default=0.632
+        Share of the training documents each tree sees. As many different ones are in a sample
+        drawn with replacement.
+    n_jobs : int or None, default=None
+        Threads of training; None is 1, -1 all cores. Scoring takes one.
+    random_state : int or None, default=0
+
+    Attributes
+    ----------
+    n_trees_ : int
+    trees_ : Trees
+        The model as arrays, leaves divided by the number of trees.
+    booster : lightgbm.Booster
+        The same as LightGBM's own object, made when asked for.
+
+    References
+    ----------
+    .. [1] Breiman. Random Forests. Machine Learning 45, 2001.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60, random_state=0)
+    >>> RandomForest(n_trees=20).fit(dataset).n_trees_
+    20
+    """
+
+    _objective_name = "regression"
+
+    _parameters: ClassVar[Rules] = {
+        "n_trees": whole(1, 100_000),
+        "n_leaves": whole(2, 131_072),
+        "min_leaf_documents": whole(1),
+        "feature_fraction": number(above=0, most=1),
+        "document_fraction": number(above=0, below=1),
+    }
+
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        n_leaves: int = 100,
+        min_leaf_documents: int = 1,
+        feature_fraction: float = 0.3,
+        document_fraction: float = 0.632,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.n_leaves = n_leaves
+        self.min_leaf_documents = min_leaf_documents
+        self.feature_fraction = feature_fraction
+        self.document_fraction = document_fraction
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        lightgbm = import_lightgbm()
+
+        from localrank.rankers.boosted_trees.binned import binned
+
+        dataset, _, weights = self._lists(dataset, query_weights)
+        parameters = {
+            **self._shared_parameters(),
+            "objective": self._objective_name,
+            "boosting": "rf",
+            "bagging_freq": 1,
+            "bagging_fraction": self.document_fraction,
+            "feature_fraction": 1.0,
+            "feature_fraction_bynode": self.feature_fraction,
+        }
+        train = binned(dataset, parameters)
+        train.set_label(dataset.labels)
+        if weights is not None:
+            train.set_weight(weights)
+        with progress("RandomForest", self.n_trees) as advance:
+            booster = lightgbm.train(
+                parameters, train, self.n_trees, callbacks=[lambda _: advance()]
+            )
+        self.n_trees_ = booster.current_iteration()
+        self._keep_or_warn(booster.model_to_string(), dataset.n_documents)
