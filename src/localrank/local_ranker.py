@@ -50,6 +50,7 @@ class LocalRanker(Ranker):
     grouping : Grouping or clusterer
         Of `localrank.grouping`, or scikit-learn's, such as KMeans.
     ranker : Ranker
+        A clone is trained on each group; a `SharedRankSVM` trains those of all groups together.
     selector : Selector
         Of `localrank.selection`.
     min_queries : int, default=1

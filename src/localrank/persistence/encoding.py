@@ -33,6 +33,7 @@ INNER = {
     "LSH": "selection.lsh.lsh",
     "LocalMetrics": "rankers.lgmml.local_metrics",
     "LocalRanker": "local_ranker",
+    "SharedRankSVM": "rankers.rank_svm.shared_rank_svm",
     "Trees": "trees",
 }
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
