@@ -254,6 +254,10 @@ class LocalRanker(Ranker):
             and have_features(self.n_features_in_, *self.models_, selector.representation_),
         )
 
+    @property
+    def _needs_trial(self) -> bool:
+        return not self.selector_.refuses
+
     def explain(self, dataset: RankingDataset, query: Any, *, n_neighbours: int = 5) -> Explanation:
         """Why a query's documents get their scores.
 

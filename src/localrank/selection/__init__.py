@@ -12,5 +12,6 @@ if TYPE_CHECKING:
     from localrank.selection.nearest_centroid import NearestCentroid as NearestCentroid
     from localrank.selection.nearest_queries import NearestQueries as NearestQueries
     from localrank.selection.nearest_query import NearestQuery as NearestQuery
+    from localrank.selection.same_category import SameCategory as SameCategory
 else:
     __getattr__, __dir__ = on_use(__name__)
