@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
+import localrank.memory
 from localrank.data import make_queries
 from localrank.rankers.rank_svm.block_table import BlockTable
 from localrank.rankers.rank_svm.centred_table import Scaled
@@ -77,3 +78,9 @@ def test_the_gradient_and_the_second_derivatives_are_finite_differences(pairs, p
 def test_one_block_of_weight_one_is_the_features_themselves(pairs):
     assert pairs.in_blocks(np.ones((12, 1))) is pairs
     assert isinstance(pairs.in_blocks(np.full((12, 1), 2.0)).features, BlockTable)
+
+
+def test_more_blocks_than_memory_holds_are_refused(pairs, monkeypatch):
+    monkeypatch.setattr(localrank.memory, "available_memory", lambda: 2**16)
+    with pytest.raises(MemoryError, match="A model of 500 parts on .* Take fewer groups or topics"):
+        pairs.in_blocks(np.ones((12, 500)))

@@ -13,6 +13,7 @@ from localrank.data import RankingDataset
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.rows import centred_rows
 from localrank.kernels.sorting import read_only
+from localrank.memory import check_memory
 from localrank.rankers.rank_svm.block_table import BlockTable
 from localrank.rankers.rank_svm.centred_table import CentredTable, Scaled
 from localrank.rankers.rank_svm.pair_graphs import (
@@ -131,6 +132,13 @@ class RankingPairs:
             raise TypeError("features are in blocks already")
         if weights.shape[1] == 1 and (weights == 1).all():
             return self
+        n_rows, n_blocks = len(self.features), weights.shape[1]
+        # Shares of all rows, and products with all weight vectors.
+        check_memory(
+            16 * n_rows * n_blocks,
+            f"A model of {n_blocks:,} parts on {n_rows:,} documents",
+            "Take fewer groups or topics.",
+        )
         rows = np.repeat(weights[self.queries], np.diff(self.offsets), axis=0)
         return replace(self, features=BlockTable(self.features, rows))
 
