@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from localrank.aggregation import ZScore
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.estimator import check_is_fitted, clone
@@ -29,7 +30,7 @@ from localrank.parallel import one_blas_thread
 from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
 from localrank.rankers.base import HeldOut, Weights, lists_of
-from localrank.rankers.contribution_tables import N_MORE
+from localrank.rankers.contribution_tables import N_MORE, centred_rows
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
@@ -39,7 +40,8 @@ class LocalRanker(Ranker):
 
     Five steps: describe each query (`representation`), group the training queries (`grouping`),
     train one ranker per group (`ranker`), weigh the groups for a new query (`selector`), and add
-    up their scores with these weights. `localrank.recipes` has the papers' combinations.
+    up their scores with these weights; with `NearestQueries`, scores that are standardised within
+    the query first. `localrank.recipes` has the papers' combinations.
 
     Parameters
     ----------
@@ -48,6 +50,7 @@ class LocalRanker(Ranker):
     grouping : Grouping or clusterer
         Of `localrank.grouping`, or scikit-learn's, such as KMeans.
     ranker : Ranker
+        A clone is trained on each group; a `SharedRankSVM` trains those of all groups together.
     selector : Selector
         Of `localrank.selection`.
     min_queries : int, default=1
@@ -156,14 +159,22 @@ class LocalRanker(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         scores = np.zeros(dataset.n_documents)
-        for model, rows, served, weights in self._shares(dataset):
-            scores[rows] += weights * model.predict_rows(served)
+        for model, rows, served, weights, blended in self._shares(dataset):
+            own = model.predict_rows(served)
+            if blended.any():
+                own = np.where(blended, ZScore().aggregate_rows(served, own[None]), own)
+            scores[rows] += weights * own
         return scores
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
-        for model, rows, served, weights in self._shares(dataset):
-            table[rows] += weights[:, None] * model.contribution_rows(served)
+        for model, rows, served, weights, blended in self._shares(dataset):
+            own = model.contribution_rows(served)
+            if blended.any():
+                form = ZScore().linear_form(model.predict_rows(served)[None], served.offsets)
+                factors = form.weights[0, served.query_index, None]
+                own = np.where(blended[:, None], factors * centred_rows(own, served.offsets), own)
+            table[rows] += weights[:, None] * own
         return table
 
     def _importances(self) -> Floats:
@@ -172,15 +183,22 @@ class LocalRanker(Ranker):
 
     def _shares(
         self, dataset: RankingDataset
-    ) -> Iterator[tuple[Ranker, Flags, RankingDataset, Floats]]:
-        """Each model with the rows of the queries it serves, these queries, and its weights."""
+    ) -> Iterator[tuple[Ranker, Flags, RankingDataset, Floats, Flags]]:
+        """Each model with the rows of the queries it serves, these queries, and its weights.
+
+        The last says which of their documents have standardised scores: those of queries that
+        several models rank, where the selector asks for it.
+        """
         weights = self.selector_.weights(dataset, self.models_)
+        several = np.count_nonzero(weights, axis=1) > 1
+        blended = several & self.selector_.standardises
         for group in np.flatnonzero(weights.any(axis=0)):
             queries = np.flatnonzero(weights[:, group])
             rows = np.repeat(weights[:, group] != 0, dataset.query_sizes)
             served = dataset.taken(queries)
-            own = np.repeat(weights[queries, group], served.query_sizes)
-            yield self.models_[group], rows, served, own
+            sizes = served.query_sizes
+            own = np.repeat(weights[queries, group], sizes)
+            yield self.models_[group], rows, served, own, np.repeat(blended[queries], sizes)
 
     def with_selector(self, selector: Selector, dataset: RankingDataset) -> Self:
         """The same groups and models with another way to weigh them.
@@ -235,6 +253,10 @@ class LocalRanker(Ranker):
             and len(groups.home) == len(selector.descriptions_) == n_queries
             and have_features(self.n_features_in_, *self.models_, selector.representation_),
         )
+
+    @property
+    def _needs_trial(self) -> bool:
+        return not self.selector_.refuses
 
     def explain(self, dataset: RankingDataset, query: Any, *, n_neighbours: int = 5) -> Explanation:
         """Why a query's documents get their scores.

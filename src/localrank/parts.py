@@ -26,7 +26,7 @@ def parts(kind: str) -> dict[str, Any]:
     Examples
     --------
     >>> list(parts("selector"))
-    ['clairvoyant', 'classifier', 'nearest-centroid', 'nearest-query']
+    ['clairvoyant', 'classifier', 'nearest-centroid', 'nearest-queries', 'nearest-query']
     """
     return {name: part for package in PACKAGES[kind] for name, part in declared(package).items()}
 

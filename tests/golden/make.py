@@ -12,13 +12,18 @@ import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
-from localrank import rankers, recipes
+from localrank import LocalRanker, rankers, recipes
 from localrank.data import RankingDataset, make_queries
 from localrank.declaration import declared
+from localrank.grouping import KnownGroups
 from localrank.parts import make_sample
 from localrank.rankers import RankSVM
+from localrank.representations import Mean
+from localrank.selection import SameCategory
 
 FOLDER = Path(__file__).parent
+# Categories of the training queries.
+KINDS = {query: query % 3 for query in range(1, 21)}
 
 
 def documents() -> RankingDataset:
@@ -32,6 +37,9 @@ def models() -> dict:
     parts = {**declared(rankers), **declared(recipes)}
     found = {name: make_sample(part) for name, part in parts.items()}
     found["lsh"] = recipes.local_rank(2, ranker=RankSVM(), index="lsh")
+    found["known-groups"] = LocalRanker(
+        Mean(), KnownGroups(KINDS), RankSVM(), SameCategory(KINDS, representation=Mean())
+    )
     for name, classifier in {
         "forest": RandomForestClassifier(2, max_depth=2, random_state=0),
         "neighbours": KNeighborsClassifier(3),

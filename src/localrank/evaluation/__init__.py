@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from localrank.exports import on_use
 
 if TYPE_CHECKING:
+    from localrank.evaluation.agreement import Agreement as Agreement
+    from localrank.evaluation.agreement import agreement as agreement
     from localrank.evaluation.calibration import Calibration as Calibration
     from localrank.evaluation.calibration import (
         best_feature_calibration as best_feature_calibration,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from localrank.grouping.clusterers import bisecting_kmeans as bisecting_kmeans
     from localrank.grouping.clusterers import kmeans as kmeans
     from localrank.grouping.clusterers import ward as ward
+    from localrank.grouping.known_groups import KnownGroups as KnownGroups
     from localrank.grouping.neighbourhoods import Neighbourhoods as Neighbourhoods
     from localrank.grouping.refined import Refined as Refined
 else:

@@ -79,7 +79,7 @@ class TrainingQueries:
         kept: Flags | None = None,
         held_out: Sequence[RankingDataset] | None = None,
     ) -> list[Ranker]:
-        """A clone of the ranker fitted to each group, with one thread each.
+        """A clone of the ranker fitted to each group, with one thread each, or all together.
 
         Parameters
         ----------
@@ -89,12 +89,17 @@ class TrainingQueries:
         held_out : sequence of RankingDataset, optional
             The validation queries of each group.
         """
-        single = one_thread(self.ranker)
+        single: Ranker = one_thread(self.ranker)
+        members = list(groups)
+        if kept is not None:
+            taught = self.teaches & kept
+            members = [own[kept[own]] if taught[own].any() else own for own in members]
+        together = single.fit_groups(self.dataset, members, self.query_weights)
+        if together is not None:
+            return list(together)
 
         def train(group: int) -> Ranker:
-            queries = groups[group]
-            if kept is not None and (self.teaches & kept)[queries].any():
-                queries = queries[kept[queries]]
+            queries = members[group]
             model: Ranker = clone(single)
             return model.fit_rows(
                 self.dataset.taken(queries),

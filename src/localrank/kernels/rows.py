@@ -28,6 +28,16 @@ def projections(features: Floats, direction: Floats) -> Floats:
 
 
 @kernel
+def projections_by_query(features: Floats, directions: Floats, offsets: Integers) -> Floats:
+    """The product of each row with the vector of its query, as `projections` rounds it."""
+    products = np.empty(len(features))
+    for query in range(len(directions)):
+        begin, end = offsets[query], offsets[query + 1]
+        products[begin:end] = projections(features[begin:end], directions[query])
+    return products
+
+
+@kernel
 def centred_rows(features: Floats, rows: Integers, offsets: Integers) -> Floats:
     """The given rows, in groups, less the mean of their group."""
     n_features = features.shape[1]

@@ -26,13 +26,16 @@ from localrank.parameters import check_parameters
 from localrank.persistence import scikit_learn
 
 PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
-# Classes of fitted parts that nobody chooses by name.
+# Classes of parts that nobody chooses by name.
 INNER = {
     "Filling": "data.filling",
     "Groups": "grouping.base",
+    "KnownGroups": "grouping.known_groups",
     "LSH": "selection.lsh.lsh",
     "LocalMetrics": "rankers.lgmml.local_metrics",
     "LocalRanker": "local_ranker",
+    "SameCategory": "selection.same_category",
+    "SharedRankSVM": "rankers.rank_svm.shared_rank_svm",
     "Trees": "trees",
 }
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     )
     from localrank.rankers.rank_boost.rank_boost import RankBoost as RankBoost
     from localrank.rankers.rank_svm.rank_svm import RankSVM as RankSVM
+    from localrank.rankers.rank_svm.shared_rank_svm import SharedRankSVM as SharedRankSVM
+    from localrank.rankers.rank_svm.topical_rank_svm import TopicalRankSVM as TopicalRankSVM
     from localrank.rankers.svm_map.svm_map import SVMMap as SVMMap
 else:
     __getattr__, __dir__ = on_use(__name__)

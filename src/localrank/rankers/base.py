@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Array, Flags, Floats
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
 from localrank.data.deferred import DeferredDataset, gathered
@@ -208,6 +208,22 @@ class Ranker(Estimator):
         valid : RankingDataset, optional
         """
         return self._learn(*self._ordered(dataset, query_weights), valid)
+
+    def fit_groups(
+        self, dataset: RankingDataset, groups: Sequence[Integers], query_weights: Weights = None
+    ) -> list[Self] | None:
+        """A model for each group of queries, where the ranker trains them together.
+
+        None: models of groups have nothing in common, and each is fitted alone.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+        groups : sequence of ndarray
+            Positions of the queries of each group, with something to learn in each.
+        query_weights : ndarray of shape (n_queries,), optional
+        """
+        return None
 
     def predict(self, X: Any, *, qid: Any = None) -> Floats:
         """Score documents: one number each, in input order.

@@ -16,17 +16,14 @@ from localrank.grouping import (
 )
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
+from localrank.recipes.scaling import Scaling, scaled, wrong
 from localrank.representations import (
     PrincipalComponents,
     RelevantMean,
-    Representation,
-    Scaled,
     TopDocuments,
     TopScores,
 )
 from localrank.selection import LSH, Classifier, NearestCentroid, NearestQuery
-
-Scaling = Literal["standard"] | None
 
 
 @declare(
@@ -84,7 +81,7 @@ def local_rank(
     np.int64(60)
     """
     return LocalRanker(
-        _scaled(PrincipalComponents(n_components), scaling),
+        scaled(PrincipalComponents(n_components), scaling),
         Agglomerative(n_clusters),
         SVMMap() if ranker is None else ranker,
         NearestQuery(index),
@@ -170,12 +167,12 @@ def adaptive_training(
     """
     clusterers = {"kmeans": kmeans(n_clusters, random_state=random_state), "ward": ward(n_clusters)}
     if isinstance(grouping, str) and grouping not in clusterers:
-        raise _wrong("grouping", grouping, "'kmeans', 'ward' or a grouping")
+        raise wrong("grouping", grouping, "'kmeans', 'ward' or a grouping")
     if select not in ("selective", "fusion"):
-        raise _wrong("select", select, "'selective' or 'fusion'")
-    top = _scaled(TopDocuments(n_documents, feature=feature), scaling)
+        raise wrong("select", select, "'selective' or 'fusion'")
+    top = scaled(TopDocuments(n_documents, feature=feature), scaling)
     return LocalRanker(
-        _scaled(RelevantMean(), scaling),
+        scaled(RelevantMean(), scaling),
         Refined(
             clusterers[grouping] if isinstance(grouping, str) else grouping,
             rounds=rounds,
@@ -244,7 +241,7 @@ def pca_queries(
     3
     """
     return LocalRanker(
-        _scaled(TopScores(h, n_components=n_components), scaling),
+        scaled(TopScores(h, n_components=n_components), scaling),
         bisecting_kmeans(n_clusters, random_state=random_state),
         RankSVM() if ranker is None else ranker,
         NearestCentroid(),
@@ -308,19 +305,9 @@ def query_neighbours(
     60
     """
     return LocalRanker(
-        _scaled(TopDocuments(n_documents, feature=feature, columns=columns), scaling),
+        scaled(TopDocuments(n_documents, feature=feature, columns=columns), scaling),
         Neighbourhoods(n_neighbours),
         RankSVM() if ranker is None else ranker,
         NearestQuery(),
         n_jobs=n_jobs,
     )
-
-
-def _scaled(representation: Representation, scaling: Scaling) -> Representation:
-    if scaling not in ("standard", None):
-        raise _wrong("scaling", scaling, "'standard' or None")
-    return representation if scaling is None else Scaled(representation)
-
-
-def _wrong(name: str, value: object, rule: str) -> ValueError:
-    return ValueError(f"The {name!r} argument of a recipe must be {rule}. Got {value!r} instead.")

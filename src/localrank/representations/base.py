@@ -120,6 +120,30 @@ class Representation(Estimator):
             nearest[block] = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
         return nearest
 
+    def neighbours(self, asked: Array, known: Array, k: int) -> tuple[Integers, Floats]:
+        """The k nearest known descriptions for each asked one; the first of equals.
+
+        Returns
+        -------
+        positions : ndarray of shape (len(asked), k)
+            Ascending; all where k is not less than their number.
+        distances : ndarray of shape (len(asked), k)
+        """
+        k = min(k, len(known))
+        n_rows = max(_BLOCK // len(known), 1)
+        positions, apart = np.empty((len(asked), k), np.int64), np.empty((len(asked), k))
+        for row in range(0, len(asked), n_rows):
+            block = slice(row, row + n_rows)
+            distances = self.distances(asked[block], known)
+            last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+            # As in `nearest`: what rounding parts from the last one is at the same distance.
+            margin = _TIE * (1 + last)
+            beyond = (distances >= last - margin).astype(np.int8) + (distances > last + margin)
+            chosen = np.argsort(beyond, axis=1, kind="stable")[:, :k]
+            positions[block] = np.sort(chosen, axis=1)
+            apart[block] = np.take_along_axis(distances, positions[block], axis=1)
+        return positions, apart
+
     def similarities(self, distances: Floats) -> Floats:
         """Similarity in (0, 1], for display."""
         similarities: Floats = 1.0 / (1.0 + distances)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.feature_columns import column_of, known_columns
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, integers
 from localrank.kernels.sorting import argsort_descending
@@ -94,9 +95,9 @@ class TopDocuments(Points):
                     "dataset has none: take labelled training queries, or give it a feature."
                 )
             return int(measure_features(dataset, NDCG(5)).argmax())
-        column = _column(dataset, self.feature)
+        column = column_of(dataset, self.feature)
         if column < 0:
-            refuse(self, "feature", f"'best' or {_known(dataset)}")
+            refuse(self, "feature", f"'best' or {known_columns(dataset)}")
         return column
 
     def _checked_columns(self, dataset: RankingDataset) -> Integers:
@@ -106,9 +107,9 @@ class TopDocuments(Points):
         listed = isinstance(self.columns, Sequence | np.ndarray) and not isinstance(
             self.columns, str
         )
-        columns = [_column(dataset, value) for value in self.columns] if listed else []
+        columns = [column_of(dataset, value) for value in self.columns] if listed else []
         if not columns or min(columns) < 0:
-            refuse(self, "columns", f"None or a list of features, each {_known(dataset)}")
+            refuse(self, "columns", f"None or a list of features, each {known_columns(dataset)}")
         return np.array(columns)
 
 
@@ -122,17 +123,3 @@ def _shares_of_places(values: Array, dataset: RankingDataset, n: int) -> Floats:
     n_left = n_places - dataset.count(above)
     shares: Floats = above + tied * (n_left / dataset.count(tied))[query]
     return shares
-
-
-def _column(dataset: RankingDataset, value: Any) -> int:
-    """The column of a feature given by number or name, -1 where there is none."""
-    names = dataset.feature_names or ()
-    if isinstance(value, str):
-        return names.index(value) if value in names else -1
-    number = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return int(value) if number and value < dataset.n_features else -1
-
-
-def _known(dataset: RankingDataset) -> str:
-    columns = f"a column from 0 to {dataset.n_features - 1}"
-    return f"{columns} or the name of one" if dataset.feature_names else columns

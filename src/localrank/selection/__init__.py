@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from localrank.selection.classifier import Classifier as Classifier
     from localrank.selection.lsh.lsh import LSH as LSH
     from localrank.selection.nearest_centroid import NearestCentroid as NearestCentroid
+    from localrank.selection.nearest_queries import NearestQueries as NearestQueries
     from localrank.selection.nearest_query import NearestQuery as NearestQuery
+    from localrank.selection.same_category import SameCategory as SameCategory
 else:
     __getattr__, __dir__ = on_use(__name__)

@@ -42,6 +42,12 @@ class Selector(Estimator):
     # Whether weights are made of labels, so that nothing can be served.
     needs_labels: ClassVar[bool] = False
 
+    # Whether it may refuse a query that can be described, so that no trial shows what it does.
+    refuses: ClassVar[bool] = False
+
+    # Whether the scores of models are standardised within a query that several of them rank.
+    standardises: ClassVar[bool] = False
+
     representation: Representation | None
 
     _parameters: ClassVar[Rules] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from localrank.aggregation import ZScore
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.deferred import blocks_of_queries
 from localrank.declaration import declare
 from localrank.fitted import check_together
 from localrank.kernels.sorting import read_only
@@ -22,6 +24,8 @@ from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordi
 
 # What nets see of the coordinates.
 _PARTS = "zpa"
+# Of coordinates that exist at a time, unless one query takes more.
+_BLOCK_BYTES = 2**24
 
 
 @declare(
@@ -146,14 +150,28 @@ class ListwiseNet(GainRanker, NetRanker):
         if not self.coordinates:
             return self._standard(dataset)
         n, width = dataset.features.shape
-        table = coordinates(dataset.features.astype(np.float64), dataset.offsets, _PARTS)
-        inputs = np.zeros((n + -n % DOCUMENTS, table.shape[1] - width), np.float32)
-        fill_inputs(table, read_only(dataset.offsets, np.int64), width, inputs)
+        inputs = np.zeros((n + -n % DOCUMENTS, 2 * width + N_AGGREGATES), np.float32)
+        for begin, end in self._blocks(dataset):
+            rows = slice(dataset.offsets[begin], dataset.offsets[end])
+            offsets = dataset.offsets[begin : end + 1] - dataset.offsets[begin]
+            table = coordinates(dataset.features[rows].astype(np.float64), offsets, _PARTS)
+            fill_inputs(table, read_only(offsets, np.int64), width, inputs[rows])
         return inputs
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        scores = self._scores(self._inputs(dataset))
-        return ZScore().aggregate_rows(dataset, scores[:, : dataset.n_documents])
+        scores = np.empty(dataset.n_documents)
+        blocks = list(self._blocks(dataset))
+        for begin, end in blocks:
+            rows = slice(dataset.offsets[begin], dataset.offsets[end])
+            part = dataset if len(blocks) == 1 else dataset.taken(np.arange(begin, end))
+            lists = self._scores(self._inputs(part))[:, : part.n_documents]
+            scores[rows] = ZScore().aggregate_rows(part, lists)
+        return scores
+
+    def _blocks(self, dataset: RankingDataset) -> Iterator[tuple[int, int]]:
+        """Queries whose coordinates take about as much memory as a block should."""
+        row_bytes = 8 * (3 * dataset.n_features + N_AGGREGATES)
+        return blocks_of_queries(dataset.offsets, row_bytes, _BLOCK_BYTES)
 
     def _check_fitted(self) -> None:
         names = ("mean_", "scale_")

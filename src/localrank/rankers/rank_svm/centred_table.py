@@ -82,23 +82,23 @@ class CentredTable:
         """Some of the rows, of the same features."""
         return replace(self, rows=read_only(self.rows[rows], np.int64), groups=self.groups[rows])
 
-    def __matmul__(self, vector: Floats) -> Floats:
-        products = np.empty(len(self))
+    def __matmul__(self, vectors: Floats) -> Floats:
+        products = np.empty((len(self), *vectors.shape[1:]))
         for rows, block in self._blocks():
-            products[rows] = block @ vector
+            products[rows] = block @ vectors
         return products
 
     def __rmatmul__(self, weights: Floats) -> Floats:
-        total = np.zeros(len(self.scale))
+        total = np.zeros((*weights.shape[:-1], len(self.scale)))
         for rows, block in self._blocks():
-            total += weights[rows] @ block
+            total += weights[..., rows] @ block
         return total
 
     def weighted_squares(self, weights: Floats) -> Floats:
-        """The sum over the rows of a weight times the squares."""
-        total = np.zeros(len(self.scale))
+        """The sum over the rows of a weight times the squares; or such sums."""
+        total = np.zeros((*weights.shape[:-1], len(self.scale)))
         for rows, block in self._blocks():
-            total += weights[rows] @ (block * block)
+            total += weights[..., rows] @ (block * block)
         return total
 
     def _blocks(self) -> Iterator[tuple[slice, Floats]]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from localrank.arrays import Floats
-from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, PairLosses, RankingPairs
+from localrank.rankers.rank_svm.ranking_pairs import PairLosses, RankingPairs
 
-# Most products with it for one step then.
+# Most products with the matrix of second derivatives for one step, where it is not formed.
 _PRODUCTS = 200
 # Fewer rows than this are solved at once; more start from a solution for every eighth group.
 _SMALL = 4000
@@ -118,7 +118,7 @@ def newton_step(
 def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
     if not at.losses.graph.degrees.any():
         return -at.gradient
-    if len(at.weights) > EXPLICIT:
+    if not pairs.explicit:
         return _conjugate_gradients(pairs, c, at)
     # Imported by those who need it: to load a model takes less.
     from scipy.linalg import LinAlgError, cho_factor, cho_solve

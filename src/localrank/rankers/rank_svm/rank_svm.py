@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -11,16 +10,15 @@ import numpy as np
 
 from localrank.arrays import Flags
 from localrank.data import RankingDataset
-from localrank.data.deferred import gathered
 from localrank.declaration import declare
-from localrank.fitted import Kinds, count, real
-from localrank.parameters import Rule, Rules, number, one_of, whole
-from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
+from localrank.parameters import Rule, Rules
+from localrank.rankers.base import HeldOut, Missing, Weights
 from localrank.rankers.linear import PathRanker, Scaling
+from localrank.rankers.rank_svm.pairwise import PairwiseRanker
 
 
 @declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})
-class RankSVM(PathRanker):
+class RankSVM(PairwiseRanker, PathRanker):
     """Linear ranker that wants each better document to score at least 1 above each worse one.
 
     It minimises ½‖w‖² + C/N · Σ loss(1 - w·(x_i - x_j)) over the N pairs of documents of the same
@@ -90,26 +88,12 @@ class RankSVM(PathRanker):
     (3, 0.11)
     """
 
-    _fitted: ClassVar[Kinds] = {
-        "objective_": real,
-        "duality_gap_": real,
-        "n_iter_": count(0),
-        "n_pairs_": count(1),
-    }
-
     _parameters: ClassVar[Rules] = {
-        "loss": one_of("squared_hinge", "hinge"),
-        "pair_weight": one_of("pair", "query"),
         "label_pairs": Rule(
             lambda value: value is None or _are_label_pairs(value),
             "None or different pairs (high, low) with high > low",
         ),
-        "tol": number(above=0),
-        "max_iter": whole(1, 1_000_000),
-        "missing": missing_rule,
     }
-
-    _reads_blocks = True
 
     def __init__(
         self,
@@ -150,46 +134,8 @@ class RankSVM(PathRanker):
         return f"a pair of the labels in label_pairs={self.label_pairs!r}"
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        # Kernels that only training needs: `best` and linear models are loaded without.
-        from localrank.rankers.rank_svm.centred_table import Scaled
-        from localrank.rankers.rank_svm.hinge import minimize_hinge
-        from localrank.rankers.rank_svm.newton import minimize
-        from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
-
-        self._teaching(dataset, query_weights)
-        wide = dataset.n_features > EXPLICIT and self.scaling != "query"
-        if wide or self.label_pairs is not None:
-            # Read many times, or not query by query.
-            dataset = gathered(dataset)
-        self._learn_scaling(dataset)
-        features: Any = self._scaled_blocks(dataset)
-        if self.label_pairs is not None:
-            features = self._scaled(dataset)
-        elif wide:
-            features = Scaled(dataset.features, getattr(self, "scale_", None))
-        pairs = RankingPairs.of(
-            dataset,
-            features,
-            query_weights,
-            label_pairs=self.label_pairs,
-            by_query=self.pair_weight == "query",
-        )
-        solve = minimize_hinge if self.loss == "hinge" else minimize
-        solution = solve(pairs, self.C, self._carried.get("start"), self.tol, self.max_iter)
-        self.coef_ = self._carried["start"] = solution.weights
-        self.objective_ = solution.objective
-        self.duality_gap_ = solution.gap
-        self.n_iter_ = solution.n_steps
-        self.n_pairs_ = int(pairs.n_pairs.sum())
-        if not solution.gap <= self.tol * solution.objective:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warnings.warn(
-                f"RankSVM stopped after {self.n_iter_} steps with a relative duality gap of "
-                f"{solution.gap / solution.objective:.2g}, above tol={self.tol:g}.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
+        pairs = self._pairs(dataset, query_weights, self.label_pairs)
+        self.coef_ = self._carried["start"] = self._minimized(pairs, self._carried.get("start"))
 
 
 def _are_label_pairs(value: Any) -> bool:

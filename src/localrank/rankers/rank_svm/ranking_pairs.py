@@ -13,6 +13,8 @@ from localrank.data import RankingDataset
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.rows import centred_rows
 from localrank.kernels.sorting import read_only
+from localrank.memory import check_memory
+from localrank.rankers.rank_svm.block_table import BlockTable
 from localrank.rankers.rank_svm.centred_table import CentredTable, Scaled
 from localrank.rankers.rank_svm.pair_graphs import (
     PairGraph,
@@ -48,7 +50,7 @@ class RankingPairs:
 
     Parameters
     ----------
-    features : ndarray or CentredTable of shape (n_rows, n_features)
+    features : ndarray, CentredTable or BlockTable of shape (n_rows, n_features)
     offsets : ndarray of shape (n_groups + 1,)
     levels : ndarray of shape (n_rows,)
         Labels of each group numbered from 0.
@@ -56,14 +58,17 @@ class RankingPairs:
     weights : ndarray of shape (n_groups,)
         Weight of each pair of a group; over all pairs they sum to 1.
     n_pairs : ndarray of shape (n_groups,)
+    queries : ndarray of shape (n_groups,)
+        Which query of the dataset each group is of.
     """
 
-    features: Floats | CentredTable
+    features: Floats | CentredTable | BlockTable
     offsets: Integers
     levels: Integers
     n_levels: Integers
     weights: Floats
     n_pairs: Integers
+    queries: Integers
 
     @classmethod
     def of(
@@ -112,7 +117,30 @@ class RankingPairs:
             n_levels,
             weights / np.sum(weights * n_pairs),
             n_pairs,
+            queries[kept],
         )
+
+    def in_blocks(self, weights: Floats) -> Self:
+        """The same pairs with rows a ⊗ x in place of x, for weights a of each query.
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_queries, n_blocks)
+            Of all queries of the dataset. One block of weight 1 leaves everything as it is.
+        """
+        if isinstance(self.features, BlockTable):
+            raise TypeError("features are in blocks already")
+        if weights.shape[1] == 1 and (weights == 1).all():
+            return self
+        n_rows, n_blocks = len(self.features), weights.shape[1]
+        # Shares of all rows, and products with all weight vectors.
+        check_memory(
+            16 * n_rows * n_blocks,
+            f"A model of {n_blocks:,} parts on {n_rows:,} documents",
+            "Take fewer groups or topics.",
+        )
+        rows = np.repeat(weights[self.queries], np.diff(self.offsets), axis=0)
+        return replace(self, features=BlockTable(self.features, rows))
 
     def every(self, step: int) -> Self:
         """Every so manieth group, of the same total weight."""
@@ -121,14 +149,15 @@ class RankingPairs:
         weights, n_pairs = self.weights[groups], self.n_pairs[groups]
         return replace(
             self,
-            features=self.features.taken(rows)
-            if isinstance(self.features, CentredTable)
-            else self.features[rows],
+            features=self.features[rows]
+            if isinstance(self.features, np.ndarray)
+            else self.features.taken(rows),
             offsets=offsets,
             levels=self.levels[rows],
             n_levels=self.n_levels[groups],
             weights=weights / np.sum(weights * n_pairs),
             n_pairs=n_pairs,
+            queries=self.queries[groups],
         )
 
     def losses(self, scores: Floats, knee: float) -> PairLosses:
@@ -140,9 +169,14 @@ class RankingPairs:
         graph = PairGraph(scores, *groups, knee, order, degrees)
         return PairLosses(loss, hinge, excess, gradient, graph)
 
+    @property
+    def explicit(self) -> bool:
+        """Whether the matrix of second derivatives is formed, and not only multiplied with."""
+        return isinstance(self.features, np.ndarray) and self.features.shape[1] <= EXPLICIT
+
     def hessian(self, at: PairLosses) -> Floats:
         """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
-        # A table of many columns has no such matrix.
+        # A table has no such matrix.
         features = cast(Floats, self.features)
         n_features = features.shape[1]
         total = np.zeros((n_features, n_features))
@@ -164,7 +198,7 @@ class RankingPairs:
 
     def weighted_squares(self, weights: Floats) -> Floats:
         """The sum over the rows of a weight times the squares of the features."""
-        if isinstance(self.features, CentredTable):
+        if not isinstance(self.features, np.ndarray):
             return self.features.weighted_squares(weights)
         squares: Floats = np.einsum(
             "i,ij,ij->j", weights, self.features, self.features, optimize=False

@@ -1,0 +1,70 @@
+"""Groups of queries by categories that the user knows."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from localrank.arrays import Array
+from localrank.grouping.base import Grouping, Groups
+from localrank.grouping.categories import categories_of, category_column, known_categories
+from localrank.grouping.training import TrainingQueries, merge_small
+from localrank.parameters import Rules
+from localrank.representations.base import Representation
+
+
+class KnownGroups(Grouping):
+    """One group for each category of queries that the user knows.
+
+    Every training query needs a category; where some have none, give them one, such as "other".
+    A category with too little to learn from is merged into its nearest group, as other groups
+    are. New queries go to the group of their category by the selector `SameCategory`; where
+    their categories are not known, any other selector serves.
+
+    Parameters
+    ----------
+    categories : dict, int or str
+        From query ids to categories; or a feature by column or name, with one value for all
+        documents of a query. Ids and categories are compared by their text.
+
+    Examples
+    --------
+    >>> from localrank import LocalRanker
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import RankSVM
+    >>> from localrank.representations import Mean
+    >>> from localrank.selection import SameCategory
+    >>> dataset, types = make_queries(60, n_types=3)
+    >>> kinds = {query: f"kind {type}" for query, type in zip(dataset.query_ids, types)}
+    >>> local = LocalRanker(Mean(), KnownGroups(kinds), RankSVM(), SameCategory(kinds))
+    >>> bool((local.fit(dataset).groups_.home == types).all())
+    True
+    """
+
+    _parameters: ClassVar[Rules] = {"categories": known_categories}
+
+    def __init__(self, categories: dict[Any, Any] | int | str) -> None:
+        self.categories = categories
+
+    def _group(self, representation: Representation, descriptions: Array) -> NoReturn:
+        raise ValueError(
+            "KnownGroups groups queries by their ids or features, not by descriptions alone: it "
+            "must be the grouping of a LocalRanker itself."
+        )
+
+    def group_training(
+        self, training: TrainingQueries, representation: Representation, descriptions: Array
+    ) -> Groups:
+        dataset = training.dataset
+        found = categories_of(self.categories, category_column(self, dataset), dataset)
+        if None in found:
+            missing = dataset.query_ids[[category is None for category in found]]
+            raise ValueError(
+                f"KnownGroups needs a category for every training query. {len(missing):,} of "
+                f"{dataset.n_queries:,} have none, query {missing[0]} among them."
+            )
+        groups = Groups.from_labels(np.array(found))
+        return merge_small(
+            groups, training.teaches, training.min_queries, representation, descriptions
+        )

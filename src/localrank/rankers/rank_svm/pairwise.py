@@ -1,0 +1,111 @@
+"""Rankers that learn from pairs of documents by Newton's method."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.data.deferred import gathered
+from localrank.fitted import Kinds, count, real
+from localrank.parameters import Rules, number, one_of, whole
+from localrank.rankers.base import Missing, Weights, missing_rule
+from localrank.rankers.linear import ScalingRanker
+
+if TYPE_CHECKING:
+    from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
+
+
+class PairwiseRanker(ScalingRanker):
+    """Minimises ½‖w‖² + C/N · Σ loss over the N pairs of documents of the same query.
+
+    A subclass has the parameters declared here, makes the pairs by `_pairs` and minimises by
+    `_minimized`.
+
+    Attributes
+    ----------
+    objective_ : float
+    duality_gap_ : float
+        The objective is at most this far above its minimum.
+    n_iter_ : int
+    n_pairs_ : int
+    """
+
+    C: float
+    loss: Literal["squared_hinge", "hinge"]
+    pair_weight: Literal["pair", "query"]
+    tol: float
+    max_iter: int
+    missing: Missing
+
+    _parameters: ClassVar[Rules] = {
+        "C": number(above=0),
+        "loss": one_of("squared_hinge", "hinge"),
+        "pair_weight": one_of("pair", "query"),
+        "tol": number(above=0),
+        "max_iter": whole(1, 1_000_000),
+        "missing": missing_rule,
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "objective_": real,
+        "duality_gap_": real,
+        "n_iter_": count(0),
+        "n_pairs_": count(1),
+    }
+
+    _reads_blocks = True
+
+    def _pairs(
+        self,
+        dataset: RankingDataset,
+        query_weights: Weights,
+        label_pairs: Sequence[tuple[float, float]] | None = None,
+    ) -> RankingPairs:
+        """The pairs of a dataset, features scaled by what is learned from it."""
+        # Kernels that only training needs: `best` and linear models are loaded without.
+        from localrank.rankers.rank_svm.centred_table import Scaled
+        from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
+
+        self._teaching(dataset, query_weights)
+        wide = dataset.n_features > EXPLICIT and self.scaling != "query"
+        if wide or label_pairs is not None:
+            # Read many times, or not query by query.
+            dataset = gathered(dataset)
+        self._learn_scaling(dataset)
+        features: Any = self._scaled_blocks(dataset)
+        if label_pairs is not None:
+            features = self._scaled(dataset)
+        elif wide:
+            features = Scaled(dataset.features, getattr(self, "scale_", None))
+        return RankingPairs.of(
+            dataset,
+            features,
+            query_weights,
+            label_pairs=label_pairs,
+            by_query=self.pair_weight == "query",
+        )
+
+    def _minimized(self, pairs: RankingPairs, start: Floats | None = None) -> Floats:
+        """The weights at the minimum; what is known of it is kept."""
+        from localrank.rankers.rank_svm.hinge import minimize_hinge
+        from localrank.rankers.rank_svm.newton import minimize
+
+        solve = minimize_hinge if self.loss == "hinge" else minimize
+        solution = solve(pairs, self.C, start, self.tol, self.max_iter)
+        self.objective_ = solution.objective
+        self.duality_gap_ = solution.gap
+        self.n_iter_ = solution.n_steps
+        self.n_pairs_ = int(pairs.n_pairs.sum())
+        if not solution.gap <= self.tol * solution.objective:
+            from sklearn.exceptions import ConvergenceWarning
+
+            warnings.warn(
+                f"{type(self).__name__} stopped after {self.n_iter_} steps with a relative duality "
+                f"gap of {solution.gap / solution.objective:.2g}, above tol={self.tol:g}.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return solution.weights

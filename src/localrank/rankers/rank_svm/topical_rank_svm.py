@@ -1,0 +1,216 @@
+"""RankSVM with a weight vector for each topic of queries."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from localrank.arrays import Array, Floats
+from localrank.data import RankingDataset
+from localrank.data.deferred import feature_blocks, gathered
+from localrank.declaration import declare
+from localrank.estimator import check_is_fitted, clone
+from localrank.fitted import Kinds, check_together, floats, part, real
+from localrank.kernels.rows import projections_by_query
+from localrank.kernels.sorting import read_only
+from localrank.parameters import Rules, instance, optional, refuse, whole
+from localrank.rankers.base import HeldOut, Missing, Weights
+from localrank.rankers.contribution_tables import shares, table_of
+from localrank.rankers.linear import Scaling
+from localrank.rankers.rank_svm.pairwise import PairwiseRanker
+from localrank.representations import Representation, TopDocuments
+
+
+@declare(
+    "topical-rank-svm",
+    "linear, a mixture of topics that each query has its own shares in",
+    kind="local",
+    grid={"n_topics": [2, 4, 8], "C": [0.01, 0.1, 1.0, 10.0]},
+    sample={"n_topics": 3},
+)
+class TopicalRankSVM(PairwiseRanker):
+    """RankSVM whose weights are a mixture over topics, with shares P(c|q) of each query [1]_.
+
+    A document x of query q scores Σ_c P(c|q) w_c·x. All w_c are trained together, on
+
+        ½ Σ_c ‖w_c‖² + C/N · Σ loss(1 - Σ_c P(c|q) w_c·(x_i - x_j))
+
+    over the N pairs of documents of the same query with y_i > y_j: every query teaches every
+    topic, by its share. It is RankSVM on the columns P(·|q) ⊗ x, which are not stored. With one
+    topic it is `RankSVM`, to the last bit.
+
+    Topics are the k-means clusters of the training queries' descriptions. With d_c the distance
+    of a query to centre c, and σ² the mean squared distance of the training queries to their
+    nearest centre, P(c|q) is in proportion to exp(-d_c²/2σ²): clusters far apart give shares near
+    0 and 1, clusters that overlap give mixtures. No labels are needed for it.
+
+    Parameters
+    ----------
+    n_topics : int, default=4
+        With 1, RankSVM.
+    C : float, default=1.0
+        Weight of the pairs against the size of the weight vectors.
+    representation : Representation, optional
+        How queries are described, as points. TopDocuments() by default: the mean of a query's
+        top documents. Wrap it in `Scaled` where features come in different units.
+    n_used : int, optional
+        A query is ranked by so many topics, those of its largest shares. None: by all.
+    loss, pair_weight, scaling, tol, max_iter, missing
+        As for `RankSVM`.
+    random_state : int or None, default=0
+        Seed of k-means.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_topics, n_features)
+        Weights of the scaled features, then of the indicators, for each topic. Where there are
+        fewer different training queries than topics, there are as many topics as these.
+    centres_ : ndarray of shape (n_topics, n_dimensions)
+    width_ : float
+        σ² above; 1 where every training query is a centre.
+    representation_ : Representation
+    scale_, objective_, duality_gap_, n_iter_, n_pairs_
+        As for `RankSVM`.
+
+    References
+    ----------
+    .. [1] Bian, Li, Li, Zheng, Zha. Ranking Specialization for Web Search: A Divide-and-Conquer
+       Approach by Using Topical RankSVM. WWW 2010.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> dataset, _ = make_queries(60)
+    >>> ranker = TopicalRankSVM(3).fit(dataset)
+    >>> ranker.coef_.shape
+    (3, 20)
+    >>> ranker.memberships(dataset).sum(axis=1).round(9).min()
+    np.float64(1.0)
+    """
+
+    _parameters: ClassVar[Rules] = {
+        "n_topics": whole(1),
+        "representation": optional(
+            instance(Representation, "one of localrank.representations, such as TopDocuments()")
+        ),
+        "n_used": optional(whole(1)),
+    }
+
+    _fitted: ClassVar[Kinds] = {
+        "coef_": floats("n_topics", "n_features"),
+        "centres_": floats("n_topics", None),
+        "width_": real,
+        "representation_": part(Representation),
+    }
+
+    def __init__(
+        self,
+        n_topics: int = 4,
+        C: float = 1.0,
+        *,
+        representation: Representation | None = None,
+        n_used: int | None = None,
+        loss: Literal["squared_hinge", "hinge"] = "squared_hinge",
+        pair_weight: Literal["pair", "query"] = "pair",
+        scaling: Scaling = "standard",
+        tol: float = 1e-6,
+        max_iter: int = 200,
+        missing: Missing = "impute",
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_topics = n_topics
+        self.C = C
+        self.representation = representation
+        self.n_used = n_used
+        self.loss = loss
+        self.pair_weight = pair_weight
+        self.scaling = scaling
+        self.tol = tol
+        self.max_iter = max_iter
+        self.missing = missing
+        self.random_state = random_state
+
+    @property
+    def n_models_(self) -> int:
+        return len(self.coef_)
+
+    def _check_fitted(self) -> None:
+        scaled = (self.scaling == "standard") == (getattr(self, "scale_", None) is not None)
+        known = self.representation_.n_features_in_ == self.coef_.shape[1]
+        check_together(self, holds=scaled and known and 0 < self.width_ < np.inf)
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        if self.n_topics > dataset.n_queries:
+            refuse(self, "n_topics", f"at most the number of queries ({dataset.n_queries})")
+        dataset = gathered(dataset)
+        self._learn_topics(dataset)
+        pairs = self._pairs(dataset, query_weights).in_blocks(self._memberships(dataset))
+        weights = self._minimized(pairs)
+        self.coef_ = weights.reshape(len(self.centres_), -1)
+
+    def _learn_topics(self, dataset: RankingDataset) -> None:
+        # Imported by those who train: a model is loaded without scikit-learn.
+        from sklearn.cluster import KMeans
+
+        representation = clone(self.representation or TopDocuments())
+        if representation.needs_labels or not representation.points:
+            refuse(self, "representation", "one that makes points of queries without labels")
+        self.representation_ = representation.fit_rows(dataset)
+        described = self.representation_.transform_rows(dataset)
+        # In ascending order, so that k-means begins alike whatever the labels and their order.
+        centres, counts = np.unique(described, axis=0, return_counts=True)
+        if len(centres) > self.n_topics:
+            # One thread, because sums over several round differently from run to run.
+            with threadpool_limits(1, user_api="openmp"):
+                clusters = KMeans(self.n_topics, n_init=10, random_state=self.random_state)
+                centres = clusters.fit(centres, sample_weight=counts).cluster_centers_
+        self.centres_ = np.asarray(centres, dtype=np.float64)
+        nearest = self.representation_.distances(described, self.centres_).min(axis=1)
+        self.width_ = float(np.mean(nearest**2)) or 1.0
+
+    def memberships(self, dataset: RankingDataset) -> Floats:
+        """The shares P(c|q) of each query in each topic, of shape (n_queries, n_topics)."""
+        check_is_fitted(self, "coef_")
+        self._check_same(dataset)
+        return self._memberships(self._filling.filled(dataset))
+
+    def _memberships(self, dataset: RankingDataset) -> Floats:
+        described = self.representation_.transform_rows(dataset)
+        distances = self.representation_.distances(described, self.centres_)
+        exponents = distances**2 / (2 * self.width_)
+        likelihoods = np.exp(exponents.min(axis=1, keepdims=True) - exponents)
+        memberships: Floats = likelihoods / likelihoods.sum(axis=1, keepdims=True)
+        return memberships
+
+    def _mixtures(self, dataset: RankingDataset) -> Floats:
+        """The weight vector of each query, of shape (n_queries, n_features)."""
+        memberships = self._memberships(dataset)
+        if self.n_used is not None:
+            order = np.argsort(-memberships, axis=1, kind="stable")
+            np.put_along_axis(memberships, order[:, self.n_used :], 0.0, axis=1)
+        mixtures: Floats = memberships @ self.coef_
+        return mixtures
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        mixtures = self._mixtures(dataset)
+        if self.scaling == "standard":
+            mixtures = mixtures / self.scale_
+        by_query = self.scaling == "query"
+        blocks = self._scaled_blocks(dataset) if by_query else feature_blocks(dataset)
+        scores = np.empty(dataset.n_documents)
+        for rows, block in blocks:
+            first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
+            scores[rows] = projections_by_query(
+                read_only(block, np.float64),
+                read_only(mixtures[first:last], np.float64),
+                read_only(dataset.offsets[first : last + 1] - rows.start, np.int64),
+            )
+        return scores
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        return table_of(self._scaled(dataset) * self._mixtures(dataset)[dataset.query_index])
+
+    def _importances(self) -> Floats:
+        return shares(np.abs(self.coef_).mean(axis=0))

@@ -1,0 +1,21 @@
+"""The scaling that recipes offer for the description of queries, and the form of their errors."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from localrank.representations import Representation, Scaled
+
+Scaling = Literal["standard"] | None
+
+
+def scaled(representation: Representation, scaling: Scaling) -> Representation:
+    """A representation of scaled features, where that is asked for."""
+    if scaling not in ("standard", None):
+        raise wrong("scaling", scaling, "'standard' or None")
+    return representation if scaling is None else Scaled(representation)
+
+
+def wrong(name: str, value: object, rule: str) -> ValueError:
+    """The error of an argument that breaks a rule."""
+    return ValueError(f"The {name!r} argument of a recipe must be {rule}. Got {value!r} instead.")
