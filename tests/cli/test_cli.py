@@ -282,9 +282,7 @@ def test_info_shows_nested_rankers_as_running_text(run, folder, tmp_path):
     options = ["--method", "best", "--set", "n_trees=5", "-o", tmp_path / "best.localrank"]
     assert run("train", folder / "train.txt", *options)[0] == 0
     _, out, _ = run("info", tmp_path / "best.localrank")
-    assert any(
-        "LambdaMART(n_trees=5), CrossEntropyMART(n_trees=2" in line for line in out.splitlines()
-    )
+    assert any("LambdaMART(n_trees=5), GBRT(n_trees=5" in line for line in out.splitlines())
 
 
 def test_local_methods_are_trained_with_parameters_of_their_parts(run, folder, tmp_path):

@@ -177,9 +177,11 @@ class TopicalRankSVM(PairwiseRanker):
         return self._memberships(self._filling.filled(dataset))
 
     def _memberships(self, dataset: RankingDataset) -> Floats:
-        described = self.representation_.transform_rows(dataset)
-        distances = self.representation_.distances(described, self.centres_)
-        exponents = distances**2 / (2 * self.width_)
+        described = np.ascontiguousarray(self.representation_.transform_rows(dataset))
+        # One centre at a time, not by products of matrices: these round a query by which others
+        # come with it.
+        squares = [((described - centre) ** 2).sum(axis=1) for centre in self.centres_]
+        exponents = np.stack(squares, axis=1) / (2 * self.width_)
         likelihoods = np.exp(exponents.min(axis=1, keepdims=True) - exponents)
         memberships: Floats = likelihoods / likelihoods.sum(axis=1, keepdims=True)
         return memberships
@@ -190,7 +192,9 @@ class TopicalRankSVM(PairwiseRanker):
         if self.n_used is not None:
             order = np.argsort(-memberships, axis=1, kind="stable")
             np.put_along_axis(memberships, order[:, self.n_used :], 0.0, axis=1)
-        mixtures: Floats = memberships @ self.coef_
+        mixtures = np.zeros((len(memberships), self.coef_.shape[1]))
+        for shares_of_topic, weights in zip(memberships.T, self.coef_, strict=True):
+            mixtures += shares_of_topic[:, None] * weights
         return mixtures
 
     def _predict(self, dataset: RankingDataset) -> Array:
