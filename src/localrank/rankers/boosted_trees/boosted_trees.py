@@ -24,6 +24,7 @@ from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.contribution_tables import shares, table_of
+from localrank.rankers.gains import Gain, GainRanker
 from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
 
 if TYPE_CHECKING:
@@ -226,6 +227,39 @@ class Boosting(TrainedTrees):
         self.n_trees_ = booster.best_iteration if valid is not None else booster.current_iteration()
         text = booster.model_to_string(num_iteration=self.n_trees_)
         self._keep_or_warn(text, dataset.n_documents)
+
+
+class GainBoosting(GainRanker, Boosting):
+    """Boosts trees for an objective that weighs documents by the gains of their labels."""
+
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        learning_rate: float = 0.05,
+        n_leaves: int = 7,
+        min_leaf_documents: int = 50,
+        feature_fraction: float = 0.5,
+        l2: float = 1.0,
+        gain: Gain = None,
+        patience: int = 50,
+        measure: str | Measure = "ndcg@10",
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        super().__init__(
+            n_trees,
+            learning_rate=learning_rate,
+            n_leaves=n_leaves,
+            min_leaf_documents=min_leaf_documents,
+            feature_fraction=feature_fraction,
+            l2=l2,
+            patience=patience,
+            measure=measure,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.gain = gain
 
 
 class BoostedTrees(SummedTrees, Boosting):

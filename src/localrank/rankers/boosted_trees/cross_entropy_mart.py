@@ -7,9 +7,8 @@ from typing import Any
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.measures import Measure
-from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
-from localrank.rankers.gains import Gain, GainRanker, levels
+from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees, GainBoosting
+from localrank.rankers.gains import levels
 
 
 @declare(
@@ -18,7 +17,7 @@ from localrank.rankers.gains import Gain, GainRanker, levels
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
-class CrossEntropyMART(GainRanker, BoostedTrees):
+class CrossEntropyMART(GainBoosting, BoostedTrees):
     """Boosted trees on the cross entropy of a query's softmax [1]_, trained by LightGBM.
 
     LightGBM calls it rank_xendcg. The trees fit the gradient of the cross entropy between the
@@ -81,35 +80,6 @@ class CrossEntropyMART(GainRanker, BoostedTrees):
     """
 
     _objective_name = "rank_xendcg"
-
-    def __init__(
-        self,
-        n_trees: int = 300,
-        *,
-        learning_rate: float = 0.05,
-        n_leaves: int = 7,
-        min_leaf_documents: int = 50,
-        feature_fraction: float = 0.5,
-        l2: float = 1.0,
-        gain: Gain = None,
-        patience: int = 50,
-        measure: str | Measure = "ndcg@10",
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        super().__init__(
-            n_trees,
-            learning_rate=learning_rate,
-            n_leaves=n_leaves,
-            min_leaf_documents=min_leaf_documents,
-            feature_fraction=feature_fraction,
-            l2=l2,
-            patience=patience,
-            measure=measure,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.gain = gain
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         # Leaves of less curvature, where a list is as good as learned, make LightGBM fail.

@@ -12,8 +12,8 @@ from localrank.declaration import declare
 from localrank.measures import Measure
 from localrank.parameters import Rules, whole
 from localrank.rankers.base import Weights
-from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
-from localrank.rankers.gains import Gain, GainRanker, gains
+from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees, GainBoosting
+from localrank.rankers.gains import Gain, gains
 
 # LightGBM's lambdarank refuses longer lists.
 MAX_DOCUMENTS = 10_000
@@ -25,7 +25,7 @@ MAX_DOCUMENTS = 10_000
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
-class LambdaMART(GainRanker, BoostedTrees):
+class LambdaMART(GainBoosting, BoostedTrees):
     """Boosted trees on LambdaRank's gradients of NDCG [1]_, trained by LightGBM.
 
     Any labels y serve. The gain of a label is 2^y - 1, or y where labels are larger than 30, as
@@ -117,13 +117,13 @@ class LambdaMART(GainRanker, BoostedTrees):
             min_leaf_documents=min_leaf_documents,
             feature_fraction=feature_fraction,
             l2=l2,
+            gain=gain,
             patience=patience,
             measure=measure,
             n_jobs=n_jobs,
             random_state=random_state,
         )
         self.truncation_level = truncation_level
-        self.gain = gain
 
     def _lists(
         self, dataset: RankingDataset, query_weights: Weights

@@ -10,10 +10,9 @@ from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, floats, parts
-from localrank.measures import Measure
-from localrank.rankers.boosted_trees.boosted_trees import Boosting
+from localrank.rankers.boosted_trees.boosted_trees import GainBoosting
 from localrank.rankers.contribution_tables import no_contributions, shares
-from localrank.rankers.gains import HIGHEST_GRADE, Gain, GainRanker, gains, levels
+from localrank.rankers.gains import HIGHEST_GRADE, gains, levels
 from localrank.trees import Trees, read_lightgbm_classes
 
 
@@ -23,7 +22,7 @@ from localrank.trees import Trees, read_lightgbm_classes
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
-class McRank(GainRanker, Boosting):
+class McRank(GainBoosting):
     """Boosted trees that tell the probability of each label; the score is the expected gain [1]_.
 
         score = Σ_k P(y = k) gain(k)        P the softmax of one sum of trees for each label
@@ -91,35 +90,6 @@ class McRank(GainRanker, Boosting):
         "gains_": floats("n_classes"),
         "class_trees_": parts(Trees, "n_classes"),
     }
-
-    def __init__(
-        self,
-        n_trees: int = 300,
-        *,
-        learning_rate: float = 0.05,
-        n_leaves: int = 7,
-        min_leaf_documents: int = 50,
-        feature_fraction: float = 0.5,
-        l2: float = 1.0,
-        gain: Gain = None,
-        patience: int = 50,
-        measure: str | Measure = "ndcg@10",
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        super().__init__(
-            n_trees,
-            learning_rate=learning_rate,
-            n_leaves=n_leaves,
-            min_leaf_documents=min_leaf_documents,
-            feature_fraction=feature_fraction,
-            l2=l2,
-            patience=patience,
-            measure=measure,
-            n_jobs=n_jobs,
-            random_state=random_state,
-        )
-        self.gain = gain
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         worth = gains(dataset.labels, self.gain)
