@@ -2,8 +2,9 @@
 
 Run with `python benchmarks/blends.py [COLLECTION ...]`. Collections from the folder in
 LOCALRANK_DATA or from `../shared/data` beside the project. Five folds each; parameters are chosen
-by MAP on the fold's validation part. Test queries are only scored. P-values of paired t-tests over
-the queries of all folds, against the global model of the same kind, are corrected by Holm's rule.
+by MAP on the fold's validation part, or on every third training query where it has none. Test
+queries are only scored. P-values of paired t-tests over the queries of all folds, against the
+global model of the same kind, are corrected by Holm's rule.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from pathlib import Path
 
 from measuring import collections
 
-from localrank.data import folds
 from localrank.evaluation.significance import corrected
 from localrank.experiments.base import difference
 from localrank.experiments.results import chosen
@@ -55,7 +55,7 @@ GRIDS = {
 
 def report(folder: Path) -> None:
     setting = Setting(folder, say=lambda line: None)
-    parts = list(folds(folder))
+    parts = setting.validated_folds
     results = setting.run(METHODS, parts, grids=GRIDS, measure=MAP)
     made_of = {name: "SVMMap" if "local" in name else "RankSVM" for name in METHODS}
     pairs = {name: other for name, other in made_of.items() if name not in ("SVMMap", "RankSVM")}
@@ -78,7 +78,7 @@ def report(folder: Path) -> None:
 
 
 def main() -> None:
-    for folder in collections("OHSUMED", "MQ2008"):
+    for folder in collections("OHSUMED", "MQ2008", "ClueWeb09", "MQ2007-85"):
         report(folder)
 
 

@@ -41,7 +41,7 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -95,6 +95,7 @@ def make_seeds(names: list[str]) -> list[Seed]:
     models["local-rank-lsh"] = recipes.local_rank(3, ranker=RankSVM(), index="lsh")
     for classifier in (
         RandomForestClassifier(3, max_depth=3, random_state=0),
+        GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0),
         KNeighborsClassifier(3),
         GaussianNB(),
         LogisticRegression(),

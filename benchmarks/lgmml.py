@@ -182,6 +182,7 @@ def moved_out(fold: Fold, steps: tuple[int, ...], n_pooled: int) -> list[float]:
         50,
         relevance_level=None,
         sampling_rate=0.8,
+        t=0.5,
         ridge=0.01,
         at_query=False,
         rng=rng,
@@ -204,8 +205,8 @@ def moved_out(fold: Fold, steps: tuple[int, ...], n_pooled: int) -> list[float]:
     for step in steps:
         metrics = LocalMetrics.stack(training.scale, found.anchors + step * apart, factors)
         metrics = training.scale_distances(metrics, "monotone", n_jobs=-1)
-        weights = training.learn_weights(
-            metrics, margin=5.0, step=0.1, n_iterations=1000, rng=rng, n_jobs=-1
+        (weights,) = training.learn_weights(
+            metrics, [(5.0, 0.1)], n_iterations=1000, rng=rng, n_jobs=-1
         )
         scores = local_scores(
             metrics.distances(fold.test.features),

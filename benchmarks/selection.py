@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localrank.data import folds, make_queries
+from localrank.experiments.nearest_search import made_up_directions, turned_copies
 from localrank.grouping.base import Groups
 from localrank.representations import PrincipalComponents
 from localrank.representations.base import Representation
@@ -36,31 +37,6 @@ ANGLE, OTHER_ANGLES = 30, (20, 40)
 N_QUERIES = 200
 # How many queries the exact search is timed with.
 N_EXACT = 20
-
-
-def orthonormal(matrices: NDArray[Any]) -> NDArray[Any]:
-    """Directions along the second axis, made orthonormal one after another."""
-    return np.linalg.qr(matrices.swapaxes(1, 2))[0].swapaxes(1, 2)
-
-
-def training_queries(n: int, rng: np.random.Generator) -> NDArray[np.float32]:
-    directions = np.empty((n, N_COMPONENTS, N_FEATURES), np.float32)
-    for part in np.array_split(directions, max(n // 20_000, 1)):
-        part[:] = orthonormal(rng.standard_normal(part.shape, dtype=np.float32))
-    return directions
-
-
-def turned_copies(
-    directions: NDArray[np.float32], degrees: float, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    U = directions.astype(np.float64)
-    aside = rng.standard_normal(U.shape)
-    aside -= np.sum(aside * U, axis=2, keepdims=True) * U
-    aside /= np.linalg.norm(aside, axis=2, keepdims=True)
-    angle = np.radians(degrees)
-    signs = rng.choice([-1.0, 1.0], size=(*U.shape[:2], 1))
-    turned: NDArray[np.float64] = signs * orthonormal(np.cos(angle) * U + np.sin(angle) * aside)
-    return turned
 
 
 def exact_search(representation: Representation, descriptions: NDArray[Any]) -> NearestQuery:
@@ -97,7 +73,7 @@ def growth(largest: int) -> None:
         if n > largest:
             break
         rng = np.random.default_rng(n)
-        training = training_queries(n, rng)
+        training = made_up_directions(n, N_COMPONENTS, N_FEATURES, rng)
         sources = rng.integers(n, size=N_QUERIES)
         queries = turned_copies(training[sources], ANGLE, rng)
         exact = exact_search(PrincipalComponents(N_COMPONENTS), training)

@@ -1,8 +1,10 @@
 """Slow, plain definitions that fast code is compared with: one ranked list at a time."""
 
-from itertools import groupby, permutations, product
+from itertools import groupby, pairwise, permutations, product
 from math import log2, prod
 from statistics import mean
+
+import numpy as np
 
 INFINITY = float("inf")
 
@@ -95,3 +97,34 @@ def letor_ndcg(ranked, k, version):
 def ranklib_precision(ranked, k):
     size = min(k, len(ranked))
     return sum(label > 0 for label in ranked[:size]) / size
+
+
+def ranking_planes(dataset, document_features):
+    """Slopes and intercepts of all rankings of each query, from the definition of Psi and AP.
+
+    Of queries with relevant and irrelevant documents; `document_features` has what Psi adds up, a
+    document along its first axis.
+    """
+    relevant = dataset.labels > 0
+    parts = [slice(*ends) for ends in pairwise(dataset.offsets)]
+    return [
+        _planes(document_features[part], relevant[part])
+        for part in parts
+        if relevant[part].any() and not relevant[part].all()
+    ]
+
+
+def _planes(phi, relevant):
+    R, I = np.flatnonzero(relevant), np.flatnonzero(~relevant)  # noqa: E741
+    slopes, intercepts = [], []
+    for order in permutations(range(len(relevant))):
+        position = np.argsort(order) + 1
+        slope = np.zeros(phi.shape[1:])
+        for r in R:
+            for i in I:
+                sign = 1 if position[r] < position[i] else -1
+                slope += (sign - 1) * (phi[r] - phi[i]) / (len(R) * len(I))
+        slopes.append(slope)
+        precisions = np.arange(1, len(R) + 1) / np.sort(position[R])
+        intercepts.append(1 - precisions.mean())
+    return np.array(slopes), np.array(intercepts)

@@ -4,6 +4,7 @@ import inspect
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,14 @@ def test_packages_show_what_they_export_and_nothing_else(name):
     package = import_module(f"localrank.{name}")
     assert dir(package) == sorted(package.__all__)
     assert not any(inspect.ismodule(getattr(package, shown)) for shown in dir(package))
+
+
+@pytest.mark.parametrize("name", [*PACKAGES, "plots"])
+def test_no_module_has_the_name_of_what_its_package_exports(name):
+    # Once imported, it would stand in the way.
+    package = import_module(f"localrank.{name}")
+    modules = {path.stem for folder in package.__path__ for path in Path(folder).iterdir()}
+    assert not modules & set(package.__all__)
 
 
 def test_a_name_that_is_not_there_is_an_error():

@@ -13,6 +13,7 @@ from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.measures import AveragePrecision
 from localrank.rankers import LambdaMART, RankSVM, SVMMap
 from localrank.representations import (
+    Gaussian,
     Mean,
     PrincipalComponents,
     RelevantMean,
@@ -240,11 +241,29 @@ def test_a_representation_by_labels_needs_another_one_for_new_queries(typed):
     assert np.isfinite(local.predict(test.features, qid=test.query_index)).all()
 
 
-def test_centroids_need_points(typed):
+def test_distances_alone_give_no_centroids(typed):
     train, _, _ = typed
-    local = LocalRanker(PrincipalComponents(), Agglomerative(3), RankSVM(), NearestCentroid())
-    with pytest.raises(ValueError, match="NearestCentroid needs queries that are points"):
+    local = LocalRanker(Gaussian(), Agglomerative(3), RankSVM(), NearestCentroid())
+    with pytest.raises(ValueError, match="Gaussian only gives distances .* no centre of several"):
         local.fit(train)
+
+
+def test_a_query_goes_to_the_cluster_whose_directions_agree_best(typed, tmp_path):
+    train, test, _ = typed
+    grouping = Agglomerative(3)
+    local = LocalRanker(PrincipalComponents(2), grouping, RankSVM(), NearestCentroid()).fit(train)
+    described = local.selector_.representation_.transform(test)
+    for query, weights in zip(described, local.selector_.weights(test, []), strict=True):
+        agreement = [
+            sum(abs(query[p] @ centre[p]) for p in range(2)) / 2
+            for centre in local.selector_.centroids_
+        ]
+        assert weights.argmax() == np.argmax(agreement)
+    predicted = local.predict(test)
+    alone = np.concatenate([local.predict(test.select([q])) for q in range(test.n_queries)])
+    assert_array_equal(alone, predicted)
+    local.save(tmp_path / "model.localrank")
+    assert_array_equal(localrank.load(tmp_path / "model.localrank").predict(test), predicted)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import pytest
 from localrank import LocalRanker
 from localrank.grouping import Agglomerative
 from localrank.parameters import check_parameters, flag, number, one_of, optional, rules, whole
-from localrank.rankers import Ensemble, RankSVM, SVMMap
+from localrank.rankers import MLR, Ensemble, RankSVM, SVMMap
 from localrank.representations import Mean, Scaled, TopDocuments
 from localrank.selection import NearestQuery
 
@@ -58,3 +58,12 @@ def test_parts_of_parts_are_checked():
     )
     with pytest.raises(ValueError, match="'n' parameter of TopDocuments"):
         check_parameters(local)
+
+
+def test_a_long_value_is_not_printed_whole():
+    ranker = MLR(query_vectors={f"query {i}": [float(i)] * 100 for i in range(1000)})
+    ranker.query_vectors["query 7"] = [np.nan]
+    with pytest.raises(ValueError, match=r"of MLR must be .*… instead\.$") as told:
+        check_parameters(ranker)
+    assert "Got {'query 0': [0.0, " in str(told.value)
+    assert len(str(told.value)) < 500

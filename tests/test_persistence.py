@@ -8,6 +8,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.ensemble import (
     ExtraTreesClassifier,
     GradientBoostingClassifier,
@@ -203,7 +204,9 @@ def test_a_member_of_other_features_is_refused(tmp_path, queries):
     [
         None,
         LogisticRegression(C=2.0),
-        RandomForestClassifier(5, random_state=0),
+        RandomForestClassifier(random_state=0),
+        GradientBoostingClassifier(n_estimators=3, subsample=0.5, random_state=0),
+        GradientBoostingClassifier(n_estimators=3, init="zero", random_state=0),
         ExtraTreesClassifier(5, random_state=0),
         DecisionTreeClassifier(random_state=0),
         KNeighborsClassifier(3),
@@ -216,12 +219,66 @@ def test_every_classifier_that_saves_also_loads(tmp_path, queries, classifier):
     ranker.save(tmp_path / "model.localrank")
     loaded = localrank.load(tmp_path / "model.localrank")
     assert_array_equal(loaded.predict(queries), ranker.predict(queries))
+    loaded.save(tmp_path / "again.localrank")
+    again = localrank.load(tmp_path / "again.localrank")
+    assert_array_equal(again.predict(queries), ranker.predict(queries))
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "exponential"])
+def test_boosting_of_two_groups_loads(tmp_path, queries, loss):
+    ranker = adaptive_training(2, ranker=RankSVM(), select="fusion")
+    classifier = GradientBoostingClassifier(loss=loss, n_estimators=3, random_state=0)
+    ranker.set_params(selector__classifier=classifier).fit(queries)
+    ranker.save(tmp_path / "model.localrank")
+    loaded = localrank.load(tmp_path / "model.localrank")
+    descriptions = ranker.selector_.representation_.transform(queries)
+    assert_array_equal(
+        loaded.selector_.classifier_.predict_proba(descriptions),
+        ranker.selector_.classifier_.predict_proba(descriptions),
+    )
+    assert_array_equal(loaded.predict(queries), ranker.predict(queries))
+
+
+def test_boosting_from_another_classifier_is_not_saved(tmp_path, queries):
+    ranker = adaptive_training(2, ranker=RankSVM())
+    classifier = GradientBoostingClassifier(init=GaussianNB(), n_estimators=2)
+    ranker.set_params(selector__classifier=classifier).fit(queries)
+    with pytest.raises(ValueError, match="init of GradientBoostingClassifier must be None or"):
+        ranker.save(tmp_path / "model.localrank")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda own: own["fitted"].update(trees_=[]), "trees_ of GradientBoosting.* must be trees"),
+        (lambda own: own["fitted"]["trees_"][0].pop(), "must be 3 in each stage"),
+        (lambda own: own["fitted"]["trees_"][1][2]["dict"].pop(), "not what it must be"),
+        (lambda own: own["fitted"].update(prior_=None), "prior_ must be there"),
+        (lambda own: own["fitted"].update(n_classes_=2), "must be"),
+        (lambda own: own["fitted"].update(n_features_in_=1), "leads astray"),
+        (lambda own: own["parameters"].update(init="one"), "must be None or 'zero'"),
+        (lambda own: own["parameters"].update(learning_rate="much"), "cannot be read"),
+    ],
+)
+def test_damaged_boosting_is_refused(tmp_path, queries, damage, words):
+    ranker = adaptive_training(3, ranker=RankSVM())
+    classifier = GradientBoostingClassifier(n_estimators=2, random_state=0)
+    ranker.set_params(selector__classifier=classifier).fit(queries)
+    path = tmp_path / "model.localrank"
+    ranker.save(path)
+    state, arrays = state_of(path)
+    damage(state["fitted"]["selector_"]["fitted"]["classifier_"])
+    forge(path, state, arrays)
+    refused(path, words)
 
 
 def test_a_classifier_that_could_not_be_loaded_is_not_saved(tmp_path, queries):
     ranker = adaptive_training(2, ranker=RankSVM())
-    ranker.set_params(selector__classifier=GradientBoostingClassifier(n_estimators=2)).fit(queries)
-    with pytest.raises(ValueError, match="A GradientBoostingClassifier cannot be saved. Of sci"):
+    ranker.set_params(selector__classifier=QuadraticDiscriminantAnalysis(reg_param=0.5)).fit(
+        queries
+    )
+    with pytest.raises(ValueError, match="A QuadraticDiscriminantAnalysis cannot be saved. Of sci"):
         ranker.save(tmp_path / "model.localrank")
     assert not list(tmp_path.iterdir())
 

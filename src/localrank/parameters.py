@@ -35,6 +35,9 @@ class Rule:
 
 Rules = Mapping[str, Rule]
 
+# Of a value in a message, in characters.
+_LONGEST = 200
+
 
 def whole(least: int, most: int | None = None) -> Rule:
     """A whole number within bounds.
@@ -159,7 +162,9 @@ def check_rules(component: Any, declared: Rules) -> None:
 
 def refuse(component: Any, name: str, words: str) -> NoReturn:
     """Raise the error of a parameter that breaks a rule."""
+    got = repr(getattr(component, name))
+    if len(got) > _LONGEST:
+        got = f"{got[:_LONGEST]}…"
     raise ValueError(
-        f"The {name!r} parameter of {type(component).__name__} must be {words}. "
-        f"Got {getattr(component, name)!r} instead."
+        f"The {name!r} parameter of {type(component).__name__} must be {words}. Got {got} instead."
     )

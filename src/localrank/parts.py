@@ -25,8 +25,8 @@ def parts(kind: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> list(parts("selector"))
-    ['clairvoyant', 'classifier', 'nearest-centroid', 'nearest-queries', 'nearest-query']
+    >>> list(parts("aggregator"))
+    ['borda', 'markov-chain', 'mean-score', 'median-rank', 'weighted-borda', 'z-score']
     """
     return {name: part for package in PACKAGES[kind] for name, part in declared(package).items()}
 

@@ -138,3 +138,53 @@ def test_wrong_parameters_are_refused(queries):
 def test_a_measure_that_skips_every_query_is_refused(queries):
     with pytest.raises(ValueError, match="skips every query"):
         WeightedBorda("map(rel=9,empty=skip)").fit(queries, queries.features)
+
+
+def test_given_weights_make_the_weighted_sum_of_counts(good_and_bad):
+    dataset, lists = good_and_bad
+    counts = np.column_stack([Borda().aggregate(dataset, one[:, None]) for one in lists.T])
+    for weights in ([3, 2, 1, 0, 5, 7], np.array([0.31, 0.2, 0.05, 0.0, 0.4, 0.04])):
+        given = WeightedBorda(weights=weights)
+        expected = counts @ weights / np.sum(weights)
+        assert_allclose(given.aggregate(dataset, lists), expected, rtol=1e-5)
+        assert_allclose(given.weights_, weights / np.sum(weights), atol=1e-6)
+        # Learning changes nothing.
+        fitted = WeightedBorda(weights=weights).fit(dataset, lists)
+        assert_array_equal(fitted.aggregate(dataset, lists), given.aggregate(dataset, lists))
+        assert not hasattr(fitted, "value_")
+
+
+def test_given_weights_need_no_labels():
+    dataset = RankingDataset.from_arrays(np.zeros((3, 1)), qid=[0, 0, 0])
+    scores = WeightedBorda(weights=[2, 1]).aggregate(dataset, [[0, 2], [1, 1], [2, 0]])
+    assert_array_equal(scores * 3, [2, 3, 4])
+
+
+@pytest.mark.parametrize("weight", [0.1, 1 / 3, 7])
+def test_equal_given_weights_are_borda_with_its_ties(queries, weight):
+    lists = np.random.default_rng(0).integers(0, 9, (queries.n_documents, 5)).astype(float)
+    given = WeightedBorda(weights=[weight] * 5).aggregate(queries, lists)
+    assert_allclose(given * 5, Borda().aggregate(queries, lists), rtol=1e-15)
+    assert len(np.unique(given)) == len(np.unique(Borda().aggregate(queries, lists)))
+
+
+def test_whole_weights_leave_their_ties_tied():
+    # 3 · 2 = 2 · 3: the first list puts two more below one document, the second three more
+    # below the other.
+    lists = np.array([[5, 2], [3, 5], [4, 4], [2, 3], [1, 1], [0, 0]], dtype=float)
+    dataset = RankingDataset.from_arrays(lists, qid=[0] * 6)
+    scores = WeightedBorda(weights=[3, 2]).aggregate(dataset, lists)
+    assert scores[0] == scores[1]
+
+
+def test_given_weights_of_another_number_of_lists_are_refused(queries):
+    given = WeightedBorda(weights=[1, 2])
+    for use in (given.fit, given.aggregate):
+        with pytest.raises(ValueError, match="has weights of 2 lists. Got 3 instead"):
+            use(queries, queries.features[:, :3])
+
+
+@pytest.mark.parametrize("weights", [[], [0, 0], [1, -1], [1, np.nan], "ab", [[1, 2]], 3, ["x"]])
+def test_wrong_weights_are_refused(queries, weights):
+    with pytest.raises(ValueError, match="'weights' parameter of WeightedBorda must be finite"):
+        WeightedBorda(weights=weights).aggregate(queries, queries.features[:, :2])

@@ -9,7 +9,7 @@ import pytest
 from localrank import evaluation
 from localrank.cli.compare import read, title_of
 from localrank.cli.inputs import Reading
-from localrank.data import make_queries, read_letor, write_letor
+from localrank.data import folds, make_queries, read_letor, write_letor
 
 AS_USUAL = Reading("qid", "label", "", "", "", "", "", False)
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
@@ -96,33 +96,42 @@ def asked(monkeypatch):
     return found
 
 
+def queries_tested_by(parts):
+    """The names and test queries of folds."""
+    return [(fold.name, fold.test.query_ids.tolist()) for fold in parts]
+
+
 def test_options_reach_the_comparison(run, collection, tmp_path, asked):
     options = ["--methods", "lambdamart,local-rank", "--folds", 3, "--seed", 5, "--n-jobs", 2]
     path = collection / "S1.txt"
     run("compare", path, *options, "--no-bounds", "--set", "gbrt.n_trees=3", "-o", tmp_path)
-    assert asked["data"].query_ids.tolist() == read_letor(path).query_ids.tolist()
+    made = list(folds(read_letor(path), 3, random_state=5))
+    assert queries_tested_by(asked["data"]) == queries_tested_by(made)
+    assert all(fold.valid is not None for fold in asked["data"])
     assert [str(measure) for measure in asked["measures"]] == ["ndcg@10", "ndcg@5", "map"]
     assert (asked["methods"], asked["baseline"]) == ("lambdamart,local-rank", "lambdamart")
-    assert (asked["n_folds"], asked["random_state"], asked["n_jobs"]) == (3, 5, 2)
+    assert (asked["random_state"], asked["n_jobs"]) == (5, 2)
     assert (asked["n_controls"], asked["title"]) == (0, "S1.txt")
     assert (asked["tune"], asked["settings"]) == (False, ["gbrt.n_trees=3"])
     assert asked["store"] == tmp_path / "parts"
     run("compare", collection, "--tune", "-o", tmp_path)
-    assert (asked["tune"], asked["n_controls"], asked["data"]) == (True, 3, collection)
+    assert (asked["tune"], asked["n_controls"]) == (True, 3)
+    assert queries_tested_by(asked["data"]) == queries_tested_by(folds(collection))
 
 
 def test_files_are_training_validation_and_test_data(collection, tmp_path):
     paths = [collection / f"S{part}.txt" for part in (1, 2, 3)]
-    (fold,) = read(paths, AS_USUAL)
+    (fold,) = read(paths, AS_USUAL, 5, 0, validation=True)
     for part, path in zip((fold.train, fold.valid, fold.test), paths, strict=True):
         assert part.query_ids.tolist() == read_letor(path).query_ids.tolist()
-    (fold,) = read(paths[:2], AS_USUAL)
+    (fold,) = read(paths[:2], AS_USUAL, 5, 0, validation=True)
     assert fold.valid is None
     # Features that are zero in all of a file may be missing from it.
     (tmp_path / "short.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
-    assert read([paths[0], tmp_path / "short.txt"], AS_USUAL)[0].test.n_features == 8
+    (fold,) = read([paths[0], tmp_path / "short.txt"], AS_USUAL, 5, 0, validation=True)
+    assert fold.test.n_features == 8
     with pytest.raises(ValueError, match="Name a folder, one file, or train"):
-        read([*paths, collection / "S4.txt"], AS_USUAL)
+        read([*paths, collection / "S4.txt"], AS_USUAL, 5, 0, validation=True)
 
 
 def test_data_is_called_by_its_files(collection, monkeypatch):
@@ -246,7 +255,7 @@ def test_methods_lists_every_method_and_part_with_its_parameters(run):
     code, out, _ = run("methods")
     assert code == 0
     assert all(name in out for name in listed)
-    assert parts["representation"]["top-scores"]["parameters"] == ["h", "n_components"]
+    assert parts["representation"]["top-scores"]["parameters"] == ["h", "n_components", "scaling"]
     assert all(name in out for known in parts.values() for name in known)
 
 
@@ -328,3 +337,27 @@ def test_a_method_that_refuses_missing_values_says_how_it_takes_them(run, tables
     assert code == 1
     assert "feature 1 has missing values" in err
     assert "on the command line, without --set ...missing=refuse" in err
+
+
+def test_groups_are_shown_beside_known_categories(run, collection, tmp_path):
+    known = tmp_path / "categories.tsv"
+    queries = [int(query) for fold in folds(collection) for query in fold.test.query_ids]
+    known.write_text("".join(f"{query}\t{'ab'[query % 2]}\n" for query in queries))
+    options = ["--methods", "local-rank", *QUICK, "--no-bounds", "--query-categories", known]
+    code, out, err = run("compare", collection, *options, "-o", tmp_path / "report")
+    assert code == 0, err
+    assert "local-rank, groups and known categories: adjusted Rand index" in " ".join(out.split())
+    results = json.loads((tmp_path / "report" / "results.json").read_text())
+    assert sum(np.sum(found["table"]) for found in results["agreements"]) == 75
+    known.write_text("7\n")
+    code, _, err = run("compare", collection, *options, "-o", tmp_path / "report")
+    assert code != 0
+    assert "categories.tsv:1: a line must hold a query id and its category" in " ".join(err.split())
+
+
+def test_without_validation_all_parts_but_the_tested_one_train(collection):
+    first, *_ = read([collection], AS_USUAL, 5, 0, validation=False)
+    assert first.valid is None
+    assert (first.train.n_queries, first.test.n_queries) == (60, 15)
+    first, *others = read([collection / "S1.txt"], AS_USUAL, 3, 0, validation=False)
+    assert (first.valid, first.train.n_queries, len(others)) == (None, 10, 2)

@@ -38,7 +38,7 @@ def test_tables_are_printed_and_written(run, command):
     assert "0.3856" in out
     assert "Fold1" in err
     assert str(output / "index.md") in err
-    assert len(list((output / "figures").glob("*.svg"))) == 3
+    assert len(list((output / "figures").glob("*.svg"))) == len(results["figures"]) == 4
     page = (output / "index.md").read_text()
     assert "localrank reproduce multiple-hyperplanes --data OHSUMED --seed 0 --quick" in page
     assert str(output.parent) not in page
@@ -62,7 +62,7 @@ def test_json_is_what_is_written(run, command):
     assert code == 0
     printed, written = json.loads(out), json.loads((output / "results.json").read_text())
     assert printed == {key: written[key] for key in printed}
-    assert set(written) - set(printed) == {"command", "seconds", "versions"}
+    assert set(written) - set(printed) == {"command", "seconds", "cpu_seconds", "versions"}
 
 
 def test_missing_plots_are_said(run, command, monkeypatch):

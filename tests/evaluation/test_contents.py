@@ -111,6 +111,7 @@ def by_hand():
         {"local": "half"},
         {"local": {measure: paired(0.1, (-0.2, 0.3))}, "half": {measure: paired(0, (-1, 1))}},
         {"local": {measure: paired(-0.1, (-np.inf, NAN))}},
+        {},
         "",
         {},
     )

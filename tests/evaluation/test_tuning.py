@@ -12,7 +12,7 @@ from sklearn.model_selection import ParameterGrid
 from localrank.data import RankingDataset, folds
 from localrank.evaluation.tuning import tune
 from localrank.measures import NDCG, parse_measure
-from localrank.rankers import BestFeature, LambdaMART, Quadratic, RankBoost, RankSVM, SVMMap
+from localrank.rankers import LGMML, BestFeature, LambdaMART, Quadratic, RankBoost, RankSVM, SVMMap
 from localrank.rankers.base import Ranker
 
 
@@ -219,6 +219,30 @@ def test_a_path_chooses_as_separate_fits_do(queries, kind, plain, monkeypatch):
     assert quick.best_parameters == slow.best_parameters
     expected = kind(tol=1e-7, **quick.best_parameters)
     assert quick.best_estimator.get_params() == expected.get_params()
+
+
+class PlainLGMML(WithoutPath, LGMML):
+    pass
+
+
+def test_a_path_of_two_parameters_chooses_as_separate_fits_do(queries, monkeypatch):
+    calls = []
+    fit_path = LGMML.fit_path
+    monkeypatch.setattr(
+        LGMML, "fit_path", lambda s, d, **along: (calls.append(along), fit_path(s, d, **along))[1]
+    )
+    grid = [{"margin": [0.001, 10.0], "step": [0.1], "n_metrics": [3, 6]}, {"step": [0.1, 3.0]}]
+    quick = tune(LGMML(3, n_iterations=100), grid, queries, folds=2)
+    pairs = {"margins": [0.001, 10.0], "steps": [0.1, 0.1]}
+    others = {"margins": [0.1, 0.1], "steps": [0.1, 3.0]}
+    assert calls == [pairs, pairs] * 2 + [others] * 2
+    slow = tune(PlainLGMML(3, n_iterations=100), grid, queries, folds=2)
+    assert len(calls) == 6
+    for one, other in zip(quick.path, slow.path, strict=True):
+        assert one.parameters == other.parameters
+        assert_array_equal(one.values, other.values)
+    assert len({trial.mean for trial in quick.path}) > 3
+    assert quick.best_parameters == slow.best_parameters
 
 
 def test_a_parameter_of_a_wrapped_ranker_is_tuned_without_a_path(queries):

@@ -8,6 +8,7 @@ from localrank.evaluation import paired_test
 from localrank.experiments import base
 from localrank.experiments.base import (
     Claim,
+    Making,
     Reproduction,
     Table,
     decided,
@@ -16,6 +17,7 @@ from localrank.experiments.base import (
 )
 from localrank.plots import draw_bars
 
+MAKING = Making("the command", 77, 120, {"python": "3.12", "numpy": "2.1"})
 BARS = {"OHSUMED": {"KNN": [0.5]}}
 
 
@@ -86,9 +88,10 @@ def test_the_conclusion_sorts_what_holds_from_what_does_not(found):
 
 
 def test_the_page_has_the_command_the_source_and_everything_found(found):
-    page = found.markdown("localrank reproduce local-rank")
+    page = found.markdown(MAKING)
     for part in (
-        "```\nlocalrank reproduce local-rank\n```",
+        "```\nthe command\n```",
+        "Made in 2 minutes of processor time with Python 3.12, numpy 2.1.",
         "Banerjee",
         found.conclusion,
         "| b is worse | no | -0.1 |",
@@ -99,20 +102,22 @@ def test_the_page_has_the_command_the_source_and_everything_found(found):
 
 
 def test_a_part_of_a_published_collection_says_so():
-    page = Reproduction("adaptive-training", "MQ2007-85").markdown("c")
+    page = Reproduction("adaptive-training", "MQ2007-85").markdown(MAKING)
     assert "of MQ2007, of which MQ2007-85 is a part" in page
-    assert "is a part" not in Reproduction("adaptive-training", "MQ2007").markdown("c")
+    assert "is a part" not in Reproduction("adaptive-training", "MQ2007").markdown(MAKING)
+    # A paper that never used the whole.
+    assert "is a part" not in Reproduction("local-rank", "MQ2007-85").markdown(MAKING)
 
 
 def test_what_is_written_can_be_read_again(found, tmp_path):
     folder = tmp_path / "new" / "folder"
-    assert found.write(folder, "the command", seconds=1.5)
+    assert found.write(folder, MAKING)
     drawn = (folder / "figures" / "local-rank-ohsumed-figure-4.svg").read_text()
     assert all(f">{text}</text>" in drawn for text in ("OHSUMED", "KNN", "map", "mean"))
-    assert (folder / "index.md").read_text() == found.markdown("the command")
+    assert (folder / "index.md").read_text() == found.markdown(MAKING)
     results = json.loads((folder / "results.json").read_text())
     assert results["command"] == "the command"
-    assert results["seconds"] == 1.5
+    assert (results["seconds"], results["cpu_seconds"]) == (77, 120)
     assert results["tables"][0]["rows"] == [
         ["KNN", "map", 0.5, 0.75, -0.25],
         ["KNN", "p@5", None, None, None],
@@ -122,7 +127,7 @@ def test_what_is_written_can_be_read_again(found, tmp_path):
 
 def test_without_matplotlib_figures_are_left_out(found, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "find_spec", lambda name: None)
-    assert not found.write(tmp_path, "c")
+    assert not found.write(tmp_path, MAKING)
     assert not (tmp_path / "figures").exists()
     assert "figures/" not in (tmp_path / "index.md").read_text()
 
@@ -150,4 +155,4 @@ def test_claims_can_be_of_others_than_a_paper():
         "wins", "A, B", claims=[Claim("a wins", True, "+0.1")], claimant="localrank"
     )
     assert found.conclusion == "On A, B localrank is borne out where it says that a wins (+0.1)."
-    assert "| localrank says that | holds | measured |" in found.markdown("c")
+    assert "| localrank says that | holds | measured |" in found.markdown(MAKING)

@@ -1,18 +1,24 @@
+from math import comb
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from localrank import LocalRanker
 from localrank.data import Fold, clean, make_queries
-from localrank.evaluation import run
-from localrank.experiments import local_rank
+from localrank.evaluation import clairvoyant_bound, run
+from localrank.experiments import local_rank, nearest_search, training_shares
 from localrank.experiments.base import Reproduction
-from localrank.experiments.local_rank_methods import shares_won
+from localrank.experiments.labelled_clouds import labelled_clouds
+from localrank.experiments.local_rank_methods import METHODS, figure_11, shares_won
 from localrank.experiments.point_clouds import figure_1, point_clouds
-from localrank.experiments.query_clusters import clusters
+from localrank.experiments.query_clusters import SIMILARITIES, clusters
 from localrank.experiments.setting import Setting
+from localrank.grouping import Agglomerative
 from localrank.measures import NDCG, AveragePrecision
-from localrank.rankers import SVMMap
-from localrank.representations import PrincipalComponents
+from localrank.rankers import RankSVM, SVMMap
+from localrank.representations import PrincipalComponents, RelevantContrast, TopContrast
+from localrank.selection import NearestQuery
 
 MAP = AveragePrecision()
 
@@ -26,6 +32,11 @@ def fold():
 def rows(found, start):
     (table,) = (table for table in found.tables if table.title.startswith(start))
     return table.rows
+
+
+def panels(found, name):
+    (figure,) = (figure for figure in found.figures if figure.name.endswith(name))
+    return figure.draw.keywords["panels"]
 
 
 def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):
@@ -58,6 +69,38 @@ def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):
     assert figure_5["among the first 5"] == np.mean(np.array(ranks) <= 5)
     chance = (values > values.max(axis=0) - 1e-12).mean(axis=0)
     assert figure_5["at rank 1 in a random order"] == pytest.approx(chance.mean())
+    bars = panels(found, "figure-4")["made-up"]
+    assert {name: own[0] for name, own in bars.items()} == pytest.approx(expected, abs=1e-12)
+    bars = panels(found, "figure-5")["made-up"]["clairvoyant query"]
+    assert bars[:3] == [np.mean(np.array(ranks) == rank) for rank in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "holds"), [(0, 105, False), (11, 100, True), (2, 10, True), (40, 100, False)]
+)
+def test_about_11_percent_is_a_share_whose_interval_holds_it(hits, n, holds):
+    low, high = local_rank.share_interval(np.arange(n) < hits)
+    assert (low <= 0.11 <= high) is holds
+    # Clopper and Pearson: at each end the counts as extreme as this one have probability 2.5 %.
+    below = sum_of_binomials(n, range(hits + 1), high)
+    above = sum_of_binomials(n, range(hits, n + 1), low)
+    assert below == pytest.approx(0.025, abs=1e-6)
+    assert above == pytest.approx(0.025, abs=1e-6) or hits == 0
+
+
+@pytest.mark.parametrize("interval", [(0.0, 0.05), (0.05, 0.2), (0.2, 0.3)])
+def test_the_claim_of_11_percent_is_judged_by_its_interval(fold, monkeypatch, interval):
+    monkeypatch.setattr(local_rank, "share_interval", lambda hits: interval)
+    found = Reproduction("local-rank", "made-up")
+    together = run({"global": SVMMap(1.0)}, [fold])["global"]
+    local_rank.single_queries(found, [fold], together, [1.0], n_jobs=1)
+    (claim,) = (claim for claim in found.claims if "about 11%" in claim.says)
+    assert claim.holds is (interval == (0.05, 0.2))
+    assert f"{interval[0]:.1%} to {interval[1]:.1%}" in claim.measured
+
+
+def sum_of_binomials(n, counts, p):
+    return sum(comb(n, k) * p**k * (1 - p) ** (n - k) for k in counts)
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +124,89 @@ def test_the_clairvoyant_choice_is_a_bound(clustered):
         assert row[3] >= row[2] - 1e-12
 
 
+def test_curves_are_of_the_selected_clusters_and_of_the_best_in_hindsight(clustered, fold):
+    for n in (2, 4):
+        local = LocalRanker(PrincipalComponents(), Agglomerative(n), SVMMap(1.0), NearestQuery())
+        bound = clairvoyant_bound(local.fit(fold.train), fold.train, fold.test, MAP, n_controls=1)
+        best = np.max([MAP(fold.test, model.predict(fold.test)) for model in local.models_], axis=0)
+        assert_allclose(bound.values, best)
+        expected = {
+            "LocalRank": MAP.mean(fold.test, local.predict(fold.test)),
+            "clairvoyant": best.mean(),
+        }
+        assert expected["LocalRank"] < expected["clairvoyant"]
+        (row,) = (row for row in rows(clustered, "Figures 6 to 8") if row[:2] == ["map", n])
+        assert_allclose(row[2:4], list(expected.values()), atol=1e-12)
+        drawn = panels(clustered, "figures-6-7-8")["map"]
+        for name, value in expected.items():
+            x, y = drawn[name]
+            assert y[x.index(n)] == pytest.approx(value, abs=1e-12)
+
+
+NAIVE = {
+    "mean": lambda X: X.mean(axis=0),
+    "variance": lambda X: X.var(axis=0),
+    "skew": lambda X: ((X - X.mean(axis=0)) ** 3).mean(axis=0) / X.std(axis=0) ** 3,
+}
+
+
+@pytest.mark.parametrize("name", NAIVE)
+def test_moments_of_figure_9_are_those_of_their_names(name, fold):
+    described = SIMILARITIES[name].fit(fold.train).transform(fold.train)
+    clouds = np.split(fold.train.features, fold.train.offsets[1:-1])
+    assert_allclose(described, [NAIVE[name](cloud) for cloud in clouds], rtol=1e-9, atol=1e-12)
+
+
+def test_divergences_of_figure_10_are_those_of_their_names():
+    assert SIMILARITIES["symmetric KL"].distance == "kl"
+    assert SIMILARITIES["Bhattacharyya"].distance == "bhattacharyya"
+    assert isinstance(SIMILARITIES["principal components"], PrincipalComponents)
+
+
+def test_figures_9_and_10_equal_local_models_by_each_similarity(clustered, fold):
+    for name, similarity in SIMILARITIES.items():
+        test, valid = {}, {}
+        for n in (1, 2, 4):
+            local = LocalRanker(similarity, Agglomerative(n), SVMMap(1.0), NearestQuery())
+            local.fit(fold.train)
+            test[n] = MAP.mean(fold.test, local.predict(fold.test))
+            valid[n] = MAP.mean(fold.valid, local.predict(fold.valid))
+        tuned = max(valid, key=valid.get)
+        (row,) = (
+            row
+            for row in rows(clustered, "Figures 9 and 10: similarities")
+            if row[:2] == [name, "map"]
+        )
+        assert row[2] == pytest.approx(max(test.values()), abs=1e-12)
+        assert row[4:] == [pytest.approx(test[tuned], abs=1e-12), str(tuned)]
+
+
+def test_compact_clusters_are_chosen_by_the_centre_that_agrees_best(clustered, fold):
+    compact = {row[0]: row for row in rows(clustered, "Compact clusters")}
+    assert list(compact) == [2, 4]
+    for n, row in compact.items():
+        local = LocalRanker(PrincipalComponents(), Agglomerative(n), SVMMap(1.0), NearestQuery())
+        local.fit(fold.train)
+        components = local.selector_.representation_
+        asked, known = components.transform(fold.test), local.selector_.descriptions_
+        values = np.array([MAP(fold.test, model.predict(fold.test)) for model in local.models_])
+        by_query, by_centre = [], []
+        for U in asked:
+            agreement = np.abs(np.einsum("pd,qpd->qp", U, known)).sum(axis=1)
+            by_query.append(local.groups_.home[agreement.argmax()])
+            centres = []
+            for own in local.groups_:
+                projectors = np.einsum("qpi,qpj->pij", known[own], known[own])
+                firsts = np.linalg.eigh(projectors)[1][..., -1]
+                centres.append(np.abs(np.sum(firsts * U, axis=1)).sum())
+            by_centre.append(np.argmax(centres))
+        tests = np.arange(fold.test.n_queries)
+        expected = [values[by_query, tests].mean(), values[by_centre, tests].mean()]
+        assert_allclose(row[1:3], expected, atol=1e-12)
+        assert row[3] == pytest.approx(expected[1] - expected[0], abs=1e-12)
+        assert row[6] == np.mean(np.array(by_query) == by_centre)
+
+
 def test_hindsight_is_never_worse_than_tuning_with_one_fold(clustered):
     similarities = rows(clustered, "Figures 9 and 10: similarities")
     assert len(similarities) == 6 * 3
@@ -97,6 +223,136 @@ def test_wins_are_counted_as_in_the_paper():
     assert shares_won({"a": cells}) == {"SVMMap": 0.75, "KNN": 1 / 3, "best": 0.25}
     twice = shares_won({"a": cells, "b": {"LocalRank": {"map": 1.0}, "KNN": {"map": 0.0}}})
     assert twice == {"SVMMap": 0.75, "KNN": 0.5, "best": 0.4}
+
+
+@pytest.fixture(scope="module")
+def compared(fold):
+    """Figure 11 on made-up queries of five grades."""
+    found = Reproduction("local-rank", "OHSUMED")
+    results = run({**METHODS, "D&K": SVMMap(10.0)}, [fold])
+    figure_11(found, results, results["D&K"])
+    return found, results
+
+
+def test_binary_ndcg_takes_every_label_above_0_for_1(compared, fold):
+    found, results = compared
+    good = fold.test.replaced(relevance=(fold.test.labels > 0).astype(float))
+    assert fold.test.labels.max() > 1
+    cells = {(row[0], row[1]): row[2:] for row in rows(found, "Figure 11")}
+    for method in ("SVMMap", "RankBoost", "KNN", "LocalRank", "D&K"):
+        scores = results[method].scores
+        for cutoff in (1, 5, 10):
+            graded, binary = (
+                cells[method, f"ndcg@{cutoff}"],
+                cells[method, f"ndcg@{cutoff}, binary"],
+            )
+            assert graded[0] == pytest.approx(NDCG(cutoff).mean(fold.test, scores), abs=1e-12)
+            assert binary[0] == pytest.approx(NDCG(cutoff).mean(good, scores), abs=1e-12)
+            assert graded[0] != binary[0]
+            assert graded[1] == binary[1]
+            assert binary[2] == pytest.approx(binary[0] - binary[1])
+        assert cells[method, "map"][0] == pytest.approx(MAP.mean(good, scores), abs=1e-12)
+        assert (method, "map, binary") not in cells
+
+
+def test_where_the_paper_has_numbers_it_is_said_what_stays_unexplained(compared):
+    found, results = compared
+    (table,) = (table for table in found.tables if table.title.startswith("Figure 11"))
+    assert "stays unexplained" in table.note
+    assert "0.4453" in table.note
+    assert "0.563" in table.note
+    other = Reproduction("local-rank", "MQ2008")
+    figure_11(other, results, results["D&K"])
+    assert "unexplained" not in other.tables[0].note
+
+
+def slowly(monkeypatch, module, slow):
+    """Let a clock say how many calls of a slow function something takes."""
+    count = [0]
+
+    def milliseconds(run, n_runs=1):
+        before = count[0]
+        run()
+        return float(count[0] - before)
+
+    def counted(function):
+        def call(*args, **options):
+            count[0] += 1
+            return function(*args, **options)
+
+        return call
+
+    for owner, name in slow:
+        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
+    monkeypatch.setattr(module, "milliseconds", milliseconds)
+
+
+def test_recall_is_how_often_hashing_finds_the_nearest_query(fold, monkeypatch):
+    found = Reproduction("local-rank", "made-up")
+    training_shares.times(found, fold, 1.0, quick=True, n_jobs=1)
+    (table,) = (table for table in found.tables if table.title.startswith("Figures 12"))
+    assert {row[-1] for row in table.rows} == {1.0}
+    assert table.columns[-1] == "recall"
+
+    def farthest(index, asked):
+        components = PrincipalComponents(index.descriptions_.shape[1])
+        distances = components.distances(asked, index.descriptions_)
+        nearest = distances.argmin(axis=1)
+        nearest[: len(nearest) // 3] = distances.argmax(axis=1)[: len(nearest) // 3]
+        return nearest
+
+    monkeypatch.setattr(training_shares.LSH, "nearest", farthest)
+    training_shares.times(found, fold, 1.0, quick=True, n_jobs=1)
+    n = fold.test.n_queries
+    assert found.tables[-1].rows[-1][-1] == pytest.approx(1 - n // 3 / n)
+
+
+def test_training_times_are_those_of_the_methods_in_their_columns(fold, monkeypatch):
+    found = Reproduction("local-rank", "made-up")
+    slowly(monkeypatch, training_shares, [(SVMMap, "_fit"), (RankSVM, "_fit")])
+    monkeypatch.setattr(training_shares, "N_NEIGHBOURS", 3)
+    training_shares.times(found, fold, 1.0, quick=True, n_jobs=1)
+    row = dict(zip(found.tables[0].columns, found.tables[0].rows[-1], strict=True))
+    assert row["training queries"] == round(0.8 * fold.train.n_queries)
+    assert row["SVMMap, training"] == 1
+    assert row["LocalRank, training"] == 4
+    assert 12 < row["KNN, training"] <= row["training queries"]
+    drawn = panels(found, "figure-13")["made-up"]
+    assert {name: y[-1] for name, (_, y) in drawn.items()} == {
+        name.split(", ")[0]: value for name, value in row.items() if name.endswith("training")
+    }
+
+
+def test_figure_14_counts_the_queries_that_hashing_finds(monkeypatch):
+    found = Reproduction("local-rank", "made-up")
+    monkeypatch.setattr(nearest_search, "QUICK_SIZES", (60, 300))
+    nearest_search.figure_14(found, quick=True, random_state=0)
+    columns = found.tables[0].columns
+    assert [row[0] for row in found.tables[0].rows] == [60, 300]
+    for row in found.tables[0].rows:
+        cells = dict(zip(columns, row, strict=True))
+        assert cells["its recall"] == 1
+        assert cells["exact / centres"] == pytest.approx(cells["exact"] / cells["centres"])
+    drawn = panels(found, "figure-14")["made-up queries"]
+    assert set(drawn) == {"exact", "centres", "LSH", "LSH, rescored"}
+    for name, (x, y) in drawn.items():
+        assert x == (60, 300)
+        assert y == [row[columns.index(name)] for row in found.tables[0].rows]
+    monkeypatch.setattr(nearest_search.LSH, "nearest", lambda index, asked: np.full(len(asked), -1))
+    nearest_search.figure_14(found, quick=True, random_state=0)
+    assert found.tables[-1].rows[0][5] == found.tables[-1].rows[0][7] == 0
+
+
+def test_made_up_queries_are_orthonormal_and_copies_turned_by_the_angle():
+    rng = np.random.default_rng(0)
+    known = nearest_search.made_up_directions(50, 3, 40, rng)
+    turned = nearest_search.turned_copies(known, 30, rng)
+    for own in (known, turned):
+        products = np.einsum("qpd,qrd->qpr", own, own)
+        assert_allclose(products, np.tile(np.eye(3), (50, 1, 1)), atol=1e-6)
+    cosines = np.abs(np.sum(known * turned, axis=2))
+    assert_allclose(cosines[:, 0], np.cos(np.pi / 6), atol=1e-6)
+    assert_allclose(cosines.mean(), np.cos(np.pi / 6), atol=0.02)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -116,3 +372,41 @@ def test_the_clouds_are_as_the_figure_needs_them():
     q1, q2, q3 = (queries.features[queries.query_index == i] for i in range(3))
     assert np.linalg.norm(q1.mean(axis=0) - q2.mean(axis=0)) > 90
     assert np.linalg.norm(q1.mean(axis=0) - q3.mean(axis=0)) < 1
+
+
+def test_clouds_with_labels_equal_local_models_of_each_description(fold, tmp_path):
+    found = Reproduction("local-rank", "made-up")
+    setting = Setting(tmp_path, quick=True, n_jobs=1, say=lambda line: None)
+    labelled_clouds(found, setting, [fold], [1.0])
+    table = {tuple(row[:2]): row for row in rows(found, "Clouds with labels")}
+    assert len(table) == 2 * 6
+    parts = {
+        "components": (PrincipalComponents(), PrincipalComponents()),
+        "labels, then components": (RelevantContrast(), PrincipalComponents()),
+        "labels, then top 5": (RelevantContrast(), TopContrast(n=5)),
+        "labels, then top 10": (RelevantContrast(), TopContrast(n=10)),
+        "top 5": (TopContrast(n=5), TopContrast(n=5)),
+        "top 10": (TopContrast(n=10), TopContrast(n=10)),
+    }
+    values, tuned_values = {}, {}
+    for name, (grouped, compared) in parts.items():
+        models = {
+            n: LocalRanker(
+                grouped, Agglomerative(n), SVMMap(1.0), NearestQuery(representation=compared)
+            ).fit(fold.train)
+            for n in (1, 2, 4)
+        }
+        valid = {n: MAP.mean(fold.valid, models[n].predict(fold.valid)) for n in (1, 2)}
+        tuned = max(valid, key=valid.get)
+        values[name] = MAP.mean(fold.test, models[4].predict(fold.test))
+        assert table[name, "4"][2] == pytest.approx(values[name], abs=1e-12)
+        tuned_values[name, str(tuned)] = MAP.mean(fold.test, models[tuned].predict(fold.test))
+        assert table[name, str(tuned)][2] == pytest.approx(
+            tuned_values[name, str(tuned)], abs=1e-12
+        )
+    (tuned_components,) = (v for (name, _), v in tuned_values.items() if name == "components")
+    expected = {key: value - tuned_components for key, value in tuned_values.items()}
+    expected |= {(name, "4"): value - values["components"] for name, value in values.items()}
+    for key, difference in expected.items():
+        if key[0] != "components":
+            assert table[key][5] == pytest.approx(difference, abs=1e-12)

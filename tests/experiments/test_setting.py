@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.data import Fold, folds, make_queries, write_letor
+from localrank.data import Fold, folds, make_queries, read_letor, write_letor
 from localrank.experiments.results import chosen
 from localrank.experiments.setting import Setting, with_validation
 from localrank.measures import AveragePrecision
@@ -71,3 +71,15 @@ def test_folds_without_validation_hold_out_every_third_training_query():
     assert set(fold.train.query_ids) | set(fold.valid.query_ids) == set(train.query_ids)
     given = list(folds(dataset, 3))
     assert with_validation(given) == given
+
+
+def test_a_collection_without_a_validation_part_trains_on_all_others(setting, tmp_path):
+    # ClueWeb09's own protocol tests fold k on part k.
+    copied = tmp_path / "ClueWeb09"
+    copied.mkdir()
+    for part in setting.folder.iterdir():
+        (copied / part.name).write_bytes(part.read_bytes())
+    first = Setting(copied).folds[0]
+    assert first.valid is None
+    assert_array_equal(first.test.query_ids, read_letor(copied / "S1.txt").query_ids)
+    assert first.train.n_queries == 60 - first.test.n_queries

@@ -9,17 +9,17 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 
 from localrank import LocalRanker, rankers, recipes
 from localrank.data import RankingDataset, make_queries
 from localrank.declaration import declared
-from localrank.grouping import KnownGroups
+from localrank.grouping import Agglomerative, KnownGroups
 from localrank.parts import make_sample
-from localrank.rankers import RankSVM
-from localrank.representations import Mean
-from localrank.selection import SameCategory
+from localrank.rankers import MLR, RMLR, RankSVM
+from localrank.representations import Mean, RelevantContrast, TopContrast
+from localrank.selection import NearestCentroid, SameCategory
 
 FOLDER = Path(__file__).parent
 # Categories of the training queries.
@@ -40,8 +40,17 @@ def models() -> dict:
     found["known-groups"] = LocalRanker(
         Mean(), KnownGroups(KINDS), RankSVM(), SameCategory(KINDS, representation=Mean())
     )
+    vectors = {query: np.cos(query + np.arange(5.0)) for query in range(21)}
+    found["mlr"], found["r-mlr"] = MLR(query_vectors=vectors), RMLR(query_vectors=vectors)
+    found["contrast"] = LocalRanker(
+        RelevantContrast(),
+        Agglomerative(2),
+        RankSVM(),
+        NearestCentroid(representation=TopContrast(n=2)),
+    )
     for name, classifier in {
         "forest": RandomForestClassifier(2, max_depth=2, random_state=0),
+        "boosting": GradientBoostingClassifier(n_estimators=2, max_depth=2, random_state=0),
         "neighbours": KNeighborsClassifier(3),
     }.items():
         adaptive = recipes.adaptive_training(2, ranker=RankSVM(), select="fusion")

@@ -5,7 +5,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from localrank.plots import draw_bars, draw_curves, draw_intervals, save_figure
+from localrank.plots import (
+    draw_bars,
+    draw_curves,
+    draw_directions,
+    draw_intervals,
+    save_figure,
+)
 from localrank.plots.style import look
 
 
@@ -90,3 +96,18 @@ def test_intervals_have_a_row_each_and_filled_marks_where_asked():
     assert first_mark.get_markerfacecolor() == "white"
     assert second_mark.get_markerfacecolor() == second_mark.get_color()
     assert axes.yaxis_inverted()
+
+
+def test_directions_are_arrows_from_the_centre_of_the_points():
+    points = {"good": np.array([[3.0, 0], [5, 0]]), "bad": np.array([[0.0, 4], [0, 0]])}
+    directions = {"up": np.array([0.0, 1]), "right": np.array([1.0, 0])}
+    (axes,) = draw_directions(points, directions, "a query").axes
+    for drawn, own in zip(axes.collections, points.values(), strict=True):
+        assert_allclose(drawn.get_offsets(), own)
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["good", "bad"]
+    arrows = [text for text in axes.texts if text.arrow_patch is not None]
+    for arrow, direction in zip(arrows, directions.values(), strict=True):
+        assert_allclose(arrow.xyann, [2, 1])
+        assert_allclose((arrow.xy - np.array([2, 1])) / (0.45 * 5), direction)
+    assert [text.get_text() for text in axes.texts if text.arrow_patch is None] == ["up", "right"]
+    assert axes.get_aspect() == 1

@@ -90,6 +90,15 @@ def test_lists_of_other_features_are_refused(parts):
         make_student(teacher, other)
 
 
+def test_lists_in_which_the_teacher_tells_nothing_apart_are_refused(parts):
+    train, _ = parts
+    teacher = RankSVM().fit(train)
+    first = train.offsets[:-1]
+    alone = RankingDataset.from_arrays(train.features[first], qid=train.query_ids)
+    with pytest.raises(ValueError, match="in no list does the teacher score two documents"):
+        make_student(teacher, alone)
+
+
 def test_one_model_is_kept_and_saved(parts, tmp_path):
     train, test = parts
     teacher = Ensemble([LambdaMART(20, random_state=seed) for seed in range(6)])

@@ -20,6 +20,7 @@ from localrank.rankers import (
     SVMMap,
 )
 from localrank.rankers.gains import levels
+from localrank.rankers.multiple_hyperplane import _sampled
 from localrank.recipes import local_rank
 
 AGGREGATORS = [Borda(), WeightedBorda("map"), MedianRank(), MarkovChain()]
@@ -164,6 +165,116 @@ def test_pairs_may_be_sampled(queries):
     assert len({tuple(drawn(n_pairs=1, random_state=seed)) for seed in range(20)}) > 3
 
 
+RANKERS = [None, RankBoost(5), LambdaMART(5, min_leaf_documents=5)]
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
+@pytest.mark.parametrize("rate", [1.0, 1 - 1e-9])
+def test_sampling_everything_is_no_sampling_to_the_last_bit(three_levels, ranker, rate):
+    # Just below 1 every share is rounded up to the whole: documents are drawn, and all of them.
+    weights = np.linspace(0.5, 2, three_levels.n_queries)
+    model = MultipleHyperplaneRanker(ranker, aggregator=WeightedBorda())
+    whole = clone(model).fit(three_levels, query_weight=weights)
+    sampled = clone(model).set_params(sampling_rate=rate, random_state=5)
+    sampled.fit(three_levels, query_weight=weights)
+    for one, other in zip(sampled.rankers_, whole.rankers_, strict=True):
+        assert_array_equal(one.predict(three_levels), other.predict(three_levels))
+    assert_array_equal(sampled.predict(three_levels), whole.predict(three_levels))
+
+
+def drawn(dataset, seen, **parameters):
+    """What documents rankers see, by their rows."""
+    seen.clear()
+    numbered = dataset.with_features(np.arange(float(dataset.n_documents))[:, None])
+    MultipleHyperplaneRanker(Recorder(), **parameters).fit(numbered)
+    return [part.features[:, 0].astype(int) for part, *_ in seen]
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.3, 0.5])
+def test_a_share_of_every_querys_documents_of_each_label_is_drawn(three_levels, seen, rate):
+    pairs = [(2, 1), (2, 0), (1, 0)]
+    for pair, rows in zip(
+        pairs, drawn(three_levels, seen, sampling_rate=rate, random_state=1), strict=True
+    ):
+        assert len(np.unique(rows)) == len(rows)
+        for query in range(three_levels.n_queries):
+            for label in (0, 1, 2):
+                cell = (three_levels.query_index == query) & (three_levels.relevance == label)
+                expected = np.ceil(rate * cell.sum()) if label in pair else 0
+                assert cell[rows].sum() == expected
+
+
+def test_every_ranker_draws_its_own_documents_by_the_seed(three_levels, seen):
+    def sets(**parameters):
+        found = drawn(three_levels, seen, sampling_rate=0.5, **parameters)
+        return [frozenset(rows.tolist()) for rows in found]
+
+    assert sets(random_state=3) == sets(random_state=3) == sets(random_state=3, n_jobs=1)
+    assert sets(random_state=3) != sets(random_state=4)
+    # Label 0 is of two rankers, which draw it differently.
+    (_, second, third) = sets()
+    zeros = set(np.flatnonzero(three_levels.relevance == 0).tolist())
+    assert second & zeros != third & zeros
+
+
+def test_documents_are_drawn_evenly(three_levels, seen):
+    counts = np.zeros(three_levels.n_documents)
+    for seed in range(200):
+        for rows in drawn(three_levels, seen, sampling_rate=0.5, random_state=seed)[1:2]:
+            counts[rows] += 1
+    for query in range(three_levels.n_queries):
+        cell = (three_levels.query_index == query) & (three_levels.relevance == 0)
+        share = np.ceil(0.5 * cell.sum()) / max(cell.sum(), 1)
+        # Five standard deviations of a binomial count.
+        assert np.all(np.abs(counts[cell] - 200 * share) <= 5 * np.sqrt(50))
+
+
+def test_sampling_does_not_depend_on_the_order_of_rows(three_levels):
+    order = np.random.default_rng(0).permutation(three_levels.n_documents)
+    weights = np.random.default_rng(1).uniform(1, 2, three_levels.n_queries)
+    model = MultipleHyperplaneRanker(sampling_rate=0.4)
+    one = clone(model).fit(three_levels, query_weight=weights)
+    mixed = rearranged(three_levels, order)
+    places = [three_levels.query_ids.tolist().index(q) for q in mixed.query_ids.tolist()]
+    two = clone(model).fit(mixed, query_weight=weights[places])
+    for first, second in zip(one.rankers_, two.rankers_, strict=True):
+        assert_array_equal(first.coef_, second.coef_)
+
+
+def test_weights_may_be_learned_from_validation_queries(three_levels):
+    valid, _ = make_queries(12, n_documents=(4, 15), n_features=6, n_types=2, random_state=8)
+    model = MultipleHyperplaneRanker(
+        aggregator=WeightedBorda("map"), weights_from="validation"
+    ).fit(three_levels, query_weight=np.linspace(1, 2, 30), valid=valid)
+    lists = np.column_stack(list(model.pair_scores(valid).values()))
+    alone = WeightedBorda("map").fit(valid, lists)
+    assert_array_equal(model.aggregator_.units_, alone.units_)
+    assert model.aggregator_.value_ == alone.value_
+    training = MultipleHyperplaneRanker(aggregator=WeightedBorda("map")).fit(
+        three_levels, query_weight=np.linspace(1, 2, 30), valid=valid
+    )
+    assert training.aggregator_.value_ != alone.value_
+    for one, other in zip(model.rankers_, training.rankers_, strict=True):
+        assert_array_equal(one.coef_, other.coef_)
+    after = training.with_aggregator(WeightedBorda("map"), valid)
+    assert_array_equal(after.predict(three_levels), model.predict(three_levels))
+
+
+def test_weights_may_be_given_for_each_pair(three_levels, tmp_path):
+    model = MultipleHyperplaneRanker(aggregator=WeightedBorda(weights=[5, 3, 1]))
+    model.fit(three_levels)
+    below = [
+        Borda().aggregate(three_levels, one[:, None])
+        for one in model.pair_scores(three_levels).values()
+    ]
+    expected = (5 * below[0] + 3 * below[1] + below[2]) / 9
+    assert_array_equal(model.predict(three_levels), expected)
+    model.save(tmp_path / "model.localrank")
+    assert_array_equal(localrank.load(tmp_path / "model.localrank").predict(three_levels), expected)
+    with pytest.raises(ValueError, match="has weights of 2 lists. Got 3 instead"):
+        MultipleHyperplaneRanker(aggregator=WeightedBorda(weights=[1, 2])).fit(three_levels)
+
+
 def test_levels_that_no_query_has_together_are_skipped_and_reported():
     rng = np.random.default_rng(0)
     labels = np.concatenate([np.tile([2, 0, 0, 2], 5), np.tile([1, 0, 1, 0], 5)])
@@ -273,6 +384,10 @@ def test_many_labels_are_put_into_levels(queries, ranker):
         ({"pairs": "some"}, "'pairs' parameter .* must be 'all', 'adjacent' or 'sampled'"),
         ({"n_pairs": 3}, "'n_pairs' parameter .* must be None unless pairs='sampled'. Got 3"),
         ({"n_pairs": 0, "pairs": "sampled"}, "'n_pairs' parameter .* whole number, 1 or larger"),
+        ({"sampling_rate": 0}, "'sampling_rate' parameter .* finite number above 0, at most 1"),
+        ({"sampling_rate": 1.5}, "'sampling_rate' parameter .* finite number above 0, at most 1"),
+        ({"weights_from": "test"}, "'weights_from' parameter .* 'training' or 'validation'"),
+        ({"weights_from": "validation"}, "must be 'training' unless `fit` is given validation"),
         ({"aggregator": "borda"}, "must be one of localrank.aggregation, such as Borda"),
         ({"aggregator": MarkovChain(2)}, "'restart' parameter of MarkovChain"),
     ],
@@ -289,5 +404,17 @@ def test_the_command_line_makes_it_of_names():
     assert isinstance(made, MultipleHyperplaneRanker)
     assert (made.ranker.C, made.n_jobs, made.random_state) == (0.1, 2, 5)
     assert repr(made.aggregator) == "WeightedBorda(measure='map', random_state=5)"
+    settings = ["sampling_rate=0.5", "weights_from=validation", "aggregator=weighted-borda"]
+    made = make_ranker("multiple-hyperplanes", [*settings, "aggregator__weights=[3,2,1]"], 1, 0)
+    assert (made.sampling_rate, made.weights_from) == (0.5, "validation")
+    assert made.aggregator.weights == [3, 2, 1]
     with pytest.raises(ValueError, match="no aggregator 'bordo'. Did you mean 'borda'"):
         make_ranker("multiple-hyperplanes", ["aggregator=bordo"], 1, 0)
+
+
+def test_a_share_that_is_a_whole_number_draws_that_many():
+    # 0.07 * 100 is 7.000000000000001.
+    labels = np.repeat([0, 1], 100)
+    dataset = RankingDataset.from_arrays(np.arange(200.0)[:, None], labels, np.zeros(200))
+    drawn = _sampled(dataset, 0.07, np.random.default_rng(0))
+    assert np.bincount(drawn.labels.astype(int)).tolist() == [7, 7]

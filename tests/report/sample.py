@@ -141,6 +141,19 @@ def sample(n_queries: int = 120, *, n_methods: int = len(METHODS), seed: int = 3
             for name, peak in [("local-rank", 0.633), ("adaptive-training", 0.611)]
         ],
         "maps": [_map(rng, types, method, fold) for method, fold in _MAPPED],
+        "agreements": [
+            {
+                "method": method,
+                "fold": fold,
+                "adjusted_rand_index": index,
+                "groups": ["1", "2", "3"],
+                "categories": ["navigational", "shopping"],
+                "table": [[14, 3], [2, 20 + i], [1, 7]],
+            }
+            for i, (method, fold, index) in enumerate(
+                [("local-rank", "Fold1", 0.41), ("local-rank", "Fold2", 0.21)]
+            )
+        ],
         "made": {
             "command": "localrank compare MQ2008/ --methods all --measures ndcg@10,ndcg@5,map "
             "--tune --seed 0 -o report/",

@@ -45,7 +45,7 @@ def boxes(page, selector):
 def test_every_section_is_there_in_order(show, data):
     page = show(data)
     found = page.evaluate("[...document.querySelectorAll('main section')].map(node => node.id)")
-    order = "methods bounds differences calibration tuning map explorer costs made"
+    order = "methods bounds differences calibration tuning map agreement explorer costs made"
     assert found == order.split()
     assert page.locator(".verdict").inner_text() == data["verdict"]
     assert page.title() == "Sample queries · localrank"
@@ -54,7 +54,7 @@ def test_every_section_is_there_in_order(show, data):
 
 
 def test_sections_without_data_are_left_out(show, data):
-    empty = {"bounds": [], "calibration": None, "tuning": [], "maps": []}
+    empty = {"bounds": [], "calibration": None, "tuning": [], "maps": [], "agreements": []}
     alone = [method | {"at_equal_cost": None} for method in data["methods"]]
     empty |= {"methods": alone, "cost_notes": []}
     page = show({**data, **empty, "explorer": {"n_shown": 0, "queries": []}})
@@ -295,6 +295,15 @@ def test_a_group_is_singled_out_and_another_map_chosen(show, data):
     page.select_option("#map select", "1")
     assert page.evaluate(faint) == []
     assert page.locator('#map .point[data-group="0"]').get_attribute("d") != before
+
+
+def test_groups_stand_beside_known_categories(show, data):
+    page = show(data)
+    assert "local-rank 0.310" in page.locator("#agreement .summary").inner_text()
+    assert texts(page, ".agreement thead th") == ["Group", "navigational", "shopping", "All"]
+    assert texts(page, ".agreement tbody tr:nth-child(2) td") == ["2", "20", "22"]
+    page.locator("#agreement select").select_option("1")
+    assert texts(page, ".agreement tbody tr:nth-child(2) td") == ["2", "21", "23"]
 
 
 def test_the_explorer_ranks_by_each_method(show, data):

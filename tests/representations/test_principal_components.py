@@ -241,3 +241,56 @@ def test_distances_take_little_memory_beside_the_result(rng):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak - distances.nbytes < distances.nbytes / 4
+
+
+def directions(n_queries, n_components, n_features, rng):
+    turns, _ = np.linalg.qr(rng.normal(size=(n_queries, n_features, n_features)))
+    return turns[:, :n_components]
+
+
+def test_a_query_alone_is_its_own_centre(rng):
+    (one,) = components = directions(1, 3, 5, rng)
+    representation = PrincipalComponents(3)
+    centre = representation.centroid(components)
+    assert_allclose(np.abs(np.sum(centre * one, axis=1)), 1, rtol=1e-12)
+    assert_allclose(representation.distances(components, centre[None]), 0, atol=1e-12)
+    assert_allclose(np.linalg.norm(centre, axis=1), 1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_queries", [2, 4, 30])
+def test_centres_are_the_first_eigenvectors_of_the_mean_projectors(n_queries, rng):
+    components = directions(n_queries, 3, 6, rng)
+    centre = PrincipalComponents(3).centroid(components)
+    for p in range(3):
+        projector = sum(np.outer(query[p], query[p]) for query in components) / n_queries
+        values, vectors = np.linalg.eigh(projector)
+        assert values[-1] - values[-2] > 1e-3
+        assert_allclose(abs(vectors[:, -1] @ centre[p]), 1, rtol=1e-10)
+        turned = directions(1000, 1, 6, rng)[:, 0]
+        assert centre[p] @ projector @ centre[p] >= np.max((turned @ projector) * turned)
+
+
+def test_a_centre_depends_neither_on_signs_nor_on_the_order_of_queries(rng):
+    components = directions(7, 2, 5, rng)
+    centre = PrincipalComponents(2).centroid(components)
+    signs = rng.choice([-1, 1], size=(7, 2, 1))
+    other = PrincipalComponents(2).centroid((signs * components)[rng.permutation(7)])
+    assert_allclose(other, centre, atol=1e-12)
+
+
+def test_a_centre_turns_with_the_features(rng):
+    components = directions(7, 2, 5, rng)
+    turn, _ = np.linalg.qr(rng.normal(size=(5, 5)))
+    representation = PrincipalComponents(2)
+    centre = representation.centroid(components) @ turn
+    other = representation.centroid(components @ turn)
+    assert_allclose(np.abs(np.sum(centre * other, axis=1)), 1, rtol=1e-10)
+
+
+def test_undetermined_directions_do_not_move_a_centre(rng):
+    components = directions(5, 2, 4, rng)
+    more = np.concatenate([components, np.zeros((3, 2, 4))])
+    representation = PrincipalComponents(2)
+    assert_allclose(representation.centroid(more), representation.centroid(components), atol=1e-12)
+    more[:, 1] = 0
+    assert_array_equal(representation.centroid(more)[1], np.zeros(4))

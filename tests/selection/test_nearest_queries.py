@@ -2,13 +2,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import localrank
 from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, Groups, Neighbourhoods
 from localrank.rankers import LambdaMART, RankSVM
 from localrank.recipes import query_blend
 from localrank.representations import Gaussian, Mean, PrincipalComponents, TopDocuments, base
-from localrank.selection import NearestQueries, NearestQuery
+from localrank.selection import LSH, NearestQueries, NearestQuery, nearest_queries
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +55,57 @@ def test_one_query_is_the_nearest_query_to_the_last_bit(clouds, grouping, repres
     nearest = LocalRanker(representation, grouping, RankSVM(), NearestQuery()).fit(train)
     assert_array_equal(blend.predict(test), nearest.predict(test))
     assert_array_equal(blend.contributions(test).values, nearest.contributions(test).values)
+
+
+@pytest.mark.parametrize("index", ["lsh", LSH(6, 2), LSH(4, 3, rescore=False)], ids=repr)
+def test_one_query_is_the_nearest_query_also_by_hashing(clouds, index):
+    train, _, test = clouds
+    parts = PrincipalComponents(), Neighbourhoods(5), RankSVM()
+    blend = LocalRanker(*parts, NearestQueries(1, index=index)).fit(train)
+    nearest = LocalRanker(*parts, NearestQuery(index)).fit(train)
+    assert_array_equal(blend.predict(test), nearest.predict(test))
+
+
+@pytest.mark.parametrize("k", [3, 12, 60, 99])
+def test_one_hyperplane_finds_what_the_exact_search_finds(clouds, k):
+    train, _, test = clouds
+    every, components = np.arange(60), PrincipalComponents()
+    exact = fitted(NearestQueries(k), train, every, components)
+    hashed = fitted(NearestQueries(k, index=LSH(1, 2)), train, every, PrincipalComponents())
+    assert hashed.bandwidth_ == pytest.approx(exact.bandwidth_, rel=1e-12)
+    assert_allclose(hashed.weights(test, []), exact.weights(test, []), rtol=1e-9)
+
+
+def test_hashing_weighs_what_it_finds_by_its_similarity(clouds):
+    train, _, test = clouds
+    selector = fitted(
+        NearestQueries(4, 0.3, index=LSH(8, 1)), train, np.arange(60), PrincipalComponents()
+    )
+    described = selector.representation_.transform(test)
+    found, _ = selector.index_.neighbours(described, 4)
+    missed = 0
+    for U, own, weights in zip(described, found, selector.weights(test, []), strict=True):
+        distances = 1 - np.abs(np.sum(U * selector.descriptions_, axis=2)).mean(axis=1)
+        expected = np.zeros(60)
+        expected[own] = np.exp(-distances[own] / 0.3)
+        assert_allclose(weights, expected / expected.sum(), rtol=1e-9)
+        missed += set(own) != set(np.argsort(distances)[:4])
+    assert missed
+
+
+def test_hashing_refuses_points(clouds):
+    train, types, _ = clouds
+    with pytest.raises(ValueError, match="LSH needs queries described by PrincipalComponents"):
+        fitted(NearestQueries(index="lsh"), train, types)
+
+
+def test_saved_and_loaded_it_weighs_the_same(clouds, tmp_path):
+    train, _, test = clouds
+    parts = PrincipalComponents(), Agglomerative(3), RankSVM()
+    model = LocalRanker(*parts, NearestQueries(4, index=LSH(3, 2))).fit(train)
+    model.save(tmp_path / "model.localrank")
+    loaded = localrank.load(tmp_path / "model.localrank")
+    assert_array_equal(loaded.predict(test), model.predict(test))
 
 
 def test_a_query_is_ranked_by_the_weighted_mean_of_standardised_scores(clouds):
@@ -104,6 +156,25 @@ def test_the_usual_bandwidth_is_the_median_distance_to_the_kth_other_query(cloud
     distances = selector.representation_.distances(selector.descriptions_, selector.descriptions_)
     np.fill_diagonal(distances, np.inf)
     assert selector.bandwidth_ == pytest.approx(np.median(np.sort(distances, axis=1)[:, 2]))
+
+
+def test_of_many_training_queries_some_make_the_bandwidth(clouds, monkeypatch):
+    train, types, _ = clouds
+    monkeypatch.setattr(nearest_queries, "_SAMPLE", 7)
+    selector = fitted(NearestQueries(3), train, types)
+    distances = selector.representation_.distances(selector.descriptions_, selector.descriptions_)
+    np.fill_diagonal(distances, np.inf)
+    third = np.sort(distances, axis=1)[:, 2]
+    assert selector.bandwidth_ == pytest.approx(np.median(third[[0, 9, 19, 29, 39, 49, 59]]))
+    asked = []
+    neighbours = NearestQueries.neighbours
+    monkeypatch.setattr(
+        NearestQueries,
+        "neighbours",
+        lambda self, described, k: asked.append(len(described)) or neighbours(self, described, k),
+    )
+    fitted(NearestQueries(3), train, types)
+    assert asked == [7]
 
 
 def test_equal_queries_weigh_alike():

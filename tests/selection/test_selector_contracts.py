@@ -13,13 +13,12 @@ from localrank.grouping import Agglomerative, Groups
 from localrank.parts import make_sample
 from localrank.rankers import RankSVM
 from localrank.representations import Mean, RelevantMean, TopDocuments
-from localrank.selection import Classifier, NearestQuery, SameCategory
+from localrank.selection import Classifier, NearestQuery
 
-# Those that do differently for other parameters, and one that needs a parameter.
+# Those that do differently for other parameters.
 VARIANTS = [
     Classifier(hard=False),
     NearestQuery(representation=TopDocuments(3)),
-    SameCategory({1: "few", 1000: "none"}),
 ]
 SELECTORS = [make_sample(part) for part in declared(selection).values()] + VARIANTS
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,33 +12,49 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.estimator import check_is_fitted
-from localrank.fitted import Kinds, floats, real
+from localrank.fitted import Kinds, floats, maybe, real
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
-from localrank.parameters import Rules, whole
+from localrank.parameters import Rule, Rules, optional, whole
 from localrank.progress import progress
 
 # What a list may weigh, relative to the others. Sums of whole numbers are exact, so that
 # documents with the same count stay tied whatever the order of the lists.
 UNITS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 START = 8
+# What the largest given weight is, where they are not whole numbers.
+FINEST = 2**20
 # The mean of a measure is the same up to this in another order of the queries.
 ROUNDING = 1e-10
 
 
-@declare("weighted-borda", "Borda with a weight for each list, learned from labels")
+def _are_weights(value: Any) -> bool:
+    try:
+        weights = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    flat = weights.ndim == 1 and np.isfinite(weights).all() and (weights >= 0).all()
+    return bool(flat and weights.any())
+
+
+@declare("weighted-borda", "Borda with a weight for each list, learned from labels or given")
 class WeightedBorda(RankAggregator):
-    """Borda's count with a weight for each list, learned on whole lists of labelled queries.
+    """Borda's count with a weight for each list, given, or learned on lists of labelled queries.
 
     A document's score is Σ_k α_k s_k, with s_k the number of documents that list k puts below it
-    and weights α_k ≥ 0 that sum to 1 [1]_. From equal weights, one list after another, in random
-    order, gets the weight that ranks the training queries best, the others keeping their
-    proportions, until no list's weight can be improved alone. So on the training queries the
-    weights are never worse than equal ones.
+    and weights α_k ≥ 0 that sum to 1 [1]_. They are learned so: from equal weights, one list
+    after another, in random order, gets the weight that ranks the labelled queries best, the
+    others keeping their proportions, until no list's weight can be improved alone. So on these
+    queries the weights are never worse than equal ones.
 
     Parameters
     ----------
     measure : str or Measure, default="ndcg@10"
+        What weights are learned for.
+    weights : sequence of float, optional
+        One for each list, 0 or larger, of which only the proportions matter. Then nothing is
+        learned, and `fit` is not needed. Other than whole numbers are rounded to a millionth of
+        the largest, so that documents with equal sums stay tied.
     max_passes : int, default=10
         How often to go over all lists at most.
     random_state : int or None, default=0
@@ -46,11 +63,12 @@ class WeightedBorda(RankAggregator):
     Attributes
     ----------
     units_ : ndarray of shape (n_lists,)
-        The weights as whole numbers from 0 to 64, of which only the proportions matter.
+        The weights as whole numbers, of which only the proportions matter; learned ones are from
+        0 to 64.
     weights_ : ndarray of shape (n_lists,)
         The same with sum 1.
     uniform_value_, value_ : float
-        Mean measure on the training queries, with equal weights and with these.
+        Mean measure on the queries they were learned from, with equal weights and with these.
 
     References
     ----------
@@ -65,35 +83,70 @@ class WeightedBorda(RankAggregator):
     array([0.25, 0.17, 0.5 , 0.08])
     >>> round(aggregator.uniform_value_, 3), round(aggregator.value_, 3)
     (0.836, 0.9)
+
+    By hand, the first list twice as much as the others.
+
+    >>> by_hand = WeightedBorda(weights=[2, 1, 1, 1])
+    >>> by_hand.aggregate(dataset, dataset.features)[:3]
+    array([19.6, 17.4, 34. ])
     """
 
-    _parameters: ClassVar[Rules] = {"measure": a_measure, "max_passes": whole(1)}
+    _parameters: ClassVar[Rules] = {
+        "measure": a_measure,
+        "weights": optional(
+            Rule(_are_weights, "finite numbers, 0 or larger and not all 0, one for each list")
+        ),
+        "max_passes": whole(1),
+    }
     learns: ClassVar[bool] = True
 
     _fitted: ClassVar[Kinds] = {
         "units_": floats("n_lists"),
-        "uniform_value_": real,
-        "value_": real,
+        "uniform_value_": maybe(real),
+        "value_": maybe(real),
     }
 
     def __init__(
         self,
         measure: str | Measure = "ndcg@10",
         *,
+        weights: Sequence[float] | None = None,
         max_passes: int = 10,
         random_state: int | None = 0,
     ) -> None:
         self.measure = measure
+        self.weights = weights
         self.max_passes = max_passes
         self.random_state = random_state
 
     @property
     def weights_(self) -> Floats:
-        check_is_fitted(self, "units_")
-        weights: Floats = self.units_ / self.units_.sum()
+        units = self._known_units()
+        weights: Floats = units / units.sum()
         return weights
 
+    def _known_units(self) -> Floats:
+        """The weights that were learned, or given, as whole numbers."""
+        if self.weights is None:
+            check_is_fitted(self, "units_")
+            return self.units_
+        given: Floats = np.asarray(self.weights, dtype=np.float64)
+        if (given == given.round()).all() and given.max() <= FINEST:
+            return given
+        units: Floats = np.round(given / given.max() * FINEST)
+        return units
+
+    def _check_lists(self, n_lists: int) -> None:
+        known = len(self._known_units())
+        if n_lists != known:
+            said = "was fitted on" if self.weights is None else "has weights of"
+            raise ValueError(f"WeightedBorda {said} {known} lists. Got {n_lists} instead.")
+
     def _fit(self, dataset: RankingDataset, counts: Floats, query_weights: Floats | None) -> None:
+        if self.weights is not None:
+            self._check_lists(len(counts))
+            self.units_ = self._known_units()
+            return
         measure = parse_measure(self.measure)
         sign = 1 if measure.higher_is_better else -1
         counts = np.nan_to_num(counts)
@@ -131,10 +184,7 @@ class WeightedBorda(RankAggregator):
         self.uniform_value_, self.value_ = sign * uniform, sign * best
 
     def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
-        check_is_fitted(self, "units_")
-        if len(counts) != len(self.units_):
-            raise ValueError(
-                f"WeightedBorda was fitted on {len(self.units_)} lists. Got {len(counts)} instead."
-            )
-        mean: Floats = self.units_ @ np.nan_to_num(counts) / self.units_.sum()
+        self._check_lists(len(counts))
+        units = self._known_units()
+        mean: Floats = units @ np.nan_to_num(counts) / units.sum()
         return mean

@@ -11,7 +11,7 @@ import typer
 from localrank.cli.inputs import Reading, reads_data
 
 if TYPE_CHECKING:
-    from localrank.data import Fold, RankingDataset
+    from localrank.data import Fold
 
 DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,one,best"
 
@@ -28,11 +28,19 @@ def compare(
     measures: str = typer.Option("ndcg@10,ndcg@5,map", help="Measures; the first is primary."),
     baseline: str = typer.Option("lambdamart", help="The method differences are against."),
     folds: int = typer.Option(5, min=2, help="Folds to make where the data has none."),
+    validation: bool = typer.Option(
+        True, help="Whether one of the parts validates, or all but the tested one train."
+    ),
     tune: bool = typer.Option(False, "--tune", help="Tune each method's parameters in each fold."),
     setting: list[str] = typer.Option(
         [], "--set", help="A parameter of a method, as local-rank.n_clusters=4."
     ),
     bounds: bool = typer.Option(True, help="Bound what local methods could gain (trains more)."),
+    query_categories: str = typer.Option(
+        "",
+        help="Known categories of the queries, to show how groups agree with them: a file with a "
+        "query id and a category on each line, or a feature that is constant within queries.",
+    ),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
@@ -42,19 +50,19 @@ def compare(
     """Compare methods on the same queries: a table, tests, and a page that shows them."""
     from localrank import evaluation
     from localrank.cli.comparison import report
-    from localrank.cli.inputs import check_folder, parse_measures
+    from localrank.cli.inputs import check_folder, known_categories, parse_measures
     from localrank.cli.tables import say
 
     check_folder(output)
     comparison = evaluation.compare(
         methods,
-        read(data, reading),
+        read(data, reading, folds, seed, validation=validation),
         parse_measures(measures),
         baseline=baseline,
         settings=setting,
         tune=tune,
-        n_folds=folds,
         n_controls=3 if bounds else 0,
+        categories=known_categories(query_categories),
         store=output / "parts",
         title=title_of(data),
         n_jobs=n_jobs,
@@ -64,8 +72,10 @@ def compare(
     report(comparison, output, as_json)
 
 
-def read(paths: Sequence[Path], reading: Reading) -> Path | RankingDataset | list[Fold]:
-    """A folder as it is, one file's queries, or the one split that files make."""
+def read(
+    paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
+) -> list[Fold]:
+    """The folds of a folder, those made of one file's queries, or the one split that files make."""
     from localrank.cli.inputs import read_data, refuse_table_options
     from localrank.cli.tables import say_if_compiling
     from localrank.data import Fold, folds
@@ -73,9 +83,11 @@ def read(paths: Sequence[Path], reading: Reading) -> Path | RankingDataset | lis
     if len(paths) == 1 and paths[0].is_dir():
         say_if_compiling()
         refuse_table_options(paths[0], reading)
-        return list(folds(paths[0], zero_based=True)) if reading.zero_based else paths[0]
+        return list(folds(paths[0], validation=validation, zero_based=reading.zero_based))
     if len(paths) == 1:
-        return read_data(paths, reading)
+        rotated = validation and n_folds > 2
+        queries = read_data(paths, reading)
+        return list(folds(queries, n_folds, validation=rotated, random_state=seed))
     if len(paths) > 3:
         raise ValueError("Name a folder, one file, or train, (validation and) test files.")
     if len({path.resolve() for path in paths}) < len(paths):

@@ -61,6 +61,13 @@ def _shown(comparison: Comparison) -> list[str | Table]:
                 f"{name}, best group in hindsight (a bound, by the labels): "
                 f"{bound['clairvoyant']:.4f}; on random groups {bound['control']:.4f}"
             )
+    for name, found in comparison.agreements.items():
+        indices = [agreement.adjusted_rand_index for agreement in found.values()]
+        if indices:
+            shown.append(
+                f"{name}, groups and known categories: adjusted Rand index "
+                f"{sum(indices) / len(indices):.3f} (1 is the same partition, 0 is chance)"
+            )
     return [*shown, comparison.verdict, *comparison.cost_notes]
 
 

@@ -151,6 +151,35 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def known_categories(text: str) -> dict[str, str] | int | str | None:
+    """What `--query-categories` names: a file's categories by query id, or a feature."""
+    path = Path(text)
+    if path.suffix in (".txt", ".tsv", ".csv") and not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file.")
+    if not text or not path.is_file():
+        return None if not text else int(text) if text.isdigit() else text
+    categories: dict[str, str] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        cells = (
+            re.split(r"[\t,]", line, maxsplit=1)
+            if re.search(r"[\t,]", line)
+            else line.split(None, 1)
+        )
+        query, *category = (cell.strip() for cell in cells)
+        if not query or not category or not category[0]:
+            raise ValueError(
+                f"{path}:{number}: a line must hold a query id and its category, with a tab, a "
+                f"comma or a blank between. Got {line!r} instead."
+            )
+        if categories.setdefault(query, category[0]) != category[0]:
+            raise ValueError(f"{path}:{number}: query {query} has two categories.")
+    if not categories:
+        raise ValueError(f"{path}: has no lines.")
+    return categories
+
+
 def parse_measures(text: str, convention: str = "default") -> list[Measure]:
     """Measures by name, separated by commas that are not inside parentheses."""
     from localrank.measures import parse_measure

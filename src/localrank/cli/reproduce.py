@@ -12,7 +12,11 @@ from localrank.experiments import EXPERIMENTS
 def reproduce(
     experiment: str = typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}."),
     data: Path = typer.Option(
-        ..., "--data", help="A folder with folds, such as OHSUMED; for wins, one with such folders."
+        ...,
+        "--data",
+        help="A folder with folds, such as OHSUMED; for wins, one with such folders; for "
+        "pca-queries also text collections; for metric-retrieval one text collection, or "
+        "digits.",
     ),
     output: Path = typer.Option(Path("reproduction"), "--output", "-o", help="Folder to write."),
     quick: bool = typer.Option(False, "--quick", help="Two folds, small models: a try."),
@@ -27,18 +31,19 @@ def reproduce(
 
     from localrank.cli.tables import print_json, say, say_if_compiling
     from localrank.experiments import reproduce as repeat
+    from localrank.experiments.base import Making
     from localrank.experiments.setting import Setting
     from localrank.persistence import library_versions
 
-    start = time.perf_counter()
+    start, cpu_start = time.perf_counter(), time.process_time()
     say_if_compiling()
     setting = Setting(data, quick, tuple(seed), n_jobs, output / "runs", say)
     found = repeat(experiment, setting)
     # The folder's name alone: where it lies says nothing to others.
     command = f"localrank reproduce {experiment} --data {setting.data}"
     command += "".join(f" --seed {one}" for one in seed) + (" --quick" if quick else "")
-    seconds = time.perf_counter() - start
-    drawn = found.write(output, command, seconds=seconds, versions=library_versions())
+    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
+    drawn = found.write(output, Making(command, seconds, cpu_seconds, library_versions()))
     if as_json:
         print_json(found.as_json())
     else:

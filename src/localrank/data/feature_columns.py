@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from localrank.arrays import Array, Floats, Integers
 from localrank.data.dataset import RankingDataset
 
 
@@ -29,3 +30,36 @@ def known_columns(dataset: RankingDataset) -> str:
     """What a feature may be given by, for an error."""
     columns = f"a column from 0 to {dataset.n_features - 1}"
     return f"{columns} or the name of one" if dataset.feature_names else columns
+
+
+def values_of_queries(dataset: RankingDataset, columns: Integers, role: str) -> Floats:
+    """The values of some columns for each query; an error where documents of a query differ.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    columns : ndarray of int
+    role : str
+        What the columns are, for the error.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[3.0, 1.0], [3.0, 2.0], [0.5, 0.0]], qid=[7, 7, 8])
+    >>> values_of_queries(dataset, np.array([0]), "the category of queries")
+    array([[3. ],
+           [0.5]])
+    """
+    # A zero may have a sign, which means nothing.
+    values: Array = dataset.features[:, columns].astype(np.float64) + 0.0
+    first = values[dataset.offsets[:-1]]
+    before = first[dataset.query_index]
+    differs = (values != before) & ~(np.isnan(values) & np.isnan(before))
+    if differs.any():
+        row, place = np.argwhere(differs)[0]
+        query = dataset.query_ids[dataset.query_index[row]]
+        raise ValueError(
+            f"{dataset.feature_label(int(columns[place]))} cannot be {role}: query {query} has the "
+            f"values {before[row, place]:g} and {values[row, place]:g}, and all documents of a "
+            f"query must have one value."
+        )
+    return first

@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from localrank.exports import on_use
 
 if TYPE_CHECKING:
-    from localrank.evaluation.agreement import Agreement as Agreement
-    from localrank.evaluation.agreement import agreement as agreement
     from localrank.evaluation.calibration import Calibration as Calibration
     from localrank.evaluation.calibration import (
         best_feature_calibration as best_feature_calibration,
@@ -18,6 +16,8 @@ if TYPE_CHECKING:
     from localrank.evaluation.comparison import compare as compare
     from localrank.evaluation.engine import MethodResult as MethodResult
     from localrank.evaluation.engine import run as run
+    from localrank.evaluation.group_agreement import Agreement as Agreement
+    from localrank.evaluation.group_agreement import agreement as agreement
     from localrank.evaluation.hyperplanes import HyperplaneCosines as HyperplaneCosines
     from localrank.evaluation.hyperplanes import OrderErrorRates as OrderErrorRates
     from localrank.evaluation.hyperplanes import hyperplane_cosines as hyperplane_cosines

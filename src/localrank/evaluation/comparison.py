@@ -19,6 +19,7 @@ from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
 from localrank.evaluation import comparison_files, comparison_tables, comparison_verdict
 from localrank.evaluation.engine import MethodResult, run
+from localrank.evaluation.group_agreement import Agreement, agreements, check_categories
 from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
 from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.store import fingerprint
@@ -55,6 +56,9 @@ class Comparison(Printed):
         over the methods; opponents are corrected among themselves.
     at_equal_cost : dict from name to dict from measure to PairedTest
         Against each method's own opponent, corrected by Holm's rule over the methods.
+    agreements : dict from name to dict from fold to Agreement
+        How the groups that serve the test queries agree with their known categories, where
+        these are given and a method has groups.
     title : str
     made : dict
         Seed, time, versions and data, for the page.
@@ -67,6 +71,7 @@ class Comparison(Printed):
     opponents: dict[str, str]
     against_baseline: Tests
     at_equal_cost: Tests
+    agreements: dict[str, dict[str, Agreement]]
     title: str
     made: dict[str, Any]
 
@@ -138,6 +143,7 @@ def compare(
     tune: bool | Mapping[str, Grid] = False,
     n_folds: int = 5,
     n_controls: int = 3,
+    categories: Mapping[Any, Any] | int | str | None = None,
     store: str | PathLike[str] | None = None,
     title: str | None = None,
     n_jobs: int | None = None,
@@ -173,6 +179,9 @@ def compare(
         Parts to cut a dataset into. Of more than two, one validates.
     n_controls : int, default=3
         Draws of random groups for the clairvoyant bound of rankers with groups. 0: no bound.
+    categories : mapping, int or str, optional
+        Known categories of the queries, to show how groups agree with them: from query ids; or a
+        feature by column or name, with one value for all documents of a query.
     store : path, optional
         A folder for finished work. What it has already is not done again.
     title : str, optional
@@ -207,6 +216,8 @@ def compare(
     baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
     folds = _folds(data, n_folds, random_state)
     _warn_of_shared_queries(folds)
+    if categories is not None:
+        check_categories([fold.test for fold in folds], categories)
     n_queries = sum(fold.test.n_queries for fold in folds)
     counted = "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
     say(f"Comparing {len(taking_part)} methods on {n_queries:,} test queries, {counted}.")
@@ -244,6 +255,10 @@ def compare(
         **_tests(dict.fromkeys(finished, baseline), results, parsed),
     }
     everyone = taking_part | added
+    done = {name: result for name, result in results.items() if not result.failed}
+    agreed = {} if categories is None else agreements(done, categories)
+    if categories is not None and not agreed:
+        say("No method has groups that could agree with the categories.")
     if title is None:
         title = Path(data).resolve().name if isinstance(data, str | PathLike) else "Comparison"
     return Comparison(
@@ -254,6 +269,7 @@ def compare(
         opponents,
         against_baseline,
         _tests(opponents, results, parsed),
+        agreed,
         title,
         _made(folds, random_state, time.perf_counter() - start),
     )

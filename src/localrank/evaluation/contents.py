@@ -13,6 +13,7 @@ from localrank.arrays import Floats
 from localrank.evaluation.calibration import best_feature_calibration
 from localrank.evaluation.comparison_tables import COSTS
 from localrank.evaluation.engine import MethodResult
+from localrank.evaluation.group_agreement import Agreement
 from localrank.evaluation.opponents import BEST_FEATURE
 from localrank.evaluation.significance import PairedTest
 from localrank.measures import Measure
@@ -54,6 +55,11 @@ def contents(comparison: Comparison, *, command: str | None = None) -> dict[str,
             tuned for result in finished if (tuned := _tuning(result, measures[0])) is not None
         ],
         "maps": [shown for result in finished if (shown := _map(result, comparison)) is not None],
+        "agreements": [
+            _agreement(name, fold, found)
+            for name, folds in comparison.agreements.items()
+            for fold, found in folds.items()
+        ],
         "made": {"command": command, **comparison.made},
     }
 
@@ -255,6 +261,17 @@ def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any] | None:
             _number(mean_of_queries(values[mine])) for values in (other, own)
         )
     return shown
+
+
+def _agreement(method: str, fold: str, found: Agreement) -> dict[str, Any]:
+    return {
+        "method": method,
+        "fold": fold,
+        "adjusted_rand_index": found.adjusted_rand_index,
+        "groups": found.groups,
+        "categories": found.categories,
+        "table": found.table.tolist(),
+    }
 
 
 def _number(value: float) -> float | None:

@@ -127,8 +127,8 @@ def tune(
 
     The queries are cut into folds at random, the same for all combinations of parameters. Each
     combination is fitted on all folds but one and scored on that one, so that every query is
-    scored once; the best mean over the queries wins, the first of equal ones. A grid of C for a
-    ranker with `fit_path` (RankSVM, SVMMap) is fitted along the path.
+    scored once; the best mean over the queries wins, the first of equal ones. A ranker with
+    `fit_path` (RankSVM and SVMMap for C, LGMML for margin and step) is fitted along the path.
 
     Parameters
     ----------
@@ -268,12 +268,13 @@ def _parts(dataset: RankingDataset, folds: int, random_state: int | None) -> lis
 
 
 def _paths(models: Sequence[Ranker], combinations: Sequence[Parameters]) -> list[list[int]]:
-    """Combinations to fit together, because they differ in C only and the ranker has a path."""
+    """Combinations to fit together, because they differ only along the ranker's path."""
     paths: dict[Any, list[int]] = {}
     for index, (model, parameters) in enumerate(zip(models, combinations, strict=True)):
         key: Any = index
-        if "C" in parameters and hasattr(model, "fit_path"):
-            key = joblib.hash({name: parameters[name] for name in parameters if name != "C"})
+        along = getattr(model, "path_parameters", ()) if hasattr(model, "fit_path") else ()
+        if any(name in parameters for name in along):
+            key = joblib.hash({name: parameters[name] for name in parameters if name not in along})
         paths.setdefault(key, []).append(index)
     return list(paths.values())
 
@@ -281,7 +282,10 @@ def _paths(models: Sequence[Ranker], combinations: Sequence[Parameters]) -> list
 def _fitted(models: list[Any], dataset: RankingDataset) -> list[Ranker]:
     if len(models) == 1:
         return [models[0].fit(dataset)]
-    path: list[Ranker] = models[0].fit_path(dataset, Cs=[model.C for model in models])
+    along = {
+        f"{name}s": [getattr(model, name) for model in models] for name in models[0].path_parameters
+    }
+    path: list[Ranker] = models[0].fit_path(dataset, **along)
     return path
 
 

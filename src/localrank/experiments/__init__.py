@@ -19,6 +19,7 @@ EXPERIMENTS = (
     "adaptive-training",
     "pca-queries",
     "lgmml",
+    "metric-retrieval",
     "multiple-hyperplanes",
     "wins",
 )

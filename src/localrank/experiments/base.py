@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,7 +16,7 @@ from localrank import printing
 from localrank.data.atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import p_text
-from localrank.experiments.published import published_cells, source, whole
+from localrank.experiments.published import has_numbers, published_cells, source, whole
 from localrank.plots import save_figure
 
 Value = str | int | float | None
@@ -130,6 +130,39 @@ class Claim:
     measured: str
 
 
+@dataclass(frozen=True)
+class Making:
+    """How results were made: the command, what it took, and the versions of what it ran on.
+
+    Attributes
+    ----------
+    command : str
+    seconds : float
+        On the clock.
+    cpu_seconds : float
+        Of all threads; other work on the machine does not add to them.
+    versions : mapping from library to version
+
+    Examples
+    --------
+    >>> print(Making("localrank reproduce lgmml", 99, 150, {"python": "3.12", "numpy": "2.1"}))
+    Made in 2.5 minutes of processor time with Python 3.12, numpy 2.1.
+    """
+
+    command: str
+    seconds: float
+    cpu_seconds: float
+    versions: Mapping[str, str]
+
+    def __str__(self) -> str:
+        took, unit = self.cpu_seconds, "seconds"
+        if took >= 90:
+            took, unit = took / 60, "minutes"
+        found = [f"{name} {version}" for name, version in self.versions.items()]
+        with_these = ", ".join(found).replace("python", "Python", 1)
+        return f"Made in {took:.3g} {unit} of processor time with {with_these}."
+
+
 @dataclass(repr=False)
 class Reproduction(printing.Printed):
     """What an experiment found; parts of it add their tables, figures and claims.
@@ -216,10 +249,10 @@ class Reproduction(printing.Printed):
             + "."
         )
 
-    def markdown(self, command: str, figures: bool = True) -> str:
+    def markdown(self, making: Making, figures: bool = True) -> str:
         """The whole as a page."""
         about = f"Published numbers: {source(self.experiment)}"
-        if whole(self.data) != self.data:
+        if whole(self.data) != self.data and has_numbers(self.experiment, self.data):
             about += f" They are of {whole(self.data)}, of which {self.data} is a part."
         verdicts = {True: "yes", False: "no", None: "undecided"}
         claims = Table(
@@ -227,7 +260,8 @@ class Reproduction(printing.Printed):
             [f"{self.claimant} says that", "holds", "measured"],
             [[claim.says, verdicts[claim.holds], claim.measured] for claim in self.claims],
         )
-        parts = [f"# {self.experiment} on {self.data}", f"```\n{command}\n```", about]
+        parts = [f"# {self.experiment} on {self.data}", f"```\n{making.command}\n```"]
+        parts += [str(making), about]
         parts += [self.conclusion, *([claims.markdown()] if self.claims else [])]
         parts += [table.markdown() for table in self.tables]
         if figures:
@@ -254,7 +288,7 @@ class Reproduction(printing.Printed):
             "figures": {figure.name: figure.caption for figure in self.figures},
         }
 
-    def write(self, folder: Path, command: str, **facts: Any) -> bool:
+    def write(self, folder: Path, making: Making) -> bool:
         """Write `results.json`, `index.md` and the figures; whether figures could be drawn.
 
         They need matplotlib, of the extra `localrank[plots]`; without it they are left out.
@@ -266,9 +300,9 @@ class Reproduction(printing.Printed):
             for figure in self.figures:
                 save_figure(figure.draw(), folder / "figures" / f"{figure.name}.svg")
         with atomic_write(folder / "index.md") as file:
-            file.write(self.markdown(command, figures=drawn).encode())
+            file.write(self.markdown(making, figures=drawn).encode())
         with atomic_write(folder / "results.json") as file:
-            results = {"command": command, **facts, **self.as_json()}
+            results = {**asdict(making), **self.as_json()}
             file.write(json.dumps(results, indent=2).encode())
         return drawn
 

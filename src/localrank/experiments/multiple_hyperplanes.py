@@ -1,17 +1,15 @@
-"""Ranking with multiple hyperplanes: Tables 3, 5, 6 and 7, and Figure 2.
+"""Ranking with multiple hyperplanes: Figures 1 and 2, Tables 3, 5, 6 and 7, and BM25.
 
 Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007. The paper has four
-folds of OHSUMED with 30 features of its own, and SVMlight, which lists the pairs of documents: a
-part of the pairs is a part of the time. RankSVM here lists none, so that a hyperplane takes nearly
-as long as one for all pairs, and Table 7's saving is not to be expected.
+folds of OHSUMED with 30 features of its own, and SVMlight with its default parameters. Beside its
+own methods stand those that it names and does not try: weights set by hand or tuned on validation
+queries, and sampling of the documents.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -20,30 +18,34 @@ from threadpoolctl import threadpool_limits
 from localrank.aggregation import Aggregator, Borda, MarkovChain, MedianRank, WeightedBorda
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset
-from localrank.evaluation import MethodResult
-from localrank.evaluation.hyperplanes import (
-    HyperplaneCosines,
-    OrderErrorRates,
-    hyperplane_cosines,
-    order_error_rates,
-)
+from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.evaluation.significance import corrected
-from localrank.experiments.base import Reproduction, Value
-from localrank.experiments.published import published
+from localrank.experiments.base import Reproduction, Value, decided, difference
+from localrank.experiments.hyperplane_diagnostics import (
+    CHOSEN,
+    LARGE,
+    LARGE_C,
+    Diagnostics,
+    Summary,
+    cosines,
+    definition_search,
+    order_errors,
+    training_times,
+)
+from localrank.experiments.level_directions import level_directions
 from localrank.experiments.results import chosen
 from localrank.experiments.setting import Setting
-from localrank.experiments.timing import milliseconds
+from localrank.experiments.timing import cpu_seconds
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.plots import draw_curves
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 
 PAPER = "multiple-hyperplanes"
 CS = [10.0**k for k in range(-4, 4)]
-# Tables 5 and 6 are of a loss summed over the pairs, which hardly regularises.
-LARGE_C = 1e4
-CHOSEN, LARGE = "C as chosen", f"C = {LARGE_C:g}"
-BASELINE, OWN = "RankSVM", "own plane"
+BASELINE, BM25 = "RankSVM", "BM25"
 BORDA, WEIGHTED = "MHR, Borda", "MHR, weighted Borda"
+BY_VALIDATION, BY_HAND = "MHR, Borda weighted by validation", "MHR, Borda weighted by hand"
+SAMPLED, RATE = "MHR, half the documents, Borda", 0.5
 AGGREGATORS: dict[str, Aggregator] = {
     "Borda": Borda(),
     "weighted Borda": WeightedBorda(),
@@ -51,17 +53,24 @@ AGGREGATORS: dict[str, Aggregator] = {
     "Markov chain": MarkovChain(),
 }
 NDCG_10: Measure = NDCG(10)
-# The paper counts ranks from the best, 1; labels count the other way.
-RANK_PAIRS = ("(1,2)", "(1,3)", "(2,3)")
+# BM25 of the whole text, as the collections' documentation numbers the features, from 1. That of
+# ClueWeb09 says which features there are, and not in which columns.
+BM25_FEATURES = {"OHSUMED": 41, "MQ2007-85": 25, "MQ2007": 25, "MQ2008": 25, "MSLR-sample": 110}
+NO_BM25 = (
+    " There is no row for BM25: the collection's documentation does not say which column it is."
+)
 
-Results = Mapping[str, MethodResult]
+Scores = Mapping[str, Floats]
 
 
-def methods(n_levels: int) -> dict[str, Ranker]:
+def methods(n_levels: int, random_state: int = 0) -> dict[str, Ranker]:
     """RankSVM, and its hyperplanes for pairs of label levels with each aggregator."""
     rankers: dict[str, Ranker] = {BASELINE: RankSVM()}
     for name, aggregator in AGGREGATORS.items():
         rankers[f"MHR, {name}"] = MultipleHyperplaneRanker(RankSVM(), aggregator=aggregator)
+    rankers[SAMPLED] = MultipleHyperplaneRanker(
+        RankSVM(), sampling_rate=RATE, random_state=random_state
+    )
     # Of three levels the adjacent pairs are all but one.
     if n_levels > 3:
         adjacent = MultipleHyperplaneRanker(RankSVM(), pairs="adjacent")
@@ -69,155 +78,172 @@ def methods(n_levels: int) -> dict[str, Ranker]:
     return rankers
 
 
+def reweighted(model: MultipleHyperplaneRanker, fold: Fold) -> dict[str, Ranker]:
+    """The same hyperplanes with other weights.
+
+    By hand, a pair of levels weighs what exchanging two such documents changes in NDCG's gain:
+    2^s - 2^t. By validation, weights are learned from the validation queries.
+    """
+    assert fold.valid is not None
+    by_hand = 2.0 ** model.level_pairs_[:, 0] - 2.0 ** model.level_pairs_[:, 1]
+    return {
+        BY_VALIDATION: model.with_aggregator(WeightedBorda(), fold.valid),
+        BY_HAND: model.with_aggregator(WeightedBorda(weights=by_hand.tolist()), fold.train),
+    }
+
+
 def reproduce(setting: Setting) -> Reproduction:
     """Compare hyperplanes for pairs of label levels with one for all, on all folds.
 
     C is chosen on the validation part by NDCG@10, the same for all hyperplanes of a model; test
-    parts are only scored. Nothing here is random.
+    parts are only scored. Nothing but the sampling of documents is random.
     """
     found = Reproduction(PAPER, setting.data)
     folds, quick = setting.validated_folds, setting.quick
-    tuned = methods(min(len(np.unique(fold.train.labels)) for fold in folds))
+    n_levels = min(len(np.unique(fold.train.labels)) for fold in folds)
+    tuned = methods(n_levels, setting.random_state)
     cs = CS[2:6:2] if quick else CS
     grids = {name: {"C" if name == BASELINE else "ranker__C": cs} for name in tuned}
     large: dict[str, Ranker] = {
         BASELINE: RankSVM(LARGE_C),
         BORDA: MultipleHyperplaneRanker(RankSVM(LARGE_C)),
     }
-    # Models of each method, one for each fold.
+    # Models of each method, one for each fold, and what other weights make of them.
     models: dict[str, dict[str, list[Any]]] = {CHOSEN: {}, LARGE: {}}
+    others: dict[str, list[Floats]] = {}
 
-    def keep(way: str, method: str, model: Ranker) -> None:
+    def keep(way: str, method: str, fold: Fold, model: Ranker) -> None:
         models[way].setdefault(method, []).append(model)
+        if way == CHOSEN and method == BORDA:
+            assert isinstance(model, MultipleHyperplaneRanker)
+            for name, other in reweighted(model, fold).items():
+                others.setdefault(name, []).append(other.predict(fold.test))
 
-    # One hyperplane, and one after another.
-    timed: tuple[Ranker, ...] = RankSVM(), MultipleHyperplaneRanker()
     # One thread, for times that can be compared; hyperplanes train beside each other.
     with threadpool_limits(1, user_api="blas"):
         results = setting.run(
-            tuned,
-            folds,
-            grids=grids,
-            measure=NDCG_10,
-            inspect=lambda method, _, model: keep(CHOSEN, method, model),
+            tuned, folds, grids=grids, measure=NDCG_10, inspect=partial(keep, CHOSEN)
         )
-        setting.run(large, folds, inspect=lambda method, _, model: keep(LARGE, method, model))
+        setting.run(large, folds, inspect=partial(keep, LARGE))
+        test = results[BASELINE].test
         diagnostics = {
-            name: Diagnostics.of(own[BASELINE], own[BORDA], folds, results[BASELINE].test)
+            name: Diagnostics.of(own[BASELINE], own[BORDA], folds, test)
             for name, own in models.items()
         }
-        times = [
-            [milliseconds(partial(ranker.fit, fold.train), 2 if quick else 5) for ranker in timed]
-            for fold in folds
-        ]
-    _compare(found, results)
-    _errors(found, diagnostics, np.unique(results[BASELINE].test.labels)[::-1])
-    _cosines(found, diagnostics)
-    _times(found, np.array(times))
+        levels = np.unique(np.concatenate([fold.train.labels for fold in folds]))[::-1]
+        times = [pair_times(fold.train, levels, 2 if quick else 5) for fold in folds]
+    scores = {method: result.scores for method, result in results.items()}
+    scores |= {method: np.concatenate(values) for method, values in others.items()}
+    summary = compare_methods(found, test, scores, results)
+    if n_levels == 3:
+        level_directions(found, test)
+    summary |= order_errors(found, diagnostics, levels)
+    summary |= cosines(found, diagnostics)
+    definition_search(found, summary)
+    training_times(found, times)
     return found
 
 
-@dataclass(frozen=True)
-class Diagnostics:
-    """Cosines and order error rates of one way to choose C.
+def pair_times(train: RankingDataset, levels: Floats, n: int) -> dict[str, float]:
+    """Milliseconds of computing that RankSVM takes for all pairs, and for each pair of ranks.
 
-    Attributes
-    ----------
-    cosines : list of HyperplaneCosines
-        In each fold.
-    training : list of OrderErrorRates
-        Of each fold's training documents.
-    test : OrderErrorRates
-        Of all folds' test documents, where every fold has a hyperplane for a label pair.
+    The best of several runs. Ranks are places among the levels, 1 the best.
     """
 
-    cosines: list[HyperplaneCosines]
-    training: list[OrderErrorRates]
-    test: OrderErrorRates
+    def milliseconds(ranker: RankSVM) -> float:
+        return 1000 * min(cpu_seconds(partial(ranker.fit, train)) for _ in range(n))
 
-    @classmethod
-    def of(
-        cls,
-        singles: Sequence[RankSVM],
-        several: Sequence[MultipleHyperplaneRanker],
-        folds: Sequence[Fold],
-        test: RankingDataset,
-    ) -> Diagnostics:
-        """Of the fitted models of each fold."""
-        models = list(zip(singles, several, folds, strict=True))
-        planes = [many.pair_scores(fold.test) for _, many, fold in models]
-        pairs = set.intersection(*map(set, planes))
-        scores: dict[str, Any] = {
-            BASELINE: np.concatenate([single.predict(fold.test) for single, _, fold in models]),
-            OWN: {pair: np.concatenate([own[pair] for own in planes]) for pair in pairs},
-        }
-        return cls(
-            [hyperplane_cosines(many, {BASELINE: single}) for single, many, _ in models],
-            [
-                order_error_rates(
-                    fold.train,
-                    {BASELINE: single.predict(fold.train), OWN: many.pair_scores(fold.train)},
-                )
-                for single, many, fold in models
-            ],
-            order_error_rates(test, scores),
-        )
+    rank = {float(level): place for place, level in enumerate(levels, start=1)}
+    times = {BASELINE: milliseconds(RankSVM())}
+    for high, low in MultipleHyperplaneRanker().fit(train).level_pairs_.tolist():
+        one = RankSVM(label_pairs=[(high, low)])
+        times[f"({rank[high]},{rank[low]})"] = milliseconds(one)
+    return times
 
 
-def _compare(found: Reproduction, results: Results) -> None:
-    """Table 3 and Figure 2."""
-    base = results[BASELINE]
-    level = base.test.labels.max()
-    measures: dict[str, Measure] = {
+def measures_of(test: RankingDataset) -> dict[str, Measure]:
+    """The paper's measures; to MAP only the highest level is relevant."""
+    level = float(test.labels.max())
+    return {
         "ndcg@1": NDCG(1),
         "ndcg@10": NDCG_10,
         "map": AveragePrecision(relevance_level=level),
     }
-    others = {method: result for method, result in results.items() if method != BASELINE}
-    gains = {
-        (method, name): 100 * (result.mean(measure) / base.mean(measure) - 1)
-        for method, result in others.items()
+
+
+def compare_methods(
+    found: Reproduction,
+    test: RankingDataset,
+    scores: Scores,
+    results: Mapping[str, MethodResult],
+) -> Summary:
+    """Table 3, BM25 and Figure 2."""
+    column = BM25_FEATURES.get(found.data)
+    if column is not None and column <= test.n_features:
+        scores = {BM25: test.in_input_order(test.features[:, column - 1]), **scores}
+    measures = measures_of(test)
+    values = {
+        (method, name): measure(test, own)
+        for method, own in scores.items()
         for name, measure in measures.items()
     }
+    means = {key: float(own.mean()) for key, own in values.items()}
     tests = {
-        name: corrected({method: r.against(base, measure) for method, r in others.items()})
-        for name, measure in measures.items()
+        name: corrected(
+            {
+                method: paired_test(values[method, name], values[BASELINE, name])
+                for method in scores
+                if method != BASELINE
+            }
+        )
+        for name in measures
     }
-    rows: list[list[Value]] = []
-    for method, result in results.items():
-        row: list[Value] = [method]
-        for name, measure in measures.items():
-            test = tests[name].get(method)
-            row += [result.mean(measure), None if test is None else test.corrected_p_value]
-        rows.append([*row, ", ".join(chosen(result))])
-    top = base.test.label_bounds[1] == level
+    gains = {
+        (method, name): 100 * (mean / means[BASELINE, name] - 1)
+        for (method, name), mean in means.items()
+        if method not in (BASELINE, BM25)
+    }
     found.compare(
         "Table 3: improvement over RankSVM, per cent",
         ["method", "measure"],
         gains,
         found.published("table-3"),
+        "Here C is chosen on validation queries. The paper leaves SVMlight's parameters as they "
+        "are, tunes the weights on the training queries, and tries the first two methods only.",
     )
+    if BM25 in scores:
+        found.compare(
+            "BM25",
+            ["method", "measure"],
+            {(BM25, name): means[BM25, name] for name in measures},
+            found.published("bm25"),
+            f"Feature {column} of the collection, BM25 of the whole text. The paper has computed "
+            f"its own.",
+        )
+    rows: list[list[Value]] = []
+    for method in scores:
+        row: list[Value] = [method]
+        for name in measures:
+            one = tests[name].get(method)
+            row += [means[method, name], None if one is None else one.corrected_p_value]
+        own = results.get(BORDA if method in (BY_HAND, BY_VALIDATION) else method)
+        rows.append([*row, "" if own is None else ", ".join(chosen(own))])
+    top = test.label_bounds[1] == test.labels.max()
     found.table(
         "The values behind Table 3",
         ["method", *(c for name in measures for c in (name, "p")), "C in each fold"],
         rows,
         f"{len(top):,} test queries, of which {np.sum(top):,} have a document of the highest "
         f"level, the only one that MAP counts as relevant. P-values of paired t-tests against "
-        f"RankSVM, corrected by Holm's rule.",
+        f"RankSVM, corrected by Holm's rule. Weights by validation and by hand are given to "
+        f"Borda's hyperplanes; by hand, a pair of levels s > t weighs 2^s - 2^t. With half the "
+        f"documents, each hyperplane draws its own half." + ("" if BM25 in scores else NO_BM25),
     )
-    for method, words in ((BORDA, "Borda"), (WEIGHTED, "weighted Borda")):
-        says = f"MHR with {words} counts ranks better than RankSVM"
-        found.claim_better(says, "NDCG@10", tests["ndcg@10"][method])
-    n_better = sum(gains[WEIGHTED, name] > gains[BORDA, name] for name in measures)
-    found.claim_better(
-        "weighted Borda is better than Borda",
-        "NDCG@10",
-        results[WEIGHTED].against(results[BORDA], NDCG_10),
-        f"; better by {n_better} of 3 measures",
-    )
+    _claims(found, values, gains)
     cuts = list(range(1, 11))
     curves = {
-        m: (cuts, [results[m].mean(NDCG(k)) for k in cuts]) for m in (BASELINE, BORDA, WEIGHTED)
+        m: (cuts, [NDCG(k).mean(test, scores[m]) for k in cuts])
+        for m in (BASELINE, BORDA, WEIGHTED)
     }
     found.figure(
         "figure-2",
@@ -227,113 +253,34 @@ def _compare(found: Reproduction, results: Results) -> None:
         x_label="cut",
         y_label="NDCG",
     )
+    return {("improvement, per cent", f"{m}, {name}"): gain for (m, name), gain in gains.items()}
 
 
-def _errors(found: Reproduction, diagnostics: dict[str, Diagnostics], levels: Floats) -> None:
-    """Table 6."""
-    numbers: dict[tuple[str, ...], float] = {
-        (setting, "training", *names): rate
-        for setting in diagnostics
-        for names, rate in found.published("table-6").items()
-    }
-    ours: dict[tuple[str, ...], float] = {}
-    for setting, own in diagnostics.items():
-        for queries, several in (("training", own.training), ("test", [own.test])):
-            rates: dict[tuple[str, ...], list[float]] = {}
-            for one in several:
-                for method, values in one.rates.items():
-                    for pair, rate in zip(_pair_names(one, levels), values, strict=True):
-                        rates.setdefault((setting, queries, method, pair), []).append(float(rate))
-            ours |= {key: float(np.mean(values)) for key, values in rates.items()}
-    errors = diagnostics[CHOSEN].test
-    found.figure("table-6", "Table 6, on the test queries, C as chosen.", errors.plot)
-    found.compare(
-        "Table 6: order error rates",
-        ["setting", "queries", "hyperplane", "rank pair"],
-        ours,
-        numbers,
-        "Share of the document pairs with these two ranks, 1 the best, in the wrong order. On "
-        "training queries the mean over the folds. The paper's are of training queries.",
+def _claims(
+    found: Reproduction,
+    values: Mapping[tuple[str, str], Floats],
+    gains: Mapping[tuple[str, str], float],
+) -> None:
+    def tests(methods: Sequence[str], other: str) -> dict[str, PairedTest]:
+        against = values[other, "ndcg@10"]
+        return corrected({m: paired_test(values[m, "ndcg@10"], against) for m in methods})
+
+    for method, one in tests((BORDA, WEIGHTED), BASELINE).items():
+        words = method.removeprefix("MHR, ")
+        found.claim_better(f"MHR with {words} counts ranks better than RankSVM", "NDCG@10", one)
+    names = [name for method, name in gains if method == BORDA]
+    n_better = sum(gains[WEIGHTED, name] > gains[BORDA, name] for name in names)
+    found.claim_better(
+        "weighted Borda is better than Borda",
+        "NDCG@10",
+        tests((WEIGHTED,), BORDA)[WEIGHTED],
+        f"; better by {n_better} of 3 measures",
     )
-    # The paper's own setting, and the one that could be of use.
-    for setting, queries in ((LARGE, "training"), (CHOSEN, "test")):
-        lower = [
-            ours[setting, queries, OWN, pair] < ours[setting, queries, BASELINE, pair]
-            for pair in _pair_names(errors, levels)
-            if not np.isnan(ours.get((setting, queries, OWN, pair), np.nan))
-        ]
+    if (BM25, "ndcg@10") in values:
+        above = tests((BASELINE, BORDA), BM25)
+        verdicts = [decided(one) for one in above.values()]
         found.claim(
-            f"a rank pair's own hyperplane orders it better than RankSVM's, on {queries} "
-            f"queries with {setting}",
-            all(lower),
-            f"for {sum(lower)} of {len(lower)} rank pairs",
+            "RankSVM and MHR are much better than BM25",
+            False if False in verdicts else None if None in verdicts else True,
+            "NDCG@10 " + "; ".join(f"{m} {difference(one)}" for m, one in above.items()),
         )
-
-
-def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
-    """Label pairs as the paper writes them, where the best rank is 1."""
-    rank = {float(level): place for place, level in enumerate(levels, start=1)}
-    return [
-        f"({rank.get(float(high), high)},{rank.get(float(low), low)})"
-        for high, low in rates.label_pairs
-    ]
-
-
-def _cosines(found: Reproduction, diagnostics: dict[str, Diagnostics]) -> None:
-    """Table 5."""
-    numbers = published(PAPER, "table-5", found.data)
-    # Of three ranks, as in the paper.
-    if len(diagnostics[CHOSEN].cosines[0].names) != 1 + len(RANK_PAIRS):
-        numbers = {}
-    columns = ["setting", "hyperplanes", "ours", "lowest", "highest"]
-    if numbers:
-        columns += ["published", "lowest", "highest", "difference"]
-    rows: list[list[Value]] = []
-    means = []
-    for setting, own in diagnostics.items():
-        first = own.cosines[0]
-        # Every fold has the hyperplanes of the first, unless it lacks a level.
-        folds = [c.cosines for c in own.cosines if c.names == first.names]
-        names = [BASELINE, *RANK_PAIRS] if len(first.names) == 4 else list(first.names)
-        for i, j in combinations(range(len(names)), 2):
-            pair = f"{names[i]}, {names[j]}"
-            values = [float(cosines[i, j]) for cosines in folds]
-            mean = float(np.mean(values))
-            if setting == CHOSEN:
-                means.append(mean)
-            row: list[Value] = [setting, pair, mean, min(values), max(values)]
-            if numbers:
-                trials = numbers[pair]
-                average = float(np.mean(trials))
-                row += [average, min(trials), max(trials), mean - average]
-            rows.append(row)
-    note = "Mean and range over the folds."
-    found.table("Table 5: cosines between hyperplanes", columns, rows, note)
-    found.figure(
-        "table-5",
-        "Table 5: cosines of the first fold, C as chosen.",
-        diagnostics[CHOSEN].cosines[0].plot,
-    )
-    found.claim(
-        "the hyperplanes of rank pairs point away from each other",
-        min(means) < 0.5,
-        f"mean cosines from {min(means):.2f} to {max(means):.2f}",
-    )
-
-
-def _times(found: Reproduction, times: Floats) -> None:
-    """Table 7."""
-    one, several = times.mean(axis=0)
-    name = ("MHR over RankSVM",)
-    minutes = {k: np.mean(v) for k, v in published(PAPER, "table-7", found.data).items()}
-    numbers = {name: float(minutes["MHR"] / minutes[BASELINE])} if minutes else {}
-    found.compare(
-        "Table 7: ratio of training times",
-        ["ratio"],
-        {name: float(several / one)},
-        numbers,
-        f"C = 1, one thread, mean of the folds: RankSVM {one:.0f} ms, MHR "
-        f"{several:.0f} ms. The paper's program lists the pairs of documents, ours does "
-        f"not: a part of the pairs saves nothing.",
-    )
-    found.claim("MHR trains faster than RankSVM", bool(several < one), f"ratio {several / one:.2f}")

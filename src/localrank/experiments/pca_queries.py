@@ -2,23 +2,33 @@
 
 Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation. The paper describes its
 collections (Table 1) and measures, and gives no results: beside ours stand LETOR's for RankSVM, the
-global model. Measures are by LETOR 3's convention, as its evaluation tools compute them.
+global model. Measures are by LETOR 3's convention, as its evaluation tools compute them. The paper
+shows features as they are (Figure 2); LETOR's common files are normalised within queries, so the
+experiment also takes a folder of text collections, and makes raw features of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
 import numpy as np
 
-from localrank.data import RankingDataset
+from localrank.data import Fold, RankingDataset, folds
 from localrank.evaluation import MethodResult
-from localrank.experiments.base import Reproduction, Value, counts
+from localrank.experiments.base import Reproduction, Value, counts, difference
 from localrank.experiments.published import published_cells
 from localrank.experiments.results import bound_means, chosen, mean_of_folds
-from localrank.experiments.setting import Setting
+from localrank.experiments.setting import N_QUICK_FOLDS, Setting
+from localrank.experiments.text_collections import FILES, TextCollection, read_collection
+from localrank.experiments.text_features import raw_features
 from localrank.measures import Measure, parse_measure
 from localrank.plots import draw_curves
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
+from localrank.representations import Scaled, TopScores
+from localrank.representations.top_scores.top_values import top_values
 
 PAPER = "pca-queries"
 NAMES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@3", "p@5", "p@10")
@@ -30,69 +40,214 @@ CS = [0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8, 16]
 HEIGHTS = [1, 5, 10, 20]
 GLOBAL, LOCAL, LETOR = "RankSVM", "PCA queries", "RankSVM, squared hinge"
+EITHER = "PCA queries or RankSVM"
+SCALINGS: dict[str, Literal["standard"] | None] = {"none": None, "standard": "standard"}
 
 Results = dict[str, MethodResult]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured on one collection; all but the methods by `key`."""
+
+    name: str
+    clusters: Sequence[int]
+    heights: Sequence[int]
+    methods: Results
+    by_clusters: Results
+    by_height: Results
+    unreduced: Results
+
+    @property
+    def test(self) -> RankingDataset:
+        return self.methods[GLOBAL].test
+
+
+def key(scaling: str, value: object) -> str:
+    """Name of a method with a scaling and one other value."""
+    return f"{scaling}, {value}"
 
 
 def reproduce(setting: Setting) -> Reproduction:
     """Compare a RankSVM for each cluster with one for all queries, on all folds.
 
-    C and the number of clusters are chosen by MAP on the validation part.
+    C, the number of clusters and the scaling are chosen by MAP on the validation part; of clusters
+    once from 2 on, and once from 1 on, which is the model for all.
     """
     found = Reproduction(PAPER, setting.data)
-    folds, quick, seed = setting.validated_folds, setting.quick, setting.random_state
-    cs, clusters = (CS[1:4], [1, 2]) if quick else (CS, CLUSTERS)
-    results = setting.run(
-        {GLOBAL: RankSVM(), LETOR: RankSVM(scaling=None), LOCAL: pca_queries(random_state=seed)},
-        folds,
+    texts = [setting.folder / name for name in FILES if (setting.folder / name).is_dir()]
+    if setting.data in FILES:
+        texts = [setting.folder]
+    collections = [read_collection(folder) for folder in texts]
+    parts = {own.name: _text_folds(own, setting) for own in collections}
+    measured = [
+        _measure(setting, name, own)
+        for name, own in (parts or {setting.data: setting.validated_folds}).items()
+    ]
+    _statistics(found, measured)
+    _texts(found, collections, measured)
+    _carried(found, measured)
+    _letor(found, measured)
+    _methods(found, measured)
+    _clusters(found, measured)
+    _heights(found, measured)
+    _reduction(found, measured)
+    return found
+
+
+def _text_folds(collection: TextCollection, setting: Setting) -> list[Fold]:
+    parts = list(folds(raw_features(collection), random_state=setting.random_state))
+    return parts[: N_QUICK_FOLDS if setting.quick else None]
+
+
+def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
+    quick, seed = setting.quick, setting.random_state
+    cs, clusters, heights = (CS[1:4], [1, 2], HEIGHTS[1:3]) if quick else (CS, CLUSTERS, HEIGHTS)
+    local = pca_queries(random_state=seed)
+    choices = {"ranker__C": cs, "representation__scaling": list(SCALINGS.values())}
+    methods = setting.run(
+        {GLOBAL: RankSVM(), LETOR: RankSVM(scaling=None), LOCAL: local, EITHER: local},
+        parts,
         grids={
             GLOBAL: {"C": cs},
             LETOR: {"C": cs if quick else DECADES},
-            LOCAL: {"grouping__n_clusters": clusters, "ranker__C": cs},
+            LOCAL: {"grouping__n_clusters": clusters[1:], **choices},
+            EITHER: {"grouping__n_clusters": clusters, **choices},
         },
         measure=MAP,
     )
     # C as chosen for RankSVM in each fold.
-    rankers = [RankSVM(**run.chosen) for run in results[GLOBAL].runs if run.chosen]
+    rankers = [RankSVM(**run.chosen) for run in methods[GLOBAL].runs if run.chosen]
     by_clusters = setting.run_each(
         [
-            {f"{n}": pca_queries(n, ranker=own, random_state=seed) for n in clusters}
+            {
+                key(word, n): pca_queries(n, ranker=own, scaling=scaling, random_state=seed)
+                for word, scaling in SCALINGS.items()
+                for n in clusters
+            }
             for own in rankers
         ],
-        folds,
+        parts,
         measure=MAP,
         n_controls=1 if quick else 3,
     )
-    heights = HEIGHTS[1:3] if quick else HEIGHTS
     by_height = setting.run_each(
         [
-            {f"h = {h}": pca_queries(4, ranker=own, h=h, random_state=seed) for h in heights}
+            {
+                key(word, h): pca_queries(4, ranker=own, h=h, scaling=scaling, random_state=seed)
+                for word, scaling in SCALINGS.items()
+                for h in heights
+            }
             for own in rankers
         ],
-        folds,
+        parts,
     )
-    _statistics(found, results[GLOBAL].test)
-    _letor(found, results[LETOR])
-    _methods(found, results)
-    _clusters(found, by_clusters, by_height)
-    return found
+    # With all components distances are those of the highest values themselves.
+    unreduced = setting.run_each(
+        [
+            {
+                key(word, share): pca_queries(
+                    4, ranker=own, n_components=share, scaling=scaling, random_state=seed
+                )
+                for word, scaling in SCALINGS.items()
+                for share in (0.95, 1.0)
+            }
+            for own in rankers
+        ],
+        parts,
+    )
+    return Measured(name, clusters, heights, methods, by_clusters, by_height, unreduced)
 
 
-def _statistics(found: Reproduction, test: RankingDataset) -> None:
+def _statistics(found: Reproduction, measured: Sequence[Measured]) -> None:
     found.compare(
-        "Table 1: the collection",
-        ["number of"],
+        "Table 1: the collections",
+        ["collection", "number of"],
         {
-            ("queries",): test.n_queries,
-            ("relevance levels",): len(np.unique(test.labels)),
-            ("features",): test.n_features,
+            (own.name, name): value
+            for own in measured
+            for name, value in (
+                ("queries", own.test.n_queries),
+                ("relevance levels", len(np.unique(own.test.labels))),
+                ("features", own.test.n_features),
+            )
         },
-        found.published("table-1"),
+        {
+            (own.name, *names): value
+            for own in measured
+            for names, value in published_cells(PAPER, "table-1", own.name).items()
+        },
         "Of all folds' test parts.",
     )
 
 
-def _letor(found: Reproduction, result: MethodResult) -> None:
+def _texts(
+    found: Reproduction, collections: Sequence[TextCollection], measured: Sequence[Measured]
+) -> None:
+    """What the candidates leave out, of text collections."""
+    if not collections:
+        return
+    rows: list[list[Value]] = []
+    for text, own in zip(collections, measured, strict=True):
+        kept = int((own.test.labels > 0).sum())
+        asked = np.isin(text.judgments[:, 0] + 1, own.test.query_ids)
+        judged = int(asked.sum())
+        rows.append([own.name, len(text.bodies), own.test.n_queries, judged, kept, kept / judged])
+    found.table(
+        "Text collections: what is ranked",
+        ["collection", "documents", "queries", "relevant pairs", "ranked", "share"],
+        rows,
+        "Each query ranks its 100 highest documents by BM25, by raw features: counts, lengths, "
+        "rarity, BM25, three language models and coverage of the query's words, of titles and of "
+        "bodies where both exist, and the cosine. A relevant document below them is left out and "
+        "counts nowhere; an unjudged one counts as irrelevant. So these values are no measure of "
+        "the whole search. Queries are cut into five parts at random, and rotate as LETOR's do.",
+    )
+
+
+def _carried(found: Reproduction, measured: Sequence[Measured]) -> None:
+    """How much the highest values tell queries apart, and how many components they have."""
+    rows: list[list[Value]] = []
+    for own in measured:
+        varies = np.ptp(own.test.features, axis=0) > 0
+        within = Scaled(TopScores()).fit(own.test).representation_
+        components = [TopScores(scaling=s).fit(own.test) for s in SCALINGS.values()]
+        rows.append(
+            [
+                own.name,
+                int(varies.sum()),
+                *(share_at_the_maximum(own.test, h) for h in (1, 10)),
+                *(len(model.components_) for model in (*components, within)),
+            ]
+        )
+    found.table(
+        "What the highest values carry",
+        [
+            "collection",
+            "features that vary",
+            "at the maximum, h = 1",
+            "at the maximum, h = 10",
+            *(f"components, scaling {name}" for name in (*SCALINGS, "within queries")),
+        ],
+        rows,
+        "At the maximum: share of the highest values that equal the feature's largest over all "
+        "queries, among features that vary. Where features are normalised within queries it is "
+        "near 1 for the highest value, which then says nothing of a query; the paper's sample of "
+        "its data, Figure 2, has features as they are. Components: how many "
+        "reach 0.95 of the variance of the ten highest values; as they are, divided by their "
+        "standard deviation, and with features divided by their spread within queries. Where it "
+        "is 1, the features with the largest values decide alone.",
+    )
+
+
+def share_at_the_maximum(dataset: RankingDataset, h: int) -> float:
+    """How many of the h highest values are the feature's largest, among features that vary."""
+    values, _ = top_values(dataset.features, dataset.offsets, h)
+    varies = np.ptp(dataset.features, axis=0) > 0
+    return float((values == values.max(axis=0))[:, varies].mean())
+
+
+def _letor(found: Reproduction, measured: Sequence[Measured]) -> None:
     """The global model as LETOR trains it, beside its own numbers."""
     numbers = published_cells("letor", "baselines", found.data)
     if (LETOR, "map") not in numbers:
@@ -100,57 +255,120 @@ def _letor(found: Reproduction, result: MethodResult) -> None:
     found.compare(
         "The baseline as LETOR trains it",
         ["method", "measure"],
-        {(LETOR, "map"): mean_of_folds(result, MAP)},
+        {(LETOR, "map"): mean_of_folds(measured[0].methods[LETOR], MAP)},
         numbers,
         "Mean of the folds; features as they are, C from 0.0001 to 100,000.",
     )
 
 
-def _methods(found: Reproduction, results: Results) -> None:
-    together, local = results[GLOBAL], results[LOCAL]
+def _methods(found: Reproduction, measured: Sequence[Measured]) -> None:
     rows: list[list[Value]] = []
-    for name, measure in zip(NAMES, MEASURES, strict=True):
-        test = local.against(together, measure)
-        means = together.mean(measure), local.mean(measure)
-        rows.append([name, *means, test.mean_difference, test.p_value, counts(test)])
+    choices = []
+    for own in measured:
+        together, local, either = (own.methods[name] for name in (GLOBAL, LOCAL, EITHER))
+        for name, measure in zip(NAMES, MEASURES, strict=True):
+            test = local.against(together, measure)
+            means = [result.mean(measure) for result in (together, either, local)]
+            # Means of the same values in another order differ by rounding.
+            apart = round(test.mean_difference, 12) + 0.0
+            rows.append([own.name, name, *means, apart, test.p_value, counts(test)])
+        choices.append(
+            f"{own.name}: {', '.join(_choices(local))}; with one model among the choices "
+            f"{', '.join(_choices(either))}; C of RankSVM {', '.join(chosen(together))}"
+        )
+        found.claim_better(
+            _on("a model for each cluster of queries can rank better than one for all", own, found),
+            "MAP",
+            local.against(together, MAP),
+        )
     found.table(
         "Section 4.2: one model for each cluster against one for all",
-        ["measure", GLOBAL, LOCAL, "difference", "p", "won/tied/lost"],
+        ["collection", "measure", GLOBAL, EITHER, LOCAL, "difference", "p", "won/tied/lost"],
         rows,
-        f"{local.test.n_queries:,} test queries, paired t-tests. Clusters/C in "
-        f"each fold {', '.join(chosen(local))}; C of RankSVM "
-        f"{', '.join(chosen(together))}. The paper expects the clusters' models to be "
-        f"better, and gives no results.",
-    )
-    found.claim_better(
-        "a model for each cluster of queries ranks better than one for all",
-        "MAP",
-        local.against(together, MAP),
+        f"{LOCAL} has two clusters or more, {EITHER} may choose one. The difference is that of "
+        f"{LOCAL} and {GLOBAL}, with paired t-tests over the test queries. Chosen in each fold, "
+        f"as clusters/C/scaling: {'. '.join(choices)}. The paper expects the clusters' models to "
+        f"be better, and gives no results.",
     )
 
 
-def _clusters(found: Reproduction, by_clusters: Results, by_height: Results) -> None:
-    numbers = [int(n) for n in by_clusters]
-    means = [bound_means(result, MAP) for result in by_clusters.values()]
+def _choices(result: MethodResult) -> list[str]:
+    names = {scaling: name for name, scaling in SCALINGS.items()}
+    return [
+        f"{run.chosen['grouping__n_clusters']}/{run.chosen['ranker__C']:g}/"
+        f"{names[run.chosen['representation__scaling']]}"
+        for run in result.runs
+        if run.chosen
+    ]
+
+
+def _on(says: str, own: Measured, found: Reproduction) -> str:
+    return says if own.name == found.data else f"{says}, on {own.name}"
+
+
+def _clusters(found: Reproduction, measured: Sequence[Measured]) -> None:
+    rows: list[list[Value]] = []
+    panels = {}
+    for own in measured:
+        points = []
+        for n in own.clusters:
+            plain = own.by_clusters[key("none", n)].mean(MAP)
+            points.append((plain, *bound_means(own.by_clusters[key("standard", n)], MAP)))
+            rows.append([own.name, n, *points[-1]])
+        names = ("no scaling", "standard", "clairvoyant", "random groups")
+        lines = zip(names, zip(*points, strict=True), strict=True)
+        panels[own.name] = {name: (own.clusters, line) for name, line in lines}
     found.table(
         "MAP against the number of clusters",
-        ["clusters", LOCAL, "clairvoyant", "on random groups"],
-        [[n, *own] for n, own in zip(numbers, means, strict=True)],
-        "C as chosen for RankSVM. The clairvoyant choice among the clusters' models is by the "
-        "labels; beside it the same choice among models of random groups of the same sizes.",
+        ["collection", "clusters", "no scaling", "standard", "clairvoyant", "on random groups"],
+        rows,
+        "C as chosen for RankSVM. The clairvoyant choice among the clusters' models (with "
+        "scaling) is by the labels; beside it the same choice among models of random groups of "
+        "the same sizes.",
     )
-    found.table(
-        "MAP against the number of highest values, 4 clusters",
-        ["values", "MAP"],
-        [[h, result.mean(MAP)] for h, result in by_height.items()],
-    )
-    lines = zip((LOCAL, "clairvoyant", "random groups"), zip(*means, strict=True), strict=True)
     found.figure(
         "clusters",
         "MAP against the number of clusters.",
         draw_curves,
-        panels={found.data: {name: (numbers, line) for name, line in lines}},
+        panels=panels,
         x_label="clusters",
         y_label="MAP",
         log_x=True,
+    )
+
+
+def _heights(found: Reproduction, measured: Sequence[Measured]) -> None:
+    rows: list[list[Value]] = []
+    for own in measured:
+        for h in own.heights:
+            means = (own.by_height[key(word, h)].mean(MAP) for word in SCALINGS)
+            rows.append([own.name, h, *means])
+    found.table(
+        "MAP against the number of highest values, 4 clusters",
+        ["collection", "h", "no scaling", "standard"],
+        rows,
+    )
+
+
+def _reduction(found: Reproduction, measured: Sequence[Measured]) -> None:
+    rows: list[list[Value]] = []
+    for own in measured:
+        tests = {}
+        for word in SCALINGS:
+            kept, every = (own.unreduced[key(word, share)] for share in (0.95, 1.0))
+            tests[word] = test = kept.against(every, MAP)
+            means = kept.mean(MAP), every.mean(MAP)
+            rows.append([own.name, word, *means, test.mean_difference, test.p_value, counts(test)])
+        found.claim_better(
+            _on("components can make better clusters than the highest values", own, found),
+            "MAP",
+            tests["standard"],
+            f"; without scaling {difference(tests['none'])}",
+        )
+    found.table(
+        "Section 5: with and without the reduction to components, 4 clusters",
+        ["collection", "scaling", "0.95", "all", "difference", "p", "won/tied/lost"],
+        rows,
+        "MAP with the components that reach 0.95 of the variance and with all: all are a rotation "
+        "of the means of the highest values, and make the same clusters as these.",
     )

@@ -68,8 +68,8 @@ def figure_1(found: Reproduction, random_state: int | None) -> None:
     q2, q3 = columns["principal components"]
     nearer = [name for name in distances if columns[name][0] < columns[name][1]]
     found.claim(
-        "a model of a query ranks the query of the same shape better, which only principal "
-        "components find nearer",
+        "of two queries, the one that a model of q1 ranks better is nearer to q1 by principal "
+        "components, and farther by the other distances",
         bool(precision[1] > precision[2]) and nearer == ["principal components"],
         f"MAP {precision[1]:.3f} and {precision[2]:.3f}, distances {q2:.3f} and {q3:.3f}",
     )

@@ -43,6 +43,18 @@ def published_cells(paper: str, place: str, data: str) -> dict[tuple[str, ...], 
     return flat(published(paper, place, data), ())
 
 
+def has_numbers(paper: str, data: str) -> bool:
+    """Whether a paper has numbers for a collection, or for the one it is a part of.
+
+    Examples
+    --------
+    >>> has_numbers("lgmml", "MSLR-sample"), has_numbers("local-rank", "MSLR-sample")
+    (True, False)
+    """
+    places = (place for place in _numbers()[paper].values() if isinstance(place, dict))
+    return any(whole(data) in place for place in places)
+
+
 def source(paper: str) -> str:
     """Where the numbers of a paper are from."""
     return str(_numbers()[paper]["source"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -15,6 +15,8 @@ from localrank.evaluation import MethodResult, run
 from localrank.rankers import Ranker
 
 N_QUICK_FOLDS = 2
+# Collections that test on one part and train on all others; the rest rotate as LETOR does.
+WITHOUT_VALIDATION = {"ClueWeb09"}
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Setting:
     @cached_property
     def folds(self) -> list[Fold]:
         """The folds of the folder, if quick the first two."""
-        return list(folds(self.folder))[: N_QUICK_FOLDS if self.quick else None]
+        return list(own_folds(self.folder))[: N_QUICK_FOLDS if self.quick else None]
 
     @property
     def validated_folds(self) -> list[Fold]:
@@ -93,6 +95,11 @@ class Setting:
             method: MethodResult(method, [own[method].runs[0] for own in results], test, names)
             for method in methods[0]
         }
+
+
+def own_folds(folder: Path) -> Iterator[Fold]:
+    """The folds of a collection by its own protocol."""
+    return folds(folder, validation=folder.resolve().name not in WITHOUT_VALIDATION)
 
 
 def with_validation(parts: Iterable[Fold]) -> list[Fold]:

@@ -24,7 +24,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localrank.data import Fold, RankingDataset, folds
+from localrank.data import Fold, RankingDataset
 from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.evaluation.significance import LEVEL, corrected
 from localrank.experiments.base import Reproduction, Value
@@ -34,7 +34,7 @@ from localrank.experiments.list_lengths import list_lengths
 from localrank.experiments.members import n_trees_of, needed, with_recipes
 from localrank.experiments.pooled import ALL, HELD_OUT, Pooled
 from localrank.experiments.query_descriptors import query_descriptors
-from localrank.experiments.setting import N_QUICK_FOLDS, Setting
+from localrank.experiments.setting import N_QUICK_FOLDS, Setting, own_folds
 from localrank.experiments.unnormalised import unnormalised
 from localrank.experiments.wins_methods import (
     BASELINE,
@@ -111,7 +111,7 @@ def collections(folder: Path) -> dict[str, Path]:
 
 def has_validation(folder: Path) -> bool:
     """Whether a collection's folds have validation queries."""
-    return next(_folds(folder)).valid is not None
+    return next(own_folds(folder)).valid is not None
 
 
 def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:
@@ -126,15 +126,10 @@ def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iter
         queries = part.query_ids[part.query_index[order]]
         return RankingDataset.from_arrays(part.features[order], part.labels[order], queries)
 
-    for fold in _folds(folder):
+    for fold in own_folds(folder):
         train, test = shuffled(fold.train), shuffled(fold.test)
         valid = shuffled(fold.valid) if validation and fold.valid is not None else None
         yield Fold(fold.name, train, valid, test)
-
-
-def _folds(folder: Path) -> Iterator[Fold]:
-    # With its few queries, ClueWeb09 trains on all parts but one.
-    return folds(folder, validation=folder.resolve().name != "ClueWeb09")
 
 
 def _run(

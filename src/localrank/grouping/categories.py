@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localrank.arrays import Array
 from localrank.data import RankingDataset
-from localrank.data.feature_columns import column_of, known_columns
+from localrank.data.feature_columns import column_of, known_columns, values_of_queries
 from localrank.parameters import Rule, refuse
 from localrank.persistence.encoding import MOST_NUMBERED
 
@@ -56,26 +54,8 @@ def categories_of(categories: Any, column: int | None, dataset: RankingDataset) 
     if column is None:
         known = {str(query): str(category) for query, category in categories.items()}
         return [known.get(str(query)) for query in dataset.query_ids.tolist()]
-    values = _constant(dataset, column)
-    return [None if np.isnan(value) else f"{value:.17g}" for value in values.tolist()]
-
-
-def _constant(dataset: RankingDataset, column: int) -> NDArray[np.float64]:
-    """The value of a column for each query; an error where a query has several."""
-    # A zero may have a sign, which means nothing.
-    values: Array = dataset.features[:, column].astype(np.float64) + 0.0
-    first = values[dataset.offsets[:-1]]
-    before = first[dataset.query_index]
-    differs = (values != before) & ~(np.isnan(values) & np.isnan(before))
-    if differs.any():
-        row = int(np.argmax(differs))
-        query = dataset.query_ids[dataset.query_index[row]]
-        raise ValueError(
-            f"{dataset.feature_label(column)} cannot be the category of queries: query {query} has "
-            f"the values {before[row]:g} and {values[row]:g}, and a category is one value for all "
-            f"documents of a query."
-        )
-    return first
+    values = values_of_queries(dataset, np.array([column]), "the category of queries")
+    return [None if np.isnan(value) else f"{value:.17g}" for value in values.ravel().tolist()]
 
 
 def _can_be_saved(categories: dict[Any, Any]) -> bool:

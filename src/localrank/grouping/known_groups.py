@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from localrank.arrays import Array
+from localrank.declaration import declare
 from localrank.grouping.base import Grouping, Groups
 from localrank.grouping.categories import categories_of, category_column, known_categories
 from localrank.grouping.training import TrainingQueries, merge_small
@@ -14,6 +15,7 @@ from localrank.parameters import Rules
 from localrank.representations.base import Representation
 
 
+@declare("known-groups", "categories that the user knows", sample={"categories": 0})
 class KnownGroups(Grouping):
     """One group for each category of queries that the user knows.
 

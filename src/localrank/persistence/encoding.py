@@ -22,7 +22,7 @@ from localrank.declaration import is_declared
 from localrank.estimator import is_estimator
 from localrank.fitted import check_fitted, kinds
 from localrank.measures import Measure, parse_measure
-from localrank.parameters import check_parameters
+from localrank.parameters import check_parameters, parts_of
 from localrank.persistence import scikit_learn
 
 PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
@@ -34,6 +34,8 @@ INNER = {
     "LSH": "selection.lsh.lsh",
     "LocalMetrics": "rankers.lgmml.local_metrics",
     "LocalRanker": "local_ranker",
+    "MLR": "rankers.mlr.mlr",
+    "RMLR": "rankers.mlr.mlr",
     "SameCategory": "selection.same_category",
     "SharedRankSVM": "rankers.rank_svm.shared_rank_svm",
     "Trees": "trees",
@@ -247,7 +249,15 @@ def _try(ranker: Any) -> None:
     Every ranker by itself: one of another group may not be asked before it serves.
     """
     features = np.array([[0.0], [1.0]]) * np.ones(ranker.n_features_in_)
-    dataset = RankingDataset(features, None, np.array([0, 2]), np.array([0]))
+    query = 0
+    for part in parts_of(ranker):
+        # Parts that know queries by a column or by their ids rank no other queries.
+        known = getattr(part, "query_vectors", None)
+        if known is not None:
+            features[:] = 1.0
+        if isinstance(known, dict):
+            query = next(iter(known))
+    dataset = RankingDataset(features, None, np.array([0, 2]), np.array([query]))
     with np.errstate(all="ignore"):
         scores = ranker.predict_rows(dataset)
     if scores.shape != (2,):

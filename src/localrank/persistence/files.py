@@ -96,8 +96,7 @@ def load(
         raise ValueError(f"{path}: the model cannot be read: it is nested too deeply.") from None
     except MemoryError:
         raise
-    # Whatever a crafted file makes a library raise, what is wrong is the file.
-    except Exception as error:
+    except Exception as error:  # whatever a crafted file makes a library raise, the file is wrong
         raise ValueError(f"{path}: the model cannot be read: {error}.") from None
 
 

@@ -1,7 +1,8 @@
 """The classes of scikit-learn that a model file may hold, with what is kept of each.
 
 Clusterers are parameters and stay unfitted. Of fitted classifiers the attributes below are kept,
-and checked when they come back; a decision tree is kept as plain arrays.
+and checked when they come back; a decision tree is kept as plain arrays, and gradient boosting as
+its trees and what they start from.
 """
 
 from __future__ import annotations
@@ -57,6 +58,13 @@ _FOREST: Kinds = {
         "a list of trees, not empty",
     ),
 }
+# `prior_` and `trees_` are ours: of the objects that the class holds, what they are made of.
+_BOOSTED: Kinds = {
+    **_CLASSES,
+    "n_classes_": count(2, name="n_classes"),
+    "prior_": maybe(floats("n_classes", above=0)),
+    "trees_": Kind(lambda value, _: isinstance(value, list) and len(value) > 0, "trees, not none"),
+}
 CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
     "StandardScaler": (
         "preprocessing",
@@ -92,6 +100,7 @@ CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
     "RandomForestClassifier": ("ensemble", _FOREST),
     "ExtraTreeClassifier": ("tree", _TREE),
     "ExtraTreesClassifier": ("ensemble", _FOREST),
+    "GradientBoostingClassifier": ("ensemble", _BOOSTED),
     "KNeighborsClassifier": (
         "neighbors",
         {"_fit_X": floats("n_queries", None), "_y": integers("n_queries", below=2**31)},
@@ -112,16 +121,16 @@ def state_of(part: Any) -> dict[str, dict[str, Any]]:
     """The parameters, and what is kept of a fitted part."""
     known = CLASSIFIERS.get(type(part).__name__, ("", {}))[1]
     fitted = {name: getattr(part, name) for name in known if name in vars(part)}
+    if "trees_" in known:
+        _check_boosted(part.get_params(deep=False))
+        fitted |= _boosted_state(part) if fitted else {}
     for name, value in fitted.items():
         if isinstance(value, np.ndarray) and value.dtype == np.int32:
             fitted[name] = value.astype(np.int64)
         elif name == "n_samples_seen_":
             fitted[name] = int(np.max(value))
         elif name == "tree_":
-            fitted[name] = {
-                **{field: np.ascontiguousarray(_nodes(value)[field]) for field in NODES},
-                "values": value.value,
-            }
+            fitted[name] = _tree_state(value)
     return {"parameters": part.get_params(deep=False), "fitted": fitted}
 
 
@@ -131,6 +140,8 @@ def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
         raise ValueError(f"it asks for {name!r} of scikit-learn, which a model file may not use")
     if name == "KNeighborsClassifier":
         _check_neighbours(parameters)
+    if name == "GradientBoostingClassifier":
+        _check_boosted(parameters)
     found = _class(name)(**parameters)
     if not fitted:
         return found
@@ -143,7 +154,10 @@ def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
     if surplus := fitted.keys() - known.keys():
         raise ValueError(f"{name} has no {', '.join(sorted(surplus))}")
     if "tree_" in fitted:
-        fitted = {**fitted, "tree_": _tree(fitted["tree_"], sizes)}
+        tree = _tree(fitted["tree_"], sizes["n_features"], sizes["n_classes"])
+        fitted = {**fitted, "tree_": tree}
+    if "trees_" in fitted:
+        return _boosted(found, fitted)
     if name == "KNeighborsClassifier":
         return found.fit(fitted["_fit_X"], fitted["_y"])
     vars(found).update(fitted)
@@ -159,12 +173,61 @@ def _check_neighbours(parameters: dict[str, Any]) -> None:
         raise ValueError("metric_params of KNeighborsClassifier must be None")
 
 
-def _nodes(tree: Any) -> NDArray[Any]:
-    nodes: NDArray[Any] = tree.__getstate__()["nodes"]
-    return nodes
+def _check_boosted(parameters: dict[str, Any]) -> None:
+    """Boosting that starts from the shares of the classes, or from nothing."""
+    init = parameters.get("init")
+    if init is not None and init != "zero":
+        raise ValueError("init of GradientBoostingClassifier must be None or 'zero' in a file")
 
 
-def _tree(state: Any, sizes: Sizes) -> Any:
+def _boosted_state(part: Any) -> dict[str, Any]:
+    prior = getattr(part.init_, "class_prior_", None)
+    return {
+        "prior_": prior,
+        "trees_": [[_tree_state(one.tree_) for one in stage] for stage in part.estimators_],
+    }
+
+
+def _boosted(found: Any, fitted: dict[str, Any]) -> Any:
+    """A classifier of boosted trees, with what they start from, as its `fit` leaves it."""
+    from sklearn.dummy import DummyClassifier
+    from sklearn.tree import DecisionTreeRegressor
+
+    n_classes, n_features = fitted["n_classes_"], fitted["n_features_in_"]
+    per_stage = 1 if n_classes == 2 else n_classes
+    prior, stages = fitted.get("prior_"), fitted["trees_"]
+    if not all(isinstance(stage, list) and len(stage) == per_stage for stage in stages):
+        raise ValueError(f"trees_ must be {per_stage} in each stage")
+    if (prior is None) != (found.init == "zero"):
+        raise ValueError("prior_ must be there unless init is 'zero'")
+    estimators = np.empty((len(stages), per_stage), dtype=object)
+    for place in np.ndindex(estimators.shape):
+        one = DecisionTreeRegressor()
+        one.n_features_in_, one.n_outputs_ = n_features, 1
+        one.tree_ = _tree(stages[place[0]][place[1]], n_features, 1)
+        estimators[place] = one
+    start: Any = "zero"
+    if prior is not None:
+        start = DummyClassifier(strategy="prior").fit(np.zeros((n_classes, 1)), range(n_classes))
+        start.class_prior_ = prior
+    vars(found).update(
+        {name: value for name, value in fitted.items() if name not in ("prior_", "trees_")},
+        estimators_=estimators,
+        init_=start,
+        n_estimators_=len(stages),
+        n_trees_per_iteration_=per_stage,
+    )
+    found._loss = found._get_loss(sample_weight=None)
+    return found
+
+
+def _tree_state(tree: Any) -> dict[str, NDArray[Any]]:
+    nodes = tree.__getstate__()["nodes"]
+    fields = {field: np.ascontiguousarray(nodes[field]) for field in NODES}
+    return {**fields, "values": tree.value}
+
+
+def _tree(state: Any, n_features: int, n_values: int) -> Any:
     """A decision tree in which every walk from the root ends at a leaf."""
     from sklearn.tree._tree import NODE_DTYPE, Tree
 
@@ -175,7 +238,7 @@ def _tree(state: Any, sizes: Sizes) -> Any:
     n, place = len(left), np.arange(len(left))
     whole = all(array.dtype == np.int64 for array in (left, right, feature))
     shaped = all(array.shape == (n,) for array in (right, feature, threshold, missing))
-    if not n or not whole or not shaped or values.shape != (n, 1, sizes["n_classes"]):
+    if not n or not whole or not shaped or values.shape != (n, 1, n_values):
         raise ValueError("a decision tree is not what it must be")
     leaf = left == -1
     inner = ~leaf
@@ -185,7 +248,7 @@ def _tree(state: Any, sizes: Sizes) -> Any:
         and (right[inner] > place[inner]).all()
         and max(left.max(), right.max()) < n
         and (feature[inner] >= 0).all()
-        and (feature[inner] < sizes["n_features"]).all()
+        and (feature[inner] < n_features).all()
         and values.dtype == np.float64
         and np.isfinite(values).all()
         and np.isfinite(threshold.astype(np.float64)).all()
@@ -195,7 +258,7 @@ def _tree(state: Any, sizes: Sizes) -> Any:
     nodes = np.zeros(n, NODE_DTYPE)
     for field in NODES:
         nodes[field] = state[field]
-    tree = Tree(sizes["n_features"], np.array([sizes["n_classes"]], np.intp), 1)
+    tree = Tree(n_features, np.array([n_values], np.intp), 1)
     tree.__setstate__({"max_depth": n, "node_count": n, "nodes": nodes, "values": values.copy()})
     return tree
 

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from localrank.plots.calibration import draw_calibration as draw_calibration
     from localrank.plots.cosines import draw_cosines as draw_cosines
     from localrank.plots.curves import draw_curves as draw_curves
+    from localrank.plots.directions import draw_directions as draw_directions
     from localrank.plots.intervals import Interval as Interval
     from localrank.plots.intervals import draw_intervals as draw_intervals
     from localrank.plots.style import save_figure as save_figure

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from localrank.rankers.lgmml.lgmml import LGMML as LGMML
     from localrank.rankers.listwise_linear.listwise_linear import ListwiseLinear as ListwiseLinear
     from localrank.rankers.listwise_net.listwise_net import ListwiseNet as ListwiseNet
+    from localrank.rankers.mlr.mlr import MLR as MLR
+    from localrank.rankers.mlr.mlr import RMLR as RMLR
     from localrank.rankers.multiple_hyperplane import (
         MultipleHyperplaneRanker as MultipleHyperplaneRanker,
     )

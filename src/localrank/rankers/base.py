@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +15,12 @@ from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
 from localrank.data.deferred import DeferredDataset, gathered
 from localrank.data.filling import Filling
-from localrank.estimator import Estimator, check_is_fitted
-from localrank.fitted import Kind, Kinds, Sizes, facts, maybe, n_inputs, texts
+from localrank.estimator import check_is_fitted
 from localrank.measures import NDCG
 from localrank.parallel import one_blas_thread
 from localrank.parameters import check_parameters, one_of, parts_of
 from localrank.persistence import save_model
-from localrank.rankers.contribution_tables import no_contributions, no_importances
+from localrank.rankers.explained import Explained
 from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
@@ -29,9 +28,6 @@ from localrank.rankers.inputs import (
     has_two_labels,
     held_out_queries,
 )
-
-if TYPE_CHECKING:
-    from localrank.rankers.contributions import Contributions
 
 # A weight for each query; None weighs all alike.
 Weights = Floats | None
@@ -42,15 +38,7 @@ Missing = Literal["impute", "refuse"]
 missing_rule = one_of("impute", "refuse")
 
 
-def _is_filling(value: Any, sizes: Sizes) -> bool:
-    """Whether a filling is of the ranker's features; names the number of columns it makes."""
-    n_inputs = sizes["n_inputs"]
-    fits = value is None or (isinstance(value, Filling) and len(value.values) == n_inputs)
-    sizes["n_features"] = n_inputs if value is None or not fits else value.n_columns
-    return fits
-
-
-class Ranker(Estimator):
+class Ranker(Explained):
     """Learns from labelled queries to score documents; larger scores rank higher.
 
     Rankers follow scikit-learn's contract (`clone`, `get_params`, metadata routing, with `qid`
@@ -75,25 +63,9 @@ class Ranker(Estimator):
         documents have one label teach nothing about order.
     """
 
-    # "n_features" is the number of columns that `_fit` and `_predict` see, indicators included.
-    _fitted: ClassVar[Kinds] = {
-        "n_features_in_": n_inputs,
-        "feature_names_in_": maybe(texts("n_inputs")),
-        "filling_": Kind(_is_filling, "a Filling of all features", may_lack=True),
-        "training_data_": facts,
-    }
-
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
-
-    # Whether `_fit` and `_predict` see a missing value as NaN, not filled.
-    _sees_missing: ClassVar[bool] = False
-
-    @property
-    def accepts_missing(self) -> bool:
-        """Whether NaN may stand for a missing feature value: unless a part refuses it."""
-        return not any(getattr(part, "missing", None) == "refuse" for part in parts_of(self))
 
     @property
     def weighs_documents(self) -> bool:
@@ -355,60 +327,6 @@ class Ranker(Estimator):
             self.filling_ = filling
         return self
 
-    def column_labels(self, dataset: RankingDataset) -> tuple[str, ...]:
-        """How to call the columns that the model sees in print: features, then indicators.
-
-        Parameters
-        ----------
-        dataset : RankingDataset
-            Names the features.
-        """
-        labels = tuple(dataset.feature_label(column) for column in range(dataset.n_features))
-        return labels if self._sees_missing else self._filling.names(labels)
-
-    @property
-    def _filling(self) -> Filling:
-        """The one learned, or that of complete training data."""
-        learned: Filling | None = getattr(self, "filling_", None)
-        return learned or Filling.unlearned(self.n_features_in_)
-
-    def _remember(self, dataset: RankingDataset) -> None:
-        self.n_features_in_ = dataset.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if dataset.feature_names is not None:
-            self.feature_names_in_ = np.array(dataset.feature_names)
-        labels, counts = np.unique(dataset.labels, return_counts=True)
-        self.training_data_ = {
-            "n_queries": dataset.n_queries,
-            "n_queries_with_one_label": int(np.sum(~has_two_labels(dataset))),
-            "n_documents": dataset.n_documents,
-            "n_labels": len(labels),
-            "most_frequent_labels": {
-                f"{labels[i]:g}": int(counts[i]) for i in np.sort(np.argsort(-counts)[:10])
-            },
-        }
-
-    def _check_same(self, dataset: RankingDataset) -> None:
-        """Refuse data that the fitted ranker cannot score."""
-        names = getattr(self, "feature_names_in_", None)
-        trained = None if names is None else tuple(names.tolist())
-        check_same_features(type(self).__name__, self.n_features_in_, trained, dataset)
-        self._check_values(dataset)
-
-    def _check_values(self, dataset: RankingDataset) -> None:
-        if not dataset.has_missing or self.accepts_missing:
-            return
-        refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
-        n_missing = np.isnan(dataset.features).sum(axis=0)
-        column = int(np.argmax(n_missing > 0))
-        raise ValueError(
-            f"{type(refusing[0]).__name__} was given missing='refuse', and "
-            f"{dataset.feature_label(column)} has missing values ({n_missing[column]:,} of "
-            f"{dataset.n_documents:,}). Train it with missing='impute', the default, which fills "
-            f"them by the medians of their queries; on the command line, without "
-            f"--set ...missing=refuse."
-        )
-
     def rank(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
         """Rank documents: a table, best first within each query, queries in input order.
 
@@ -446,75 +364,6 @@ class Ranker(Estimator):
             qid = one_list(X)
         dataset = as_dataset(X, y, qid)
         return as_table_like(X, ranked_lists(dataset, self.predict(dataset)))
-
-    def contributions(self, X: Any, *, qid: Any = None) -> Contributions:
-        """What each feature contributes to each document's score: exact, a sum.
-
-        Linear rankers: weight times value. Boosted trees: TreeSHAP, as LightGBM's `pred_contrib`.
-        A ranker made of others adds up theirs. Where the score is no sum over features, a
-        ValueError says why.
-
-        Parameters
-        ----------
-        X : RankingDataset, array or DataFrame
-        qid : array-like of shape (n_documents,)
-            Query ids, where X is not a dataset.
-
-        Examples
-        --------
-        >>> from localrank.rankers import BestFeature
-        >>> X, y, qid = [[5.0, 1.0], [7.0, 1.0]], [0, 1], ["a", "a"]
-        >>> BestFeature().fit(X, y, qid=qid).contributions(X, qid=qid).values
-        array([[5., 0.],
-               [7., 0.]])
-        """
-        # Only who explains needs it.
-        from localrank.rankers.contributions import Contributions
-
-        check_is_fitted(self, "n_features_in_")
-        dataset = as_dataset(X, None, qid)
-        self._check_same(dataset)
-        return Contributions.of_table(dataset, self.contribution_rows(dataset))
-
-    def contribution_rows(self, dataset: RankingDataset) -> Floats:
-        """The table of contributions of a dataset that a door has checked, row by row.
-
-        A column for each feature, one for what features contribute together, and the base.
-        """
-        seen = gathered(dataset)
-        if self._sees_missing:
-            return self._contributions(seen)
-        return self._without_indicators(self._contributions(self._filling.filled(seen)))
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """The share of each feature in what the fitted ranker does, with sum 1.
-
-        Boosted trees: of the gains of all splits. Linear rankers: of the absolute weights of
-        scaled features. A ranker made of others: the mean of their shares. With
-        `QueryCoordinates` the sum may be smaller: its aggregates, which look at all features
-        together, have the rest. Where it has no meaning there is no such attribute.
-        """
-        check_is_fitted(self, "n_features_in_")
-        return self._without_indicators(self._importances())
-
-    def _without_indicators(self, table: Floats) -> Floats:
-        """Columns of features alone: that a value is missing counts for the feature."""
-        indicators = self._filling.indicators
-        if not len(indicators):
-            return table
-        n = self.n_features_in_
-        table = table.copy()
-        table[..., indicators] += table[..., n : n + len(indicators)]
-        return np.delete(table, np.s_[n : n + len(indicators)], axis=-1)
-
-    def _contributions(self, dataset: RankingDataset) -> Floats:
-        """The table of `contribution_rows`."""
-        raise no_contributions(type(self).__name__, "its score is no sum over features")
-
-    def _importances(self) -> Floats:
-        """The shares of `feature_importances_`."""
-        raise no_importances(type(self).__name__, "it does not weigh features")
 
 
 def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:

@@ -14,7 +14,7 @@ from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.boosted_trees.gbrt import GBRT
-from localrank.rankers.inputs import as_dataset
+from localrank.rankers.inputs import as_dataset, has_two_labels
 from localrank.rankers.query_coordinates.query_coordinates import (
     COORDINATES_FRACTION,
     QueryCoordinates,
@@ -173,6 +173,11 @@ def distil(
         more = _numbered(as_dataset(unlabelled, None, None), dataset.n_queries)
         dataset = concatenate([dataset, more])
     scored = dataset.replaced(relevance=dataset.in_query_order(ranker.predict(dataset)))
+    if not has_two_labels(scored).any():
+        raise ValueError(
+            "There is nothing to learn: in no list does the teacher score two documents "
+            "differently."
+        )
     model._teach(scored)
     model._remember(scored)
     return model

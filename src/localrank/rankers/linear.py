@@ -118,6 +118,7 @@ class PathRanker(LinearRanker):
     C: float
 
     _parameters: ClassVar[Rules] = {"C": number(above=0)}
+    path_parameters: ClassVar = ("C",)
 
     def fit_path(self, X: Any, y: Any = None, *, qid: Any = None, Cs: ArrayLike) -> list[Self]:
         """Fit a clone for each C, for less than separate fits: each starts from the last.

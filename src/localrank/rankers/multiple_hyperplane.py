@@ -11,18 +11,21 @@ import numpy as np
 from localrank.aggregation import Aggregator, Borda
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.content_order import content_order
 from localrank.data.offsets import offsets_of
 from localrank.declaration import declare
 from localrank.estimator import check_is_fitted, clone
 from localrank.fitted import Kinds, count, floats
 from localrank.parallel import in_parallel, one_thread
-from localrank.parameters import Rules, instance, one_of, optional, refuse, whole
+from localrank.parameters import Rules, instance, number, one_of, optional, refuse, whole
 from localrank.rankers.aggregated import Aggregated
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.gains import levels
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
+# A share of documents that is a whole number may come out this much above it.
+_ROUNDING = 1e-9
 # More different labels are put into fewer levels, unless they are grades.
 MAX_LEVELS = 20
 
@@ -49,14 +52,21 @@ class MultipleHyperplaneRanker(Aggregated):
     n_pairs : int, optional
         With `pairs="sampled"`, how many pairs to draw; one less than the levels by default, all
         where there are fewer.
+    sampling_rate : float, default=1.0
+        Share of the documents that each ranker learns from, drawn anew for each. Of every query
+        and label so many are drawn, rounded up: no query loses a label. The document pairs
+        shrink by about the square of the rate. At 1 nothing is drawn.
     aggregator : Aggregator, optional
-        Of `localrank.aggregation`; Borda() by default. One that learns does so on all training
-        queries.
+        Of `localrank.aggregation`; Borda() by default. `WeightedBorda(weights=…)` takes one
+        weight for each pair of levels, in the order of `level_pairs_`.
+    weights_from : {"training", "validation"}, default="training"
+        The queries that an aggregator learns from, if it learns: all training queries, as in the
+        paper's experiments, or the validation queries given to `fit`.
     n_jobs : int or None, default=None
         Rankers trained at the same time, with one thread each; -1 for all cores. The result does
         not depend on it.
     random_state : int or None, default=0
-        Seed of the pairs that are drawn.
+        Seed of the pairs and documents that are drawn.
 
     Attributes
     ----------
@@ -98,6 +108,8 @@ class MultipleHyperplaneRanker(Aggregated):
         "ranker": optional(instance(Ranker, "a ranker")),
         "pairs": one_of("all", "adjacent", "sampled"),
         "n_pairs": optional(whole(1)),
+        "sampling_rate": number(above=0, most=1),
+        "weights_from": one_of("training", "validation"),
     }
 
     _fitted: ClassVar[Kinds] = {
@@ -113,14 +125,18 @@ class MultipleHyperplaneRanker(Aggregated):
         *,
         pairs: Literal["all", "adjacent", "sampled"] = "all",
         n_pairs: int | None = None,
+        sampling_rate: float = 1.0,
         aggregator: Aggregator | None = None,
+        weights_from: Literal["training", "validation"] = "training",
         n_jobs: int | None = None,
         random_state: int | None = 0,
     ) -> None:
         self.ranker = ranker
         self.pairs = pairs
         self.n_pairs = n_pairs
+        self.sampling_rate = sampling_rate
         self.aggregator = aggregator
+        self.weights_from = weights_from
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -157,7 +173,7 @@ class MultipleHyperplaneRanker(Aggregated):
         aggregator : Aggregator
             Stays as it is. One that learns does so from `dataset`.
         dataset : RankingDataset
-            The training queries.
+            The training queries, or validation queries.
 
         Examples
         --------
@@ -182,21 +198,33 @@ class MultipleHyperplaneRanker(Aggregated):
             refuse(self, "ranker", "one without label_pairs, which are set to each pair in turn")
         if self.n_pairs is not None and self.pairs != "sampled":
             refuse(self, "n_pairs", "None unless pairs='sampled'")
+        lesson = (dataset, query_weights) if self.weights_from == "training" else (valid, None)
+        if lesson[0] is None:
+            refuse(self, "weights_from", "'training' unless `fit` is given validation queries")
         graded, valid = _graded(dataset, valid)
         used, skipped = self._level_pairs(graded, query_weights)
+        if self.sampling_rate < 1:
+            # Draws by content: another order of the rows must not be another sample.
+            rows, queries = content_order(graded, 0)
+            graded = graded.reordered(rows, queries)
+            query_weights = None if query_weights is None else query_weights[queries]
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
+        seeds = np.random.SeedSequence(self.random_state).spawn(len(used))
 
-        def train(pair: tuple[float, float]) -> Ranker:
-            model: Ranker = clone(ranker)
+        def train(place: int) -> Ranker:
+            pair, seen, model = used[place], graded, clone(ranker)
+            if self.sampling_rate < 1:
+                seen = _sampled(graded, self.sampling_rate, np.random.default_rng(seeds[place]))
             if isinstance(model, RankSVM):
                 model.set_params(label_pairs=[pair])
-                return model.fit_rows(graded, query_weights, valid)
-            part, queries = _with_labels(graded, pair)
+                return model.fit_rows(seen, query_weights, valid)
+            part, queries = _with_labels(seen, pair)
             weights = None if query_weights is None else query_weights[queries]
             return model.fit_rows(part, weights, _held_out(valid, pair))
 
-        rankers = in_parallel(train, used, n_jobs=self.n_jobs, description="Pairs of labels")
-        self._keep(rankers, self.aggregator or Borda(), dataset, query_weights)
+        places = range(len(used))
+        rankers = in_parallel(train, places, n_jobs=self.n_jobs, description="Pairs of labels")
+        self._keep(rankers, self.aggregator or Borda(), *lesson)
         self.level_pairs_ = np.array(used)
         self.skipped_pairs_ = np.array(skipped).reshape(-1, 2)
         self.n_rankers_, self.n_skipped_pairs_ = len(used), len(skipped)
@@ -242,6 +270,19 @@ def _graded(dataset: RankingDataset, valid: HeldOut = None) -> tuple[RankingData
         places = np.maximum(np.searchsorted(known, valid.labels, side="right") - 1, 0)
         valid = valid.replaced(relevance=grades[places])
     return dataset.replaced(relevance=grades[place]), valid
+
+
+def _sampled(dataset: RankingDataset, rate: float, rng: np.random.Generator) -> RankingDataset:
+    """So large a share of each query's documents of each label, rounded up, drawn at random."""
+    known, place = np.unique(dataset.labels, return_inverse=True)
+    strata = dataset.query_index * len(known) + place
+    order = np.lexsort((rng.random(len(strata)), strata))
+    _, first, sizes = np.unique(strata[order], return_index=True, return_counts=True)
+    number = np.arange(len(order)) - np.repeat(first, sizes)
+    drawn = np.maximum(np.ceil(rate * sizes - _ROUNDING), 1)
+    rows = np.sort(order[number < np.repeat(drawn, sizes)])
+    counts = np.bincount(dataset.query_index[rows], minlength=dataset.n_queries)
+    return dataset.with_rows(rows, offsets_of(counts), np.arange(dataset.n_queries))
 
 
 def _presence(dataset: RankingDataset) -> tuple[Floats, Flags]:

@@ -116,8 +116,8 @@ def shared_specific(
     n_components : float or int, default=0.95
         Share of the variance of these values to keep, or number of components.
     scaling : {"standard"} or None, default=None
-        Whether features are divided by their spread within queries before queries are described:
-        needed where they come in different units. The ranker scales its own features.
+        Whether each feature's highest values are divided by their standard deviation: needed
+        where features come in different units. The ranker scales its own features.
     min_queries : int, default=1
         Smaller clusters are merged into their nearest.
     random_state : int or None, default=0
@@ -138,7 +138,7 @@ def shared_specific(
     1
     """
     return LocalRanker(
-        scaled(TopScores(h, n_components=n_components), scaling),
+        TopScores(h, n_components=n_components, scaling=scaling),
         bisecting_kmeans(n_clusters, random_state=random_state),
         SharedRankSVM(C, shrinkage=shrinkage),
         NearestCentroid(),

@@ -220,8 +220,8 @@ def pca_queries(
     n_components : float or int, default=0.95
         Share of the variance of these values to keep, or number of components.
     scaling : {"standard"} or None, default=None
-        Whether features are divided by their spread within queries before queries are described:
-        needed where they come in different units. The ranker scales its own features.
+        Whether each feature's highest values are divided by their standard deviation: needed
+        where features come in different units. The ranker scales its own features.
     min_queries : int, default=1
         Smaller clusters are merged into their nearest.
     n_jobs : int or None, default=None
@@ -241,7 +241,7 @@ def pca_queries(
     3
     """
     return LocalRanker(
-        scaled(TopScores(h, n_components=n_components), scaling),
+        TopScores(h, n_components=n_components, scaling=scaling),
         bisecting_kmeans(n_clusters, random_state=random_state),
         RankSVM() if ranker is None else ranker,
         NearestCentroid(),

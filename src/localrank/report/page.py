@@ -23,6 +23,7 @@ SCRIPTS = (
     "calibration",
     "tuning",
     "map",
+    "agreement",
     "explorer",
     "costs",
     "made",

@@ -35,7 +35,8 @@ class Representation(Estimator):
 
     Descriptions of several queries are one array, a query along the first axis, so that they can
     be indexed, concatenated and saved like any array. A representation implements
-    `_transform`, `distances` and, where it learns something from the training queries, `_fit`.
+    `_transform`, `distances` and, where it learns something from the training queries, `_fit`;
+    `centroid` where one description can stand for several queries.
     `fit` and `transform` are the doors, which check what they are given.
 
     A query is described by the values it has: a missing value is filled by the median of the
@@ -107,6 +108,14 @@ class Representation(Estimator):
     def distances(self, A: Array, B: Array) -> Floats:
         """Distances between descriptions, of shape (len(A), len(B))."""
 
+    def centroid(self, descriptions: Array) -> Array:
+        """One description that stands for several queries; not every representation has one."""
+        raise ValueError(
+            f"{type(self).__name__} only gives distances between queries, and no centre of "
+            f"several. Take NearestQuery, or a representation such as PrincipalComponents, "
+            f"TopDocuments or TopScores."
+        )
+
     def nearest(self, asked: Array, known: Array) -> Integers:
         """The position of the nearest known description for each asked one; the first of equals."""
         n_rows = max(_BLOCK // len(known), 1)
@@ -165,6 +174,11 @@ class Points(Representation):
     @property
     def points(self) -> bool:
         return True
+
+    def centroid(self, descriptions: Array) -> Floats:
+        """Their mean."""
+        mean: Floats = descriptions.mean(axis=0)
+        return mean
 
     def distances(self, A: Array, B: Array) -> Floats:
         # Pair by pair, so that a distance does not depend on the other queries it is asked with.

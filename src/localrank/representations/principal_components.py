@@ -77,7 +77,7 @@ class PrincipalComponents(Representation):
 
     def _fit(self, dataset: RankingDataset) -> None:
         self._check_n_components(dataset.n_features)
-        shares, _ = principal_axes(dataset.features, dataset.offsets, 0)
+        shares, _ = self._axes(dataset, 0)
         varying = shares[shares[:, 0] > 0]
         self.explained_ = varying.sum(axis=0) / max(len(varying), 1)
         n_needed = np.argmax(np.cumsum(self.explained_) >= self.n_components - _ROUNDING) + 1
@@ -99,8 +99,39 @@ class PrincipalComponents(Representation):
         check_together(self, holds=self.n_components_ <= self.n_features_in_)
 
     def _transform(self, dataset: RankingDataset) -> Floats:
-        _, components = principal_axes(dataset.features, dataset.offsets, self.n_components_)
+        _, components = self._axes(dataset, self.n_components_)
         return components
+
+    def _axes(self, dataset: RankingDataset, n_axes: int) -> tuple[Floats, Floats]:
+        """Shares of all directions of each query, and the first directions."""
+        return principal_axes(dataset.features, dataset.offsets, n_axes)
+
+    def centroid(self, descriptions: Array) -> Floats:
+        """The directions c_1, …, c_P that agree best with those of several queries.
+
+        c_p maximises the sum over queries of (c · u_p)²: it is the first eigenvector of the mean
+        projector on their p-th directions, and so the first principal component of the cloud of
+        all u_p and -u_p. A query alone is its own centre. Directions are averaged one by one
+        because the similarity pairs them by their order; the mean of the projectors on all P
+        together does not tell which is the first.
+
+        Parameters
+        ----------
+        descriptions : ndarray of shape (n_queries, P, n_features)
+
+        Examples
+        --------
+        >>> components = np.array([[[1.0, 0.0]], [[0.8, 0.6]], [[-0.8, 0.6]], [[0.0, 0.0]]])
+        >>> PrincipalComponents(1).centroid(components[:2]).round(3)
+        array([[0.949, 0.316]])
+        >>> PrincipalComponents(1).centroid(components)
+        array([[1., 0.]])
+        """
+        n_queries, n_components, n_features = descriptions.shape
+        both = np.concatenate([descriptions, -descriptions]).swapaxes(0, 1)
+        offsets = 2 * n_queries * np.arange(n_components + 1)
+        _, axes = principal_axes(both.reshape(-1, n_features), offsets, 1)
+        return axes[:, 0]
 
     def distances(self, A: Array, B: Array) -> Floats:
         distances = np.zeros((len(A), len(B)))

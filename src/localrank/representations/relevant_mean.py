@@ -28,8 +28,8 @@ class RelevantMean(Points):
 
     References
     ----------
-    .. [1] Cremers, Kaur, Koesomo, et al. Adaptive Training With K-Means and Hierarchical
-       Clustering.
+    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+       Learning to Rank in Information Retrieval. CIKM 2019.
 
     Examples
     --------

@@ -76,6 +76,9 @@ class Scaled(Representation):
     def _transform(self, dataset: RankingDataset) -> Array:
         return self.representation_.transform_rows(self._scaled(dataset))
 
+    def centroid(self, descriptions: Array) -> Array:
+        return self.representation_.centroid(descriptions)
+
     def distances(self, A: Array, B: Array) -> Floats:
         return self.representation_.distances(A, B)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -48,8 +48,7 @@ class TopDocuments(Points):
     ----------
     .. [1] Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
        SIGIR 2008.
-    .. [2] Cremers, Kaur, Koesomo, et al. Adaptive Training With K-Means and Hierarchical
-       Clustering.
+    .. [2] Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
 
     Examples
     --------
@@ -81,24 +80,11 @@ class TopDocuments(Points):
 
     def _fit(self, dataset: RankingDataset) -> None:
         self.columns_ = self._checked_columns(dataset)
-        self.feature_ = self._checked_feature(dataset)
+        self.feature_ = reference_feature(self, dataset)
 
     def _transform(self, dataset: RankingDataset) -> Floats:
-        weights = _shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
+        weights = shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
         return query_means(dataset.features, dataset.offsets, weights)[:, self.columns_]
-
-    def _checked_feature(self, dataset: RankingDataset) -> int:
-        if self.feature == "best":
-            if dataset.relevance is None:
-                raise ValueError(
-                    "TopDocuments with feature='best' finds the best feature by labels. The "
-                    "dataset has none: take labelled training queries, or give it a feature."
-                )
-            return int(measure_features(dataset, NDCG(5)).argmax())
-        column = column_of(dataset, self.feature)
-        if column < 0:
-            refuse(self, "feature", f"'best' or {known_columns(dataset)}")
-        return column
 
     def _checked_columns(self, dataset: RankingDataset) -> Integers:
         if self.columns is None:
@@ -113,7 +99,22 @@ class TopDocuments(Points):
         return np.array(columns)
 
 
-def _shares_of_places(values: Array, dataset: RankingDataset, n: int) -> Floats:
+def reference_feature(part: Any, dataset: RankingDataset) -> int:
+    """The column of a representation's parameter `feature`."""
+    if part.feature == "best":
+        if dataset.relevance is None:
+            raise ValueError(
+                f"{type(part).__name__} with feature='best' finds the best feature by labels. The "
+                f"dataset has none: take labelled training queries, or give it a feature."
+            )
+        return int(measure_features(dataset, NDCG(5)).argmax())
+    column = column_of(dataset, part.feature)
+    if column < 0:
+        refuse(part, "feature", f"'best' or {known_columns(dataset)}")
+    return column
+
+
+def shares_of_places(values: Array, dataset: RankingDataset, n: int) -> Floats:
     """The expected share that each document has in the first n places, from 0 to 1."""
     begins, query = dataset.offsets[:-1], dataset.query_index
     n_places = np.minimum(n, dataset.query_sizes)

@@ -19,12 +19,17 @@ from localrank.selection.base import Selector
 
 @declare("nearest-centroid", "the group with the nearest centre")
 class NearestCentroid(Selector):
-    """Chooses the group with the nearest centre, the mean of its queries' descriptions [1]_.
+    """Chooses the group with the nearest centre, the first of equals.
+
+    The centre of queries that are points is their mean [1]_. That of queries described by
+    `PrincipalComponents` is the directions that agree best with theirs: a cluster of clouds in the
+    room of one, and a search among the groups instead of all training queries, which the authors
+    of LocalRank leave to be found [2]_.
 
     Parameters
     ----------
     representation : Representation, optional
-        How queries are described, as points. None: use the grouping's representation.
+        How queries are described. None: use the grouping's representation.
 
     Attributes
     ----------
@@ -33,6 +38,8 @@ class NearestCentroid(Selector):
     References
     ----------
     .. [1] Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
+    .. [2] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009. Section 5.
 
     Examples
     --------
@@ -52,8 +59,8 @@ class NearestCentroid(Selector):
         self.representation = representation
 
     def _fit(self, groups: Groups) -> None:
-        self._check_points()
-        self.centroids_ = np.array([self.descriptions_[own].mean(axis=0) for own in groups])
+        centroid = self.representation_.centroid
+        self.centroids_ = np.array([centroid(self.descriptions_[own]) for own in groups])
 
     def _check_fitted(self) -> None:
         one = self.descriptions_.shape[1:] == self.centroids_.shape[1:]
@@ -61,5 +68,4 @@ class NearestCentroid(Selector):
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)
-        distances = self.representation_.distances(descriptions, self.centroids_)
-        return self._all_on(np.argmin(distances, axis=1))
+        return self._all_on(self.representation_.nearest(descriptions, self.centroids_))

@@ -10,16 +10,19 @@ import numpy as np
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, integers, real
+from localrank.fitted import Kinds, check_together, real
 from localrank.grouping.base import Groups
 from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
-from localrank.selection.base import Selector
+from localrank.selection.query_search import Index, QuerySearch
+
+# Training queries whose neighbours make the usual bandwidth.
+_SAMPLE = 2048
 
 
 @declare("nearest-queries", "the groups of the most similar training queries, blended")
-class NearestQueries(Selector):
+class NearestQueries(QuerySearch):
     """Blends the groups of the k most similar training queries by their similarity [1]_.
 
     A query t is ranked by Σ s(t, q) f_q / Σ s(t, q) over its k nearest training queries q, where
@@ -37,6 +40,8 @@ class NearestQueries(Selector):
         The distance at which similarity has fallen by the factor e. A large one weighs the k
         queries alike, a small one leaves the nearest. None: the median, over the training
         queries, of the distance to the k-th nearest other one.
+    index : {"exact", "lsh"} or LSH, default="exact"
+        How near queries are found, as in `NearestQuery`.
     representation : Representation, optional
         How queries are described. None: use the grouping's representation.
 
@@ -44,13 +49,15 @@ class NearestQueries(Selector):
     ----------
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
+    index_ : LSH or None
+        Fitted; None for the exact search.
     bandwidth_ : float
         The bandwidth in use.
 
     Notes
     -----
-    The bandwidth by default looks at the distances of all pairs of training queries, once and in
-    blocks. Queries that are all alike have bandwidth 1.
+    The bandwidth by default looks for the neighbours of each training query, or of 2,048 evenly
+    spaced ones where there are more. Queries that are all alike have bandwidth 1.
 
     References
     ----------
@@ -75,35 +82,34 @@ class NearestQueries(Selector):
         "bandwidth": optional(number(above=0)),
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "home_": integers("n_queries", below="n_groups"),
-        "bandwidth_": real,
-    }
+    _fitted: ClassVar[Kinds] = {"bandwidth_": real}
 
     def __init__(
         self,
         k: int = 10,
         bandwidth: float | None = None,
         *,
+        index: Index = "exact",
         representation: Representation | None = None,
     ) -> None:
         self.k = k
         self.bandwidth = bandwidth
+        self.index = index
         self.representation = representation
 
     def _check_fitted(self) -> None:
-        known = len(self.home_) == len(self.descriptions_)
-        check_together(self, holds=known and 0 < self.bandwidth_ < np.inf)
+        super()._check_fitted()
+        check_together(self, holds=0 < self.bandwidth_ < np.inf)
 
     def _fit(self, groups: Groups) -> None:
-        self.home_ = groups.home
+        super()._fit(groups)
         self.bandwidth_ = (
             self._usual_bandwidth() if self.bandwidth is None else float(self.bandwidth)
         )
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         described = self.representation_.transform_rows(dataset)
-        nearest, distances = self.representation_.neighbours(described, self.descriptions_, self.k)
+        nearest, distances = self.neighbours(described, self.k)
         # Relative to the nearest one, which leaves the shares as they are and one at least at 1.
         beyond = distances - distances.min(axis=1, keepdims=True)
         similarities = np.exp(-beyond / self.bandwidth_)
@@ -115,10 +121,10 @@ class NearestQueries(Selector):
         return shares
 
     def _usual_bandwidth(self) -> float:
+        n_queries = len(self.descriptions_)
+        some = np.linspace(0, n_queries - 1, min(n_queries, _SAMPLE)).astype(np.int64)
         # One more than k, because a query is the nearest to itself.
-        _, distances = self.representation_.neighbours(
-            self.descriptions_, self.descriptions_, self.k + 1
-        )
+        _, distances = self.neighbours(self.descriptions_[some], self.k + 1)
         farthest = distances.max(axis=1)
         apart = farthest[farthest > 0]
         return float(np.median(apart)) if len(apart) else 1.0

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
 
-from localrank.arrays import Array, Floats, Integers
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.estimator import clone
-from localrank.fitted import Kinds, check_together, integers, maybe, part
-from localrank.grouping.base import Groups
-from localrank.parameters import Rule, Rules
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
-from localrank.selection.base import Selector
-from localrank.selection.lsh.lsh import LSH
+from localrank.selection.query_search import Index, QuerySearch
 
 
 @declare("nearest-query", "the group of the most similar training query")
-class NearestQuery(Selector):
+class NearestQuery(QuerySearch):
     """Chooses the group of the most similar training query [1]_.
 
     Where groups overlap, that is the one built around this query. Among training queries at the
@@ -49,6 +43,7 @@ class NearestQuery(Selector):
     Examples
     --------
     >>> from localrank.data import make_queries
+    >>> from localrank.grouping import Groups
     >>> from localrank.representations import PrincipalComponents
     >>> dataset, types = make_queries(100, n_types=3)
     >>> representation = PrincipalComponents().fit(dataset)
@@ -61,47 +56,11 @@ class NearestQuery(Selector):
     True
     """
 
-    index_: LSH | None
-
-    _parameters: ClassVar[Rules] = {
-        "index": Rule(
-            lambda index: isinstance(index, LSH) or index in ("exact", "lsh"),
-            "'exact', 'lsh' or an LSH(...)",
-        ),
-    }
-
-    _fitted: ClassVar[Kinds] = {
-        "home_": integers("n_queries", below="n_groups"),
-        "index_": maybe(part(LSH)),
-    }
-
     def __init__(
-        self,
-        index: Literal["exact", "lsh"] | LSH = "exact",
-        *,
-        representation: Representation | None = None,
+        self, index: Index = "exact", *, representation: Representation | None = None
     ) -> None:
         self.index = index
         self.representation = representation
-
-    def _check_fitted(self) -> None:
-        known = self.index_ is None or self.index_.descriptions_.shape == self.descriptions_.shape
-        check_together(self, holds=known and len(self.home_) == len(self.descriptions_))
-
-    def nearest(self, descriptions: Array) -> Integers:
-        """Positions of the nearest training queries, for queries with these descriptions."""
-        if self.index_ is not None:
-            return self.index_.nearest(descriptions)
-        return self.representation_.nearest(descriptions, self.descriptions_)
-
-    def _fit(self, groups: Groups) -> None:
-        self.home_, self.index_ = groups.home, None
-        if isinstance(self.index, LSH):
-            self.index_ = clone(self.index)
-        elif self.index == "lsh":
-            self.index_ = LSH()
-        if self.index_ is not None:
-            self.index_.fit(self.descriptions_)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         return self._all_on(self.home_[self.nearest(self.representation_.transform_rows(dataset))])

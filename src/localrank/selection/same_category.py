@@ -9,6 +9,7 @@ import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, count, integers, maybe, texts
 from localrank.grouping.base import Groups
 from localrank.grouping.categories import categories_of, category_column, known_categories
@@ -18,6 +19,11 @@ from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
+@declare(
+    "same-category",
+    "the group of the query's known category",
+    sample={"categories": {1: "few", 1000: "none"}},
+)
 class SameCategory(Selector):
     """Chooses the group of the training queries that have the query's category.
 

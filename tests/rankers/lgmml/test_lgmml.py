@@ -8,10 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rearranged import rearranged
 from scipy.spatial.distance import cdist
 
+import localrank
 from localrank.data import RankingDataset, make_queries
 from localrank.measures import NDCG
 from localrank.rankers import LGMML
 from localrank.rankers.lgmml.gmml import GMML
+from localrank.rankers.lgmml.training import Training
 from localrank.representations import PrincipalComponents
 
 QUICK = {"n_metrics": 12, "n_iterations": 200}
@@ -61,8 +63,9 @@ def test_features_are_scaled_by_their_norm(fitted, queries):
     assert_allclose(fitted.metrics_.scale, norms / np.sqrt(used.n_documents), rtol=1e-12)
 
 
-def test_each_metric_is_the_geometric_mean_metric_of_a_query(queries):
-    ranker = LGMML(10, sampling_rate=1.0, n_iterations=0).fit(queries)
+@pytest.mark.parametrize(("level", "t"), [(None, 0.5), (2, 0.5), (None, 0.2)])
+def test_each_metric_is_the_geometric_mean_metric_of_a_query(queries, level, t):
+    ranker = LGMML(10, sampling_rate=1.0, relevance_level=level, t=t, n_iterations=0).fit(queries)
     metrics = ranker.metrics_
     scaled = queries.features / metrics.scale
     factors = []
@@ -71,14 +74,15 @@ def test_each_metric_is_the_geometric_mean_metric_of_a_query(queries):
         query = queries.query_index[row]
         own = of_query(queries, query)
         documents, labels = scaled[own], queries.labels[own]
-        gmml = GMML(ridge=0.01).fit(documents[labels > 0], documents[labels == 0])
+        relevant = labels >= (level or 1)
+        gmml = GMML(t, ridge=0.01).fit(documents[relevant], documents[labels == 0])
         found = metrics.factors()[r].T @ metrics.factors()[r]
         factors.append(np.sqrt(np.linalg.det(found) / np.linalg.det(gmml.metric_)) ** (1 / 8))
         assert_allclose(found, gmml.metric_ * factors[-1] ** 2, rtol=1e-7)
         # The anchor is the relevant document from which the query is sorted best.
         alone = queries.select([query])
         values = [NDCG().mean(alone, -row) for row in gmml.distances(documents, documents)]
-        best = np.where(labels > 0, values, -1)
+        best = np.where(relevant, values, -1)
         assert best[row - own.start] == best.max()
     # All distances have one factor.
     assert_allclose(factors, factors[0], rtol=1e-9)
@@ -210,6 +214,28 @@ def test_the_unit_of_each_feature_does_not_matter(queries):
     assert_allclose(LGMML(**QUICK).fit(other).predict(other), expected, rtol=1e-6)
 
 
+@pytest.mark.parametrize("unseen", ["mean", "nearest"])
+def test_a_path_has_the_models_of_separate_fits(queries, unseen):
+    margins, steps = [0.1, 1.0, 0.1, 0.001], [0.1, 0.1, 1.0, 0.01]
+    holed = queries.features.copy()
+    holed[::7, 2] = np.nan
+    data = queries.with_features(holed, [f"f{k}" for k in range(8)])
+    path = LGMML(unseen=unseen, **QUICK).fit_path(data, margins=margins, steps=steps)
+    for margin, step, model in zip(margins, steps, path, strict=True):
+        alone = LGMML(unseen=unseen, margin=margin, step=step, **QUICK).fit(data)
+        assert model.get_params() == alone.get_params()
+        assert vars(model).keys() == vars(alone).keys()
+        assert_array_equal(model.weights_, alone.weights_)
+        assert_array_equal(model.mean_weights_, alone.mean_weights_)
+        assert_array_equal(model.predict(data), alone.predict(data))
+    assert np.ptp([model.weights_.sum() for model in path]) > 1
+
+
+def test_a_path_checks_its_parameters(queries):
+    with pytest.raises(ValueError, match="'step' parameter of LGMML must be"):
+        LGMML(**QUICK).fit_path(queries, margins=[1.0, 1.0], steps=[0.1, 0.0])
+
+
 def test_the_seed_decides_what_is_drawn(queries):
     by_seed = [LGMML(random_state=seed, **QUICK).fit(queries).predict(queries) for seed in (0, 1)]
     assert np.abs(by_seed[0] - by_seed[1]).max() > 1e-3
@@ -225,22 +251,67 @@ def music(n_queries=1, seed=0):
     )
 
 
-def test_one_metric_with_the_query_as_anchor_is_the_global_metric():
-    dataset = music()
-    ranker = LGMML(1, sampling_rate=1.0, query_dependent=True, scale="monotone").fit(dataset)
+def moved(dataset, seed=5):
+    """The same songs somewhere in the space, and where their queries are."""
+    vectors = np.random.default_rng(seed).integers(-8, 8, size=(dataset.n_queries, 6)) / 4
+    # Sums of few digits, so that nothing is rounded.
+    return dataset.with_features(np.rint(64 * dataset.features) / 64), vectors
+
+
+@pytest.mark.parametrize("unseen", ["mean", "nearest"])
+@pytest.mark.parametrize("given", ["columns", "dict"])
+def test_query_vectors_are_taken_off_as_by_hand_to_the_last_bit(given, unseen):
+    by_hand, vectors = moved(music(20))
+    documents = by_hand.features + vectors[by_hand.query_index]
+    if given == "dict":
+        dataset, where = by_hand.with_features(documents), dict(enumerate(vectors))
+    else:
+        own = np.column_stack([vectors[by_hand.query_index], documents])
+        dataset, where = by_hand.with_features(own), list(range(6))
+    expected = LGMML(query_vectors="origin", unseen=unseen, **QUICK).fit(by_hand)
+    ranker = LGMML(query_vectors=where, unseen=unseen, **QUICK).fit(dataset)
     assert_array_equal(ranker.metrics_.anchors, 0.0)
-    scaled = dataset.features / ranker.metrics_.scale
-    relevant = dataset.labels > 0
+    assert_array_equal(ranker.metrics_.scale, expected.metrics_.scale)
+    assert_array_equal(ranker.weights_, expected.weights_)
+    assert_array_equal(ranker.predict(dataset), expected.predict(by_hand))
+
+
+def test_one_metric_with_the_query_as_anchor_is_the_global_metric():
+    dataset, vectors = moved(music())
+    songs = dataset.with_features(dataset.features + vectors)
+    ranker = LGMML(1, sampling_rate=1.0, query_vectors={0: vectors[0]}, scale="monotone")
+    ranker.fit(songs)
+    # Differences between documents of a query are those between documents less the query.
+    scaled, query = songs.features / ranker.metrics_.scale, vectors / ranker.metrics_.scale
+    relevant = songs.labels > 0
     gmml = GMML(ridge=0.01).fit(scaled[relevant], scaled[~relevant])
-    distances = gmml.distances(np.zeros((1, 6)), scaled)[0]
-    assert_array_equal(np.argsort(-ranker.predict(dataset)), np.argsort(distances))
+    distances = gmml.distances(query, scaled)[0]
+    assert_array_equal(np.argsort(-ranker.predict(songs)), np.argsort(distances))
 
 
-def test_query_dependent_metrics_rank_new_queries_by_their_distance_to_the_query():
+def test_metrics_at_the_query_rank_new_queries_by_their_distance_to_it():
     train, test = music(20), music(20, seed=1)
-    ranker = LGMML(10, query_dependent=True, scale="monotone").fit(train)
+    ranker = LGMML(10, query_vectors="origin", scale="monotone").fit(train)
     euclidean = -np.linalg.norm(test.features, axis=1)
     assert ranker.score(test) > NDCG(10).mean(test, euclidean) + 0.05
+
+
+def test_without_query_vectors_anchors_are_documents():
+    ranker = LGMML(10, n_iterations=0).fit(music(20))
+    assert (np.abs(ranker.metrics_.anchors).max(axis=1) > 0).all()
+
+
+@pytest.mark.parametrize("given", ["columns", "dict", "origin"])
+def test_a_saved_model_knows_where_queries_are(given, tmp_path):
+    dataset, vectors = moved(music(20))
+    known = {str(query): vector for query, vector in enumerate(vectors)}
+    own = np.column_stack([vectors[dataset.query_index], dataset.features])
+    where = {"columns": list(range(6)), "dict": known, "origin": "origin"}[given]
+    data = dataset.with_features(own) if given == "columns" else dataset
+    ranker = LGMML(query_vectors=where, **QUICK).fit(data)
+    ranker.save(tmp_path / "m.localrank")
+    loaded = localrank.load(tmp_path / "m.localrank")
+    assert_array_equal(loaded.predict(data), ranker.predict(data))
 
 
 def test_the_relevance_level_decides_what_metrics_bring_together(queries):
@@ -255,11 +326,54 @@ def test_the_relevance_level_decides_what_metrics_bring_together(queries):
     assert np.abs(scores[1] - scores[0]).max() > 1e-3
 
 
-def test_labels_that_are_all_relevant_are_refused_with_the_rule(queries):
+def metrics_of_all_queries(dataset, level):
+    """The metrics of each query's documents, all of them, in an order of their own."""
+    used = dataset.select(LGMML(relevance_level=level).learns_from(dataset))
+    n = used.n_queries
+    metrics = Training.prepare(used, np.full(n, 1 / n)).learn_metrics(
+        n,
+        relevance_level=level,
+        sampling_rate=1.0,
+        t=0.5,
+        ridge=0.01,
+        at_query=True,
+        rng=np.random.default_rng(0),
+        n_jobs=1,
+    )
+    factors = metrics.factors()
+    return factors[np.argsort(np.trace(factors, axis1=1, axis2=2))]
+
+
+def test_documents_between_irrelevant_and_relevant_take_part_in_no_metric(queries):
+    # Other documents with label 1, and the same scale of features.
+    between = queries.labels == 1
+    other = queries.with_features(np.where(between[:, None], -1, 1) * queries.features)
+    assert between.sum() > 100
+    assert_allclose(metrics_of_all_queries(other, 2), metrics_of_all_queries(queries, 2), rtol=1e-9)
+    changed = metrics_of_all_queries(other, 1) - metrics_of_all_queries(queries, 1)
+    assert np.abs(changed).max() > 0.1
+
+
+def test_a_query_teaches_if_it_has_relevant_documents_and_ones_of_label_0():
+    lists = [[0, 1, 2], [0, 1, 1], [1, 2, 2], [-1, 0, 2], [0, 0, 0], [-1, 1, 2]]
+    dataset = RankingDataset.from_arrays(
+        np.zeros((18, 1)), np.ravel(lists), np.repeat(np.arange(6), 3)
+    )
+    by_level = {level: LGMML(relevance_level=level).learns_from(dataset) for level in (None, 2)}
+    assert_array_equal(by_level[None], [True, True, False, True, False, True])
+    assert_array_equal(by_level[2], [True, False, False, True, False, True])
+
+
+@pytest.mark.parametrize("level", [None, 3])
+def test_labels_that_begin_above_0_are_refused_with_the_rule(queries, level):
     with pytest.raises(
-        ValueError, match=r"both relevant documents \(a label above 0, by relevance_level=None\)"
+        ValueError,
+        match=rf"both relevant documents \(a label .*, by relevance_level={level}\) and irrelevant "
+        r"ones \(a label of 0 or less\)",
     ):
-        LGMML().fit(queries.features, queries.labels + 1, qid=queries.query_index)
+        LGMML(relevance_level=level).fit(
+            queries.features, queries.labels + 1, qid=queries.query_index
+        )
 
 
 def test_a_document_infinitely_far_scores_a_number(fitted, queries):
@@ -294,8 +408,14 @@ def test_blocks_of_queries_cover_each_once():
         ({"margin": -0.1}, "'margin'"),
         ({"step": 0}, "'step'"),
         ({"ridge": 0}, "'ridge'"),
+        ({"t": 1.5}, "'t' parameter of LGMML must be .* from 0 to 1. Got 1.5 instead"),
         ({"relevance_level": -1}, "'relevance_level'"),
         ({"unseen": "median"}, "must be 'mean', 'uniform' or 'nearest'. Got 'median' instead"),
+        (
+            {"query_vectors": "zero"},
+            "must be 'origin', None, a list of columns, or .* Got 'zero'",
+        ),
+        ({"query_vectors": [1]}, "must be half of the 8 columns of the dataset"),
         ({"scale": None}, "must be 'median' or 'monotone'. Got None instead"),
     ],
 )

@@ -32,14 +32,14 @@ def numbers(state):
         yield word ^ (word >> 31)
 
 
-def plain_warp(values, labels, seed, margin, step, n_iterations):
+def plain_warp(values, labels, seed, margin, step, n_iterations, start=1.0):
     """Algorithm 2's last loop for one query."""
     random = numbers(seed)
 
     def choose(rows):
         return rows[(next(random) >> 32) * len(rows) >> 32]
 
-    weights = np.ones(values.shape[1])
+    weights = np.full(values.shape[1], start)
     better = [i for i, label in enumerate(labels) if label > min(labels)]
     for _ in range(n_iterations if better else 0):
         i = choose(better)
@@ -76,6 +76,21 @@ def test_weights_are_those_of_the_algorithm(margin, step):
         own = slice(begin, end)
         expected = plain_warp(values[own], labels[own], int(seeds[query]), margin, step, 60)
         assert_allclose(found[query], expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", [0.1, 0.5, 10.0])
+@pytest.mark.parametrize(("margin", "step"), [(0.1, 0.05), (2.0, 0.3)])
+def test_to_begin_at_other_weights_is_to_divide_margin_and_step_by_them(start, margin, step):
+    values, offsets, labels, n_lower = queries()
+    seeds = np.arange(4, dtype=np.uint64)
+    found = start * warp_weights(
+        values, offsets, n_lower, seeds, margin=margin / start, step=step / start, n_iterations=60
+    )
+    for query, (begin, end) in enumerate(pairwise(offsets)):
+        own = values[begin:end], labels[begin:end], int(seeds[query])
+        expected = plain_warp(*own, margin, step, 60, start)
+        assert_allclose(found[query], expected, rtol=1e-9, atol=1e-12)
+    assert (found > start).any()
 
 
 def test_a_query_has_the_same_weights_alone_and_among_others():

@@ -1,8 +1,7 @@
-from itertools import pairwise, permutations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from oracles import ranking_planes
 from scipy.optimize import LinearConstraint, minimize
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,42 +14,17 @@ from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
 from localrank.rankers.svm_map.svm_map import SVMMap
 
 
-def planes(features, relevant):
-    """Slope and intercept of every ranking of one query, from the definition of Psi and AP."""
-    R, I = np.flatnonzero(relevant), np.flatnonzero(~relevant)  # noqa: E741
-    slopes, intercepts = [], []
-    for order in permutations(range(len(relevant))):
-        position = np.argsort(order) + 1
-        psi = np.zeros(features.shape[1])
-        for r in R:
-            for i in I:
-                sign = 1 if position[r] < position[i] else -1
-                psi += (sign - 1) * (features[r] - features[i]) / (len(R) * len(I))
-        slopes.append(psi)
-        precisions = np.arange(1, len(R) + 1) / np.sort(position[R])
-        intercepts.append(1 - precisions.mean())
-    return np.array(slopes), np.array(intercepts)
-
-
-def all_planes(dataset):
-    """Of each query with relevant and irrelevant documents."""
-    relevant = dataset.labels > 0
-    parts = [slice(*ends) for ends in pairwise(dataset.offsets)]
-    return [
-        planes(dataset.features[part], relevant[part])
-        for part in parts
-        if relevant[part].any() and not relevant[part].all()
-    ]
-
-
 def objective(dataset, w, C, weights=None):
-    values = [np.max(slopes @ w + intercepts) for slopes, intercepts in all_planes(dataset)]
+    values = [
+        np.max(slopes @ w + intercepts)
+        for slopes, intercepts in ranking_planes(dataset, dataset.features)
+    ]
     return w @ w / 2 + C * np.average(values, weights=weights)
 
 
 def exact_minimum(dataset, C):
     """The quadratic program with one slack per query and the constraints of all rankings."""
-    constraints = all_planes(dataset)
+    constraints = ranking_planes(dataset, dataset.features)
     Q, d = len(constraints), dataset.n_features
     rows, bounds = [], []
     for query, (slopes, intercepts) in enumerate(constraints):

@@ -3,6 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import pdist
 from sklearn.decomposition import PCA
+from sklearn.preprocessing import StandardScaler
 
 from localrank.data import RankingDataset
 from localrank.representations import TopScores
@@ -25,6 +26,28 @@ def test_a_query_is_the_mean_of_its_projected_rows(queries, h, n_components):
     signs = np.sign((model.components_ * pca.components_).sum(axis=1))
     assert_allclose(model.components_, pca.components_ * signs[:, None], atol=1e-9)
     assert_allclose(points, expected * signs, rtol=1e-9, atol=1e-9)
+
+
+def test_scaled_components_are_those_of_standardised_values(queries):
+    units = 10.0 ** np.arange(8)
+    units[2] = 0.0
+    wide = queries.with_features(queries.features * units + 7.0)
+    clouds = np.split(wide.features, wide.offsets[1:-1])
+    tops = [np.sort(cloud, axis=0)[::-1][:5] for cloud in clouds]
+    scaler = StandardScaler().fit(np.concatenate(tops))
+    pca = PCA(3, svd_solver="full").fit(scaler.transform(np.concatenate(tops)))
+    expected = [pca.transform(scaler.transform(top)).mean(axis=0) for top in tops]
+    points = TopScores(5, n_components=3, scaling="standard").fit(wide).transform(wide)
+    assert_allclose(pdist(points), pdist(np.array(expected)))
+
+
+def test_scaled_values_are_the_same_in_any_units_also_for_new_queries(queries):
+    train, test = queries.select(np.arange(40)), queries.select(np.arange(40, 60))
+    units = 2.0 ** np.arange(-4, 4)
+    model = TopScores(scaling="standard").fit(train)
+    other = TopScores(scaling="standard").fit(train.with_features(train.features * units))
+    same = other.transform(test.with_features(test.features * units))
+    assert_allclose(model.transform(test), same, rtol=1e-9)
 
 
 def test_new_queries_are_projected_with_the_components_of_the_training_queries(queries):
@@ -73,6 +96,7 @@ def test_data_without_variance_makes_every_query_the_same_point():
         ({"n_components": 1.5}, "a float above 0, at most 1. Got 1.5 instead"),
         ({"n_components": True}, "Got True instead"),
         ({"n_components": "mle"}, "Got 'mle' instead"),
+        ({"scaling": "query"}, "'scaling' parameter of TopScores must be 'standard' or None. Got"),
     ],
 )
 def test_wrong_parameters_are_refused(queries, parameters, message):

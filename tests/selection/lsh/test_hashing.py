@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.kernels.sorting import read_only
 from localrank.selection.lsh.hash_search import (
@@ -14,7 +14,7 @@ from localrank.selection.lsh.hash_search import (
     _find_buckets,
     _most_similar,
     _n_bits_set,
-    nearest_by_hashing,
+    neighbours_by_hashing,
 )
 from localrank.selection.lsh.hashing import build_tables
 
@@ -78,7 +78,20 @@ def kernel_scores(tables, U, n_read=EVERYTHING):
 
 def nearest(queries, rows, tables, n_rescored, n_read=EVERYTHING):
     arrays = read_only(queries, np.float64), read_only(rows, rows.dtype), tables.read_only()
-    return nearest_by_hashing(*arrays, n_rescored, n_read)
+    return neighbours_by_hashing(*arrays, 1, n_rescored, n_read)[0][:, 0]
+
+
+def neighbours(queries, rows, tables, k, n_rescored, n_read=EVERYTHING):
+    arrays = read_only(queries, np.float64), read_only(rows, rows.dtype), tables.read_only()
+    return neighbours_by_hashing(*arrays, k, n_rescored, n_read)
+
+
+def most_similar(U, rows, candidates, k):
+    positions, sums = np.empty(k, np.int64), np.empty(k)
+    _most_similar(
+        read_only(U, np.float64), read_only(rows, rows.dtype), candidates, positions, sums
+    )
+    return positions, sums
 
 
 def similarities(queries, rows):
@@ -254,19 +267,55 @@ def test_the_most_similar_is_found_wherever_it_stands(rng, dtype):
     values = similarities(queries, rows)
     for U, own in zip(queries, values, strict=True):
         candidates = rng.permutation(500)[:200]
-        first = np.int64(candidates[rng.integers(200)])
-        found = _most_similar(read_only(U, np.float64), read_only(rows, dtype), candidates, first)
+        (found,), (total,) = most_similar(U, rows, candidates, 1)
         assert found == candidates[own[candidates].argmax()]
+        assert total == pytest.approx(own[found])
 
 
 def test_among_equals_the_lowest_position_is_taken(rng):
     rows = directions(rng, 30)
     rows[:, :, :] = rows[3] * rng.choice([-1, 1], size=(30, 3, 1))
-    U = read_only(directions(rng, 1)[0], np.float64)
-    for first in (29, 8, 2):
-        candidates = rng.permutation(np.arange(5, 30))
-        found = _most_similar(U, read_only(rows, np.float64), candidates, np.int64(first))
-        assert found == min(first, 5)
+    (U,) = directions(rng, 1)
+    for k in (1, 4, 25):
+        found, _ = most_similar(U, rows, rng.permutation(np.arange(5, 30)), k)
+        assert_array_equal(found, np.arange(5, 5 + k))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [2, 7, 60])
+def test_several_are_the_most_similar_of_the_candidates(rng, dtype, k):
+    rows, queries = directions(rng, 300, dtype=dtype), directions(rng, 30)
+    values = similarities(queries, rows)
+    for U, own in zip(queries, values, strict=True):
+        candidates = rng.permutation(300)[:100]
+        found, sums = most_similar(U, rows, candidates, k)
+        expected = sorted(candidates, key=lambda q, own=own: -own[q])[:k]
+        assert_array_equal(found, np.sort(expected))
+        assert_allclose(sums, own[found])
+
+
+@pytest.mark.parametrize("k", [2, 5])
+def test_several_have_the_highest_scores_of_the_paper(rng, k):
+    rows, queries = directions(rng, 200), directions(rng, 25)
+    hyperplanes = rng.normal(size=(6, 3, 4))
+    tables, paper = build_tables(rows, hyperplanes), Figure3(rows, hyperplanes)
+    found, _ = neighbours(queries, rows, tables, k, 0)
+    for U, own in zip(queries, found, strict=True):
+        scores = paper.scores(U)
+        assert len(scores) > k
+        assert_array_equal(own, np.sort(sorted(scores, key=lambda q: (-scores[q], q))[:k]))
+
+
+def test_a_query_that_meets_too_few_is_compared_with_all(rng):
+    rows, queries = directions(rng, 300), directions(rng, 20)
+    tables = build_tables(rows, rng.normal(size=(6, 12, 1)))
+    n_met = np.array([len(kernel_scores(tables, U)) for U in queries])
+    k = 30
+    assert np.sum((n_met > 0) & (n_met < k)) > 0
+    expected = np.sort(np.argsort(-similarities(queries, rows), axis=1)[:, :k], axis=1)
+    for n_rescored in (0, k):
+        found, _ = neighbours(queries, rows, tables, k, n_rescored)
+        assert_array_equal(found[n_met < k], expected[n_met < k])
 
 
 def test_there_is_one_compiled_kernel_for_each_type_of_description(rng):
@@ -275,4 +324,4 @@ def test_there_is_one_compiled_kernel_for_each_type_of_description(rng):
         tables = build_tables(rows, rng.normal(size=(6, 2, 2)))
         for queries in (rows, rows.astype(np.float64), np.asfortranarray(rows), rows[::2]):
             nearest(queries, rows, tables, 5)
-    assert len(nearest_by_hashing.signatures) == 2
+    assert len(neighbours_by_hashing.signatures) == 2

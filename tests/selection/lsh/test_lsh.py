@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -51,6 +51,14 @@ def test_one_hyperplane_and_enough_tables_make_it_exact(rng, training):
     queries = components(rng, 100)
     exact = similarities(queries, training).argmax(axis=1)
     assert_array_equal(LSH(1, 3).fit(training).nearest(queries), exact)
+
+
+def test_more_neighbours_than_are_usually_compared_are_found(rng):
+    training, queries = components(rng, 700), components(rng, 5)
+    values = similarities(queries, training)
+    positions, distances = LSH(1, 3).fit(training).neighbours(queries, 300)
+    assert_array_equal(positions, np.sort(np.argsort(-values, axis=1)[:, :300], axis=1))
+    assert_allclose(distances, 1 - np.take_along_axis(values, positions, axis=1))
 
 
 def test_similarity_among_candidates_is_at_least_that_of_the_highest_score(rng, training):

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from localrank.arrays import Array, Floats
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.estimator import drawn_seed
+from localrank.estimator import clone, drawn_seed
 from localrank.fitted import Kinds, check_together, floats, maybe, part
-from localrank.parameters import Rules, flag, number, one_of, optional, whole
+from localrank.parameters import Rule, Rules, check_parameters, number, one_of, optional, whole
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.lgmml.anchors import local_scores
 from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.training import Training
-from localrank.rankers.relevance import RelevanceRanker
+from localrank.rankers.query_vectors import QueryVectorRanker, QueryVectors
 from localrank.representations import PrincipalComponents
 
 # Documents whose distances to all anchors are held at a time.
 _BLOCK = 1 << 14
+_VECTORS = QueryVectorRanker._parameters["query_vectors"]
 
 
 @declare(
@@ -29,7 +32,7 @@ _BLOCK = 1 << 14
     kind="local",
     grid={"n_metrics": [10, 50]},
 )
-class LGMML(RelevanceRanker):
+class LGMML(QueryVectorRanker):
     """Ranks by distances to anchor documents, each in a metric of its own (L-GMML) [1]_.
 
     Training repeats `n_metrics` times: take a query, learn the metric M_r from its relevant and
@@ -52,22 +55,28 @@ class LGMML(RelevanceRanker):
     sampling_rate : float, default=0.8
         Share of the relevant, and of the irrelevant documents that a metric is learned from.
     relevance_level : float or None, default=None
-        Documents with at least this label are relevant, the others irrelevant; None is any
-        label above 0. The weights are learned from all labels.
+        Documents with at least this label are relevant; None is any label above 0. Irrelevant are
+        those of label 0 or less, whatever the level: documents between take part in no metric.
+        The anchors are chosen, and the weights learned, from all labels.
+    t : float, default=0.5
+        Position of the metrics on the geodesic, from 0 to 1, as `GMML` has it.
     margin : float, default=0.1
         By how much a document should score above those with lower labels, as a multiple of
         `n_metrics`.
     n_iterations : int, default=1000
         Steps for each training query.
     step : float, default=0.1
-        Length of a step. Weights begin at 1; beginning at w is the same as dividing `margin` and
-        `step` by w.
+        Length of a step. Weights begin at 1. To begin at w is the same as to divide `margin` and
+        `step` by w: all weights and scores are w times as large then.
     unseen : {"mean", "uniform", "nearest"}, default="mean"
         The weights for a query to rank: the mean of those of the training queries, all alike, or
         those of the most similar training query (by `PrincipalComponents` of scaled features).
-    query_dependent : bool, default=False
-        Whether features are relative to a query in the same space: a document less its query.
-        Then all anchors are the query itself, the zero vector.
+    query_vectors : "origin", list of columns, dict or None, default=None
+        Where the queries are points in the space of the documents, which then take the place of
+        all anchors [1]_, §4.4. None: nowhere, anchors are documents. A list of columns, by number
+        or name, that hold the query's vector, as many as remain for the document, in the same
+        order; or a dict from query ids to vectors. "origin": the features are a document less
+        its query already. With one metric this is the paper's global GMML.
     scale : {"median", "monotone"}, default="median"
         The factor c, the same for all metrics. x exp(-x) rises up to x = 1 and falls beyond.
         "median": the median distance of training documents is 1, so that half of them lie where
@@ -130,16 +139,21 @@ class LGMML(RelevanceRanker):
 
     representation_: PrincipalComponents
     descriptions_: Floats
+    _together: Sequence[Self]
 
     _parameters: ClassVar[Rules] = {
         "n_metrics": whole(1, 100_000),
         "sampling_rate": number(above=0, most=1),
         "relevance_level": optional(number(above=0)),
+        "t": number(least=0, most=1),
         "margin": number(least=0),
         "n_iterations": whole(0, 10_000_000),
         "step": number(above=0),
         "unseen": one_of("mean", "uniform", "nearest"),
-        "query_dependent": flag,
+        "query_vectors": Rule(
+            lambda value: value == "origin" if isinstance(value, str) else _VECTORS.holds(value),
+            f"'origin', {_VECTORS.words}",
+        ),
         "scale": one_of("median", "monotone"),
         "ridge": number(above=0),
         "missing": missing_rule,
@@ -159,11 +173,12 @@ class LGMML(RelevanceRanker):
         *,
         sampling_rate: float = 0.8,
         relevance_level: float | None = None,
+        t: float = 0.5,
         margin: float = 0.1,
         n_iterations: int = 1000,
         step: float = 0.1,
         unseen: Literal["mean", "uniform", "nearest"] = "mean",
-        query_dependent: bool = False,
+        query_vectors: QueryVectors | Literal["origin"] | None = None,
         scale: Literal["median", "monotone"] = "median",
         ridge: float = 0.01,
         n_jobs: int | None = None,
@@ -173,18 +188,67 @@ class LGMML(RelevanceRanker):
         self.n_metrics = n_metrics
         self.sampling_rate = sampling_rate
         self.relevance_level = relevance_level
+        self.t = t
         self.margin = margin
         self.n_iterations = n_iterations
         self.step = step
         self.unseen = unseen
-        self.query_dependent = query_dependent
+        self.query_vectors = query_vectors
         self.scale = scale
         self.ridge = ridge
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.missing = missing
 
+    path_parameters: ClassVar = ("margin", "step")
+
+    def fit_path(
+        self, X: Any, y: Any = None, *, qid: Any = None, margins: ArrayLike, steps: ArrayLike
+    ) -> list[Self]:
+        """Fit a clone for each margin and step, for little more than one: metrics are shared.
+
+        Parameters
+        ----------
+        X, y, qid
+            As for `fit`.
+        margins, steps : array-like of float
+            As many of one as of the other.
+
+        Examples
+        --------
+        >>> from localrank.data import make_queries
+        >>> dataset, _ = make_queries(50, random_state=0)
+        >>> path = LGMML(5).fit_path(dataset, margins=[0.1, 1.0], steps=[0.1, 0.1])
+        >>> [ranker.margin for ranker in path]
+        [0.1, 1.0]
+        """
+        pairs = np.array([margins, steps], dtype=np.float64).T.tolist()
+        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
+        models: list[Self] = [
+            clone(self).set_params(margin=margin, step=step) for margin, step in pairs
+        ]
+        for model in models:
+            check_parameters(model)
+        first, *others = models
+        first._together = models
+        try:
+            first._learn(dataset)
+        finally:
+            del first._together
+        for model in others:
+            model.__dict__ |= {**vars(first), **vars(model)}
+        return models
+
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        n_irrelevant = dataset.count(dataset.labels <= 0)
+        return super().learns_from(dataset) & (n_irrelevant > 0)
+
+    def _lesson(self) -> str:
+        return f"{super()._lesson()} (a label of 0 or less)"
+
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        # The order of rows is that of documents less their query, as if these had been given.
+        dataset, query_weights = self._ordered(self._displaced(dataset), query_weights)
         used = self._teaching(dataset, query_weights)
         shares = np.ones(int(used.sum())) if query_weights is None else query_weights[used]
         training = Training.prepare(dataset.select(used), shares / shares.sum())
@@ -193,21 +257,23 @@ class LGMML(RelevanceRanker):
             self.n_metrics,
             relevance_level=self.relevance_level,
             sampling_rate=self.sampling_rate,
+            t=self.t,
             ridge=self.ridge,
-            at_query=self.query_dependent,
+            at_query=self.query_vectors is not None,
             rng=rng,
             n_jobs=self.n_jobs,
         )
         self.metrics_ = training.scale_distances(metrics, self.scale, self.n_jobs)
-        self.weights_ = training.learn_weights(
+        together: Sequence[Self] = vars(self).get("_together", [self])
+        weights = training.learn_weights(
             self.metrics_,
-            margin=self.margin * self.n_metrics,
-            step=self.step,
+            [(model.margin * self.n_metrics, model.step) for model in together],
             n_iterations=self.n_iterations,
             rng=rng,
             n_jobs=self.n_jobs,
         )
-        self.mean_weights_ = training.shares @ self.weights_
+        for model, own in zip(together, weights, strict=True):
+            model.weights_, model.mean_weights_ = own, training.shares @ own
         for name in ("representation_", "descriptions_"):
             self.__dict__.pop(name, None)
         if self.unseen == "nearest":
@@ -216,15 +282,17 @@ class LGMML(RelevanceRanker):
             self.descriptions_ = self.representation_.transform_rows(scaled)
 
     def _check_fitted(self) -> None:
+        super()._check_fitted()
         metrics, near = self.metrics_.anchors.shape, self.unseen == "nearest"
         own = vars(self)
         check_together(
             self,
-            holds=metrics == (len(self.mean_weights_), self._filling.n_columns)
+            holds=metrics == (len(self.mean_weights_), self._n_displaced)
             and (not near or {"representation_", "descriptions_"} <= own.keys()),
         )
 
     def _predict(self, dataset: RankingDataset) -> Array:
+        dataset = self._displaced(dataset)
         own = np.zeros(dataset.n_documents, np.int64)
         weights = np.ones((1, len(self.mean_weights_)))
         if self.unseen == "mean":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -73,6 +73,7 @@ class Training:
         *,
         relevance_level: float | None,
         sampling_rate: float,
+        t: float,
         ridge: float,
         at_query: bool,
         rng: np.random.Generator,
@@ -85,16 +86,13 @@ class Training:
             query, own_rng = item
             own = slice(offsets[query], offsets[query + 1])
             documents, labels = dataset.features[own] / self.scale, dataset.labels[own]
-            # Labels ascend.
-            n_irrelevant = int(
-                np.searchsorted(labels, 0, side="right")
-                if relevance_level is None
-                else np.searchsorted(labels, relevance_level)
-            )
+            # Labels ascend; documents between the irrelevant and the relevant are in neither.
+            n_irrelevant = n_lower = int(np.searchsorted(labels, 0, side="right"))
+            if relevance_level is not None:
+                n_lower = int(np.searchsorted(labels, relevance_level))
             N = _sample(own_rng, documents[:n_irrelevant], sampling_rate)
-            P = _sample(own_rng, documents[n_irrelevant:], sampling_rate)
-            size = np.square(documents - documents.mean(axis=0)).sum(axis=1).max()
-            gmml = GMML(ridge=max(ridge, _ROUNDING * len(documents) ** 2 * size)).fit(P, N)
+            P = _sample(own_rng, documents[n_lower:], sampling_rate)
+            gmml = GMML(t, ridge=max(ridge, _least_ridge(P, N))).fit(P, N)
             if at_query:
                 return np.zeros(len(self.scale)), gmml.factor_
             return _best_anchor(gmml, P, documents, labels, measure), gmml.factor_
@@ -135,35 +133,38 @@ class Training:
     def learn_weights(
         self,
         metrics: LocalMetrics,
+        margins_and_steps: Sequence[tuple[float, float]],
         *,
-        margin: float,
-        step: float,
         n_iterations: int,
         rng: np.random.Generator,
         n_jobs: int | None,
-    ) -> Floats:
-        """Weights of the metrics for each query, by WARP."""
+    ) -> Iterator[Floats]:
+        """Weights of the metrics for each query, by WARP, with each of the margins and steps."""
         dataset, offsets = self.dataset, self.dataset.offsets
         n_lower = _n_lower(dataset)
         seeds = rng.integers(2**64, size=dataset.n_queries, dtype=np.uint64)
 
-        def learn(queries: slice) -> Floats:
+        def learn(queries: slice) -> list[Floats]:
             own = offsets[queries.start : queries.stop + 1]
             rows = slice(own[0], own[-1])
             distances = metrics.distances(dataset.features[rows])
-            return warp_weights(
-                -distances * np.exp(-distances),
-                own - own[0],
-                n_lower[rows],
-                seeds[queries],
-                margin=margin,
-                step=step,
-                n_iterations=n_iterations,
-            )
+            values = -distances * np.exp(-distances)
+            return [
+                warp_weights(
+                    values,
+                    own - own[0],
+                    n_lower[rows],
+                    seeds[queries],
+                    margin=margin,
+                    step=step,
+                    n_iterations=n_iterations,
+                )
+                for margin, step in margins_and_steps
+            ]
 
         parts = list(_blocks_of_queries(offsets))
         found = in_parallel(learn, parts, n_jobs=n_jobs, description="Learning weights")
-        return np.concatenate(found)
+        return map(np.concatenate, zip(*found, strict=True))
 
     def _draw_queries(self, n: int, rng: np.random.Generator) -> Integers:
         """Each query about as often as its share says: at equal steps through all shares."""
@@ -177,6 +178,13 @@ class Training:
 def _sample(rng: np.random.Generator, documents: Floats, rate: float) -> Floats:
     n = int(np.ceil(rate * len(documents)))
     return documents[np.sort(rng.permutation(len(documents))[:n])]
+
+
+def _least_ridge(P: Floats, N: Floats) -> float:
+    """What is not lost in the rounding of the sums over pairs."""
+    documents = np.vstack([P, N])
+    size = np.square(documents - documents.mean(axis=0)).sum(axis=1).max()
+    return float(_ROUNDING * len(documents) ** 2 * size)
 
 
 def _best_anchor(

@@ -48,6 +48,7 @@ queryDifferences();
 calibrationPlots();
 tuningPlots();
 queryMap();
+groupAgreement();
 queryExplorer();
 costPlots();
 howMade();

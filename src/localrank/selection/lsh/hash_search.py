@@ -1,4 +1,4 @@
-"""The nearest query by the hash tables of its directions."""
+"""The nearest queries by the hash tables of their directions."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ _SCALE = 200
 
 
 @kernel
-def nearest_by_hashing(
-    queries: Floats, descriptions: Array, tables: HashTables, n_rescored: int, n_read: int
-) -> Integers:
-    """The position of the nearest of the entered queries, for each of some queries.
+def neighbours_by_hashing(
+    queries: Floats, descriptions: Array, tables: HashTables, k: int, n_rescored: int, n_read: int
+) -> tuple[Integers, Floats]:
+    """The positions of the k nearest of the entered queries, for each of some queries.
 
     Candidates are the queries of the buckets that a query's directions fall into. With
-    `n_rescored` 0 the one with the highest score is taken: the sum over directions u of the
+    `n_rescored` 0 those with the highest scores are taken: the sum over directions u of the
     number of tables where it shares the code of u, or of those where it shares the code of -u,
     whichever are more. Otherwise the similarity decides, the sum over directions of |u · u'|,
-    among that one and the `n_rescored` with the best sketches. Then at most `n_read` entries are
-    read, of very full buckets only the first. A query without candidates is compared with all.
-    Among equals the lowest position is taken.
+    among the one with the highest score and the `n_rescored` with the best sketches. Then at most
+    `n_read` entries are read, of very full buckets only the first. A query with fewer than k
+    candidates is compared with all. Among equals the lowest positions are taken.
 
     Parameters
     ----------
@@ -41,7 +41,17 @@ def nearest_by_hashing(
     descriptions : ndarray of shape (n, P, n_features)
         What was entered.
     tables : HashTables
+    k : int
+        At most n.
     n_rescored, n_read : int
+        The first not below k, or 0.
+
+    Returns
+    -------
+    positions : ndarray of shape (n_queries, k)
+        Ascending.
+    sums : ndarray of shape (n_queries, k)
+        Similarities, added up over directions.
     """
     _, n_directions, _ = queries.shape
     n_repeats = tables.entries.shape[1]
@@ -49,23 +59,23 @@ def nearest_by_hashing(
     sizes = np.empty((n_directions, n_repeats), np.int64)
     complemented = np.empty((n_directions, n_repeats), np.uint64)
     sketch = np.empty(n_directions, np.uint64)
-    nearest = np.empty(len(queries), np.int64)
+    positions = np.empty((len(queries), k), np.int64)
+    sums = np.empty((len(queries), k))
     for query in range(len(queries)):
         directions = queries[query]
         total = _find_buckets(directions, tables, begins, sizes, complemented, sketch)
         if n_rescored and total > n_read:
             total = _cut(sizes, n_read)
-        if total == 0:
-            everything = np.arange(len(descriptions))
-            nearest[query] = _most_similar(directions, descriptions, everything, np.int64(0))
-            continue
         candidates, scores = _collisions(tables.entries, begins, sizes, complemented, total)
-        best = _highest(candidates, scores)
-        if n_rescored:
-            candidates = _best_sketches(candidates, tables, sketch, n_rescored)
-            best = _most_similar(directions, descriptions, candidates, best)
-        nearest[query] = best
-    return nearest
+        if len(candidates) < k:
+            candidates = np.arange(len(descriptions))
+        elif n_rescored:
+            best = _highest(candidates, scores, 1)[0]
+            candidates = _with_first(_best_sketches(candidates, tables, sketch, n_rescored), best)
+        else:
+            candidates = _highest(candidates, scores, k)
+        _most_similar(directions, descriptions, candidates, positions[query], sums[query])
+    return positions, sums
 
 
 @kernel
@@ -192,16 +202,28 @@ def _collisions(
 
 
 @kernel
-def _highest(candidates: Integers, scores: Integers) -> np.int64:
-    """The candidate with the highest score."""
-    best = 0
-    for i in range(1, len(candidates)):
-        if scores[i] > scores[best] or (
-            scores[i] == scores[best] and candidates[i] < candidates[best]
-        ):
-            best = i
-    highest: np.int64 = candidates[best]
+def _highest(candidates: Integers, scores: Integers, k: int) -> Integers:
+    """The candidates with the k highest scores."""
+    # One number for both, all different: higher scores first, then lower positions.
+    keys = candidates - scores * (candidates.max() + 1)
+    if k == 1:
+        place = keys.argmin()
+        return candidates[place : place + 1]
+    highest: Integers = candidates[keys <= np.partition(keys, k - 1)[k - 1]]
     return highest
+
+
+@kernel
+def _with_first(candidates: Integers, first: np.int64) -> Integers:
+    """The candidates after a first one, which may be one of them."""
+    ordered = np.empty(len(candidates) + 1, np.int64)
+    ordered[0] = first
+    n = 1
+    for candidate in candidates:
+        if candidate != first:
+            ordered[n] = candidate
+            n += 1
+    return ordered[:n]
 
 
 @kernel
@@ -254,31 +276,45 @@ def _n_bits_set(word: np.uint64) -> np.int64:
 
 @kernel
 def _most_similar(
-    directions: Floats, descriptions: Array, candidates: Integers, first: np.int64
-) -> np.int64:
-    """The most similar among the candidates and a first one."""
+    directions: Floats,
+    descriptions: Array,
+    candidates: Integers,
+    positions: Integers,
+    sums: Floats,
+) -> None:
+    """Write as many of the most similar candidates as there is room, and their similarities."""
     n_directions, n_features = directions.shape
+    k = len(positions)
     # The most that the directions after each can add.
     rest = np.zeros(n_directions)
     for p in range(n_directions - 1, 0, -1):
         squares = 0.0
-        for k in range(n_features):
-            squares += directions[p, k] ** 2
+        for i in range(n_features):
+            squares += directions[p, i] ** 2
         rest[p - 1] = rest[p] + sqrt(squares) * (1 + LENGTH_ERROR)
     tie = n_directions * _TIE
-    first_sum = _similarity(directions, descriptions[first], rest, 0.0)
-    best = first_sum
-    sums = np.empty(len(candidates))
+    # The k largest so far, descending.
+    best = np.full(k, -1.0)
+    own = np.empty(len(candidates))
     for i in range(len(candidates)):
-        sums[i] = _similarity(directions, descriptions[candidates[i]], rest, best - tie)
-        best = max(best, sums[i])
-    # The first one also where sums are not numbers, and none is the largest.
-    nearest, is_first = first, not first_sum < best - tie
-    for i in range(len(candidates)):
-        if sums[i] >= best - tie:
-            nearest = min(nearest, candidates[i]) if is_first else candidates[i]
-            is_first = True
-    return nearest
+        own[i] = _similarity(directions, descriptions[candidates[i]], rest, best[k - 1] - tie)
+        if not own[i] >= 0.0:
+            own[i] = -1.0  # cannot reach the others, or is not a number
+        place = k
+        while place > 0 and best[place - 1] < own[i]:
+            place -= 1
+        for later in range(k - 1, place, -1):
+            best[later] = best[later - 1]
+        if place < k:
+            best[place] = own[i]
+    last = best[k - 1]
+    surely = candidates[own > last + tie]
+    equal = np.sort(candidates[np.abs(own - last) <= tie])
+    positions[: len(surely)] = surely
+    positions[len(surely) :] = equal[: k - len(surely)]
+    positions.sort()
+    for i in range(k):
+        sums[i] = _similarity(directions, descriptions[positions[i]], rest, -1.0)
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The nearest query by locality sensitive hashing."""
+"""The nearest queries by locality sensitive hashing."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Integers
+from localrank.arrays import Array, Floats, Integers
 from localrank.estimator import Estimator, check_is_fitted
 from localrank.fitted import Kinds, check_together, count, floats
 from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, check_parameters, flag, optional, whole
-from localrank.selection.lsh.hash_search import LENGTH_ERROR, nearest_by_hashing
+from localrank.selection.lsh.hash_search import LENGTH_ERROR, neighbours_by_hashing
 from localrank.selection.lsh.hashing import HashTables, build_tables
 
 _DTYPES = (np.float32, np.float64)
 # Codes are machine words.
 _MOST_HYPERPLANES = 63
-# Queries whose similarity is computed, and entries of buckets that are read for them.
-_N_RESCORED, _N_READ = 256, 1 << 15
+# Queries whose similarity is computed, so many for each that is asked for if these are more, and
+# entries of buckets that are read for them.
+_N_RESCORED, _MORE_RESCORED, _N_READ = 256, 4, 1 << 15
 
 
 class LSH(Estimator):
@@ -39,7 +40,8 @@ class LSH(Estimator):
     one with the highest score and the 256 whose signs agree best with the query's, or all if the
     query meets fewer. Then at most 32,768 entries are read: where buckets hold more, not all of
     the fullest. A query that meets none is compared with all training queries. Among equals the
-    first is taken.
+    first is taken. Where several neighbours are asked for, four times as many are compared if
+    that is more than 256, and a query that meets fewer than it asks for is compared with all.
 
     Parameters
     ----------
@@ -143,8 +145,26 @@ class LSH(Estimator):
 
     def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries."""
+        positions, _ = self.neighbours(descriptions, 1)
+        return positions[:, 0]
+
+    def neighbours(self, descriptions: Array, k: int) -> tuple[Integers, Floats]:
+        """The k nearest training queries; where hashing finds fewer, all are compared.
+
+        Parameters
+        ----------
+        descriptions : ndarray of shape (n, n_components, n_features)
+        k : int
+
+        Returns
+        -------
+        positions : ndarray of shape (n, k)
+            Ascending; all where k is not less than their number.
+        distances : ndarray of shape (n, k)
+            1 less the similarity.
+        """
         check_is_fitted(self, "descriptions_")
-        _, *own = self.descriptions_.shape
+        n_queries, *own = self.descriptions_.shape
         if descriptions.ndim != 3 or [*descriptions.shape[1:]] != own:
             raise ValueError(
                 f"LSH was fitted on queries of {own[0]} components in {own[1]} features. "
@@ -153,14 +173,15 @@ class LSH(Estimator):
         tables = HashTables(
             self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_
         )
-        nearest: Integers = nearest_by_hashing(
+        positions, sums = neighbours_by_hashing(
             read_only(descriptions, np.float64),
             read_only(self.descriptions_, self.descriptions_.dtype),
             tables.read_only(),
-            _N_RESCORED if self.rescore else 0,
+            min(k, n_queries),
+            max(_N_RESCORED, _MORE_RESCORED * k) if self.rescore else 0,
             _N_READ,
         )
-        return nearest
+        return positions, np.clip(1.0 - sums / own[0], 0.0, 1.0)
 
 
 def _check_directions(descriptions: Array) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank.arrays import Integers
+from localrank.data import RankingDataset
+from localrank.data.feature_columns import column_of, known_columns
+from localrank.evaluation.engine import MethodResult
 from localrank.grouping import Groups
+from localrank.grouping.categories import categories_of
 from localrank.printing import Printed, Table
 
 
@@ -95,6 +100,61 @@ def agreement(groups: Groups | ArrayLike, categories: ArrayLike) -> Agreement:
         tuple(map(str, names.tolist())),
         tuple(map(str, columns.tolist())),
     )
+
+
+def agreements(
+    results: Mapping[str, MethodResult], categories: Mapping[Any, Any] | int | str
+) -> dict[str, dict[str, Agreement]]:
+    """How the groups that serve the test queries agree with their categories.
+
+    By method, where it has groups, and by fold: each fold makes groups of its own. Queries
+    without a category are left out, and so are folds in which no query has one.
+
+    Parameters
+    ----------
+    results : mapping from name to MethodResult
+        None of them failed.
+    categories : mapping, int or str
+        From query ids to categories; or a feature by column or name, with one value for all
+        documents of a query.
+    """
+    grouped = {n: r for n, r in results.items() if all(len(run.groups) for run in r.runs)}
+    found: dict[str, dict[str, Agreement]] = {}
+    for name, result in grouped.items():
+        known = np.array(_known(categories, result.test), dtype=object)
+        folds, groups = np.array(result.fold_names), np.concatenate([r.groups for r in result.runs])
+        has_one = np.array([category is not None for category in known])
+        found[name] = {
+            run.fold: agreement(groups[own] + 1, known[own].astype(str))
+            for run in result.runs
+            if (own := has_one & (folds == run.fold)).any()
+        }
+    return found
+
+
+def check_categories(
+    tests: Iterable[RankingDataset], categories: Mapping[Any, Any] | int | str
+) -> None:
+    """Raise an error where `agreements` could not find a category of any of the test queries."""
+    known = [category for test in tests for category in _known(categories, test)]
+    if all(category is None for category in known):
+        raise ValueError(
+            f"Categories of queries must be those of the queries to compare on. Got none of "
+            f"their {len(known):,} instead."
+        )
+
+
+def _known(categories: Mapping[Any, Any] | int | str, dataset: RankingDataset) -> list[str | None]:
+    """The category of each query, None where it is not known."""
+    if isinstance(categories, Mapping):
+        return categories_of(categories, None, dataset)
+    column = column_of(dataset, categories)
+    if column < 0:
+        raise ValueError(
+            f"Categories of queries must be a mapping from query ids, or "
+            f"{known_columns(dataset)}. Got {categories!r} instead."
+        )
+    return categories_of(categories, column, dataset)
 
 
 def _adjusted_rand_index(table: Integers) -> float:

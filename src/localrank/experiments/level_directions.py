@@ -1,0 +1,119 @@
+"""Figure 1 of multiple hyperplanes: one query's documents, and what separates their levels."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.experiments.base import Reproduction, Value
+from localrank.experiments.hyperplane_diagnostics import BASELINE, LARGE_C, RANK_PAIRS
+from localrank.plots import draw_directions
+from localrank.rankers import RankSVM
+
+# The paper's example, of OHSUMED.
+EXAMPLE = 5
+RANKS = ("rank 1, the best", "rank 2", "rank 3")
+
+
+def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
+    """Draw a query in its two principal coordinates, and compare the directions in all queries.
+
+    Directions are those of RankSVM in these coordinates, trained on the documents of the query
+    alone: they describe the labels and predict nothing.
+    """
+    levels = np.unique(dataset.labels)[::-1]
+    whole = [
+        query
+        for query in range(dataset.n_queries)
+        if len(np.unique(labels_of(dataset, query))) == len(levels)
+    ]
+    if not whole:
+        return
+    shown = max(
+        whole,
+        key=lambda query: (dataset.query_ids[query] == EXAMPLE, len(labels_of(dataset, query))),
+    )
+    directions = {query: _directions(dataset, query, levels) for query in whole}
+    names = (BASELINE, *RANK_PAIRS)
+    cosines = {
+        (one, other): np.array([own[one] @ own[other] for own in directions.values()])
+        for one, other in combinations(names, 2)
+    }
+    here = directions[shown]
+    rows: list[list[Value]] = [
+        [
+            f"{one}, {other}",
+            float(here[one] @ here[other]),
+            float(values.mean()),
+            float((values < 0).mean()),
+        ]
+        for (one, other), values in cosines.items()
+    ]
+    name = dataset.query_ids[shown]
+    found.table(
+        "Figure 1: cosines between directions in a query's two principal coordinates",
+        ["directions", f"query {name}", "mean of queries", "share of queries below 0"],
+        rows,
+        f"{len(whole):,} queries with documents of all three ranks. In each, RankSVM learns from "
+        f"its documents alone in two coordinates, for all pairs of documents and for those of two "
+        f"ranks.",
+    )
+    coordinates, labels = principal_coordinates(dataset, shown), labels_of(dataset, shown)
+    found.figure(
+        "figure-1",
+        f"Figure 1: the documents of query {name} in their two principal coordinates, and the "
+        f"directions in which hyperplanes separate two ranks.",
+        draw_directions,
+        points={
+            rank: coordinates[labels == level] for rank, level in zip(RANKS, levels, strict=True)
+        },
+        directions=here,
+        title=f"{found.data}, query {name}",
+    )
+    lowest = float(
+        np.median(
+            [
+                min(own[a] @ own[b] for a, b in combinations(RANK_PAIRS, 2))
+                for own in directions.values()
+            ]
+        )
+    )
+    found.claim(
+        "in two principal coordinates of a query the directions between ranks are very different",
+        lowest < 0.5,
+        f"query {name}: cosines "
+        + ", ".join(f"{here[a] @ here[b]:.2f}" for a, b in combinations(RANK_PAIRS, 2))
+        + f"; median of the queries' lowest {lowest:.2f}",
+    )
+
+
+def labels_of(dataset: RankingDataset, query: int) -> Floats:
+    """The labels of a query's documents."""
+    labels: Floats = dataset.labels[dataset.offsets[query] : dataset.offsets[query + 1]]
+    return labels
+
+
+def principal_coordinates(dataset: RankingDataset, query: int) -> Floats:
+    """Documents of a query by their first two principal components, whose loadings sum above 0."""
+    X = dataset.features[dataset.offsets[query] : dataset.offsets[query + 1]]
+    centred = X - X.mean(axis=0)
+    _, _, components = np.linalg.svd(centred, full_matrices=False)
+    axes = components[:2] * np.where(components[:2].sum(axis=1) < 0, -1, 1)[:, None]
+    coordinates: Floats = centred @ axes.T
+    return coordinates
+
+
+def _directions(dataset: RankingDataset, query: int, levels: Floats) -> dict[str, Floats]:
+    """Unit normals of RankSVM's hyperplanes, for all pairs of documents and for two ranks each."""
+    coordinates, labels = principal_coordinates(dataset, query), labels_of(dataset, query)
+    plane = RankingDataset.from_arrays(coordinates, labels, np.zeros(len(labels)))
+    pairs = [None, *([(float(a), float(b))] for a, b in combinations(levels, 2))]
+    found = {}
+    for name, pair in zip((BASELINE, *RANK_PAIRS), pairs, strict=True):
+        normal = RankSVM(LARGE_C, scaling=None, label_pairs=pair).fit(plane).coef_
+        length = float(np.linalg.norm(normal))
+        found[name] = normal / length if length else normal
+    return found

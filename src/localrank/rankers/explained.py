@@ -1,0 +1,91 @@
+"""What a ranker says about its scores: contributions of features, and their importance."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.data.deferred import gathered
+from localrank.estimator import check_is_fitted
+from localrank.rankers.contribution_tables import no_contributions, no_importances
+from localrank.rankers.inputs import as_dataset
+from localrank.rankers.known_features import KnowsFeatures
+
+if TYPE_CHECKING:
+    from localrank.rankers.contributions import Contributions
+
+
+class Explained(KnowsFeatures):
+    """The doors of `Ranker` that explain; a ranker implements `_contributions`, `_importances`."""
+
+    def contributions(self, X: Any, *, qid: Any = None) -> Contributions:
+        """What each feature contributes to each document's score: exact, a sum.
+
+        Linear rankers: weight times value. Boosted trees: TreeSHAP, as LightGBM's `pred_contrib`.
+        A ranker made of others adds up theirs. Where the score is no sum over features, a
+        ValueError says why.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        qid : array-like of shape (n_documents,)
+            Query ids, where X is not a dataset.
+
+        Examples
+        --------
+        >>> from localrank.rankers import BestFeature
+        >>> X, y, qid = [[5.0, 1.0], [7.0, 1.0]], [0, 1], ["a", "a"]
+        >>> BestFeature().fit(X, y, qid=qid).contributions(X, qid=qid).values
+        array([[5., 0.],
+               [7., 0.]])
+        """
+        # Only who explains needs it.
+        from localrank.rankers.contributions import Contributions
+
+        check_is_fitted(self, "n_features_in_")
+        dataset = as_dataset(X, None, qid)
+        self._check_same(dataset)
+        return Contributions.of_table(dataset, self.contribution_rows(dataset))
+
+    def contribution_rows(self, dataset: RankingDataset) -> Floats:
+        """The table of contributions of a dataset that a door has checked, row by row.
+
+        A column for each feature, one for what features contribute together, and the base.
+        """
+        seen = gathered(dataset)
+        if self._sees_missing:
+            return self._contributions(seen)
+        return self._without_indicators(self._contributions(self._filling.filled(seen)))
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """The share of each feature in what the fitted ranker does, with sum 1.
+
+        Boosted trees: of the gains of all splits. Linear rankers: of the absolute weights of
+        scaled features. A ranker made of others: the mean of their shares. With
+        `QueryCoordinates` the sum may be smaller: its aggregates, which look at all features
+        together, have the rest. Where it has no meaning there is no such attribute.
+        """
+        check_is_fitted(self, "n_features_in_")
+        return self._without_indicators(self._importances())
+
+    def _without_indicators(self, table: Floats) -> Floats:
+        """Columns of features alone: that a value is missing counts for the feature."""
+        indicators = self._filling.indicators
+        if not len(indicators):
+            return table
+        n = self.n_features_in_
+        table = table.copy()
+        table[..., indicators] += table[..., n : n + len(indicators)]
+        return np.delete(table, np.s_[n : n + len(indicators)], axis=-1)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        """The table of `contribution_rows`."""
+        raise no_contributions(type(self).__name__, "its score is no sum over features")
+
+    def _importances(self) -> Floats:
+        """The shares of `feature_importances_`."""
+        raise no_importances(type(self).__name__, "it does not weigh features")

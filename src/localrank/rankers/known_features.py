@@ -1,0 +1,96 @@
+"""What a ranker remembers of its training data, and what it refuses of other data."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from localrank.data import RankingDataset
+from localrank.data.filling import Filling
+from localrank.estimator import Estimator
+from localrank.fitted import Kind, Kinds, Sizes, facts, maybe, n_inputs, texts
+from localrank.parameters import parts_of
+from localrank.rankers.inputs import check_same_features, has_two_labels
+
+
+def _is_filling(value: Any, sizes: Sizes) -> bool:
+    """Whether a filling is of the ranker's features; names the number of columns it makes."""
+    n_inputs = sizes["n_inputs"]
+    fits = value is None or (isinstance(value, Filling) and len(value.values) == n_inputs)
+    sizes["n_features"] = n_inputs if value is None or not fits else value.n_columns
+    return fits
+
+
+class KnowsFeatures(Estimator):
+    """The part of `Ranker` that knows the features it was trained on, and how to fill them."""
+
+    # "n_features" is the number of columns that `_fit` and `_predict` see, indicators included.
+    _fitted: ClassVar[Kinds] = {
+        "n_features_in_": n_inputs,
+        "feature_names_in_": maybe(texts("n_inputs")),
+        "filling_": Kind(_is_filling, "a Filling of all features", may_lack=True),
+        "training_data_": facts,
+    }
+
+    # Whether `_fit` and `_predict` see a missing value as NaN, not filled.
+    _sees_missing: ClassVar[bool] = False
+
+    @property
+    def accepts_missing(self) -> bool:
+        """Whether NaN may stand for a missing feature value: unless a part refuses it."""
+        return not any(getattr(part, "missing", None) == "refuse" for part in parts_of(self))
+
+    def column_labels(self, dataset: RankingDataset) -> tuple[str, ...]:
+        """How to call the columns that the model sees in print: features, then indicators.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+            Names the features.
+        """
+        labels = tuple(dataset.feature_label(column) for column in range(dataset.n_features))
+        return labels if self._sees_missing else self._filling.names(labels)
+
+    @property
+    def _filling(self) -> Filling:
+        """The one learned, or that of complete training data."""
+        learned: Filling | None = getattr(self, "filling_", None)
+        return learned or Filling.unlearned(self.n_features_in_)
+
+    def _remember(self, dataset: RankingDataset) -> None:
+        self.n_features_in_ = dataset.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if dataset.feature_names is not None:
+            self.feature_names_in_ = np.array(dataset.feature_names)
+        labels, counts = np.unique(dataset.labels, return_counts=True)
+        self.training_data_ = {
+            "n_queries": dataset.n_queries,
+            "n_queries_with_one_label": int(np.sum(~has_two_labels(dataset))),
+            "n_documents": dataset.n_documents,
+            "n_labels": len(labels),
+            "most_frequent_labels": {
+                f"{labels[i]:g}": int(counts[i]) for i in np.sort(np.argsort(-counts)[:10])
+            },
+        }
+
+    def _check_same(self, dataset: RankingDataset) -> None:
+        """Refuse data that the fitted ranker cannot score."""
+        names = getattr(self, "feature_names_in_", None)
+        trained = None if names is None else tuple(names.tolist())
+        check_same_features(type(self).__name__, self.n_features_in_, trained, dataset)
+        self._check_values(dataset)
+
+    def _check_values(self, dataset: RankingDataset) -> None:
+        if not dataset.has_missing or self.accepts_missing:
+            return
+        refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
+        n_missing = np.isnan(dataset.features).sum(axis=0)
+        column = int(np.argmax(n_missing > 0))
+        raise ValueError(
+            f"{type(refusing[0]).__name__} was given missing='refuse', and "
+            f"{dataset.feature_label(column)} has missing values ({n_missing[column]:,} of "
+            f"{dataset.n_documents:,}). Train it with missing='impute', the default, which fills "
+            f"them by the medians of their queries; on the command line, without "
+            f"--set ...missing=refuse."
+        )

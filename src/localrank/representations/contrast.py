@@ -1,0 +1,176 @@
+"""A query as the directions in which its relevant documents differ from the others."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.fitted import Kinds, count
+from localrank.linalg import principal_axes
+from localrank.parameters import Rules, number, optional, whole
+from localrank.representations.moments import query_means
+from localrank.representations.principal_components import PrincipalComponents
+from localrank.representations.top_documents import reference_feature, shares_of_places
+
+
+class Contrast(PrincipalComponents):
+    """The leading directions of the scatter between relevant documents and the others.
+
+    Principal components are the eigenvectors of the sum of (x - x')(x - x')^T over all pairs of
+    a query's documents. Here a pair is a relevant document x and one x' that is not. With the
+    means m, m' and covariances S, S' of the two kinds the mean over the pairs is
+
+        S + S' + (m - m')(m - m')^T.
+
+    Similarity and distance are those of `PrincipalComponents`. A query whose documents are all of
+    one kind has no direction, and agrees with nothing. A subclass says how relevant documents are.
+    """
+
+    def _fit(self, dataset: RankingDataset) -> None:
+        relevance = self._relevance(dataset)
+        both = [
+            np.add.reduceat(own, dataset.offsets[:-1]) > 0 for own in (relevance, 1 - relevance)
+        ]
+        if not np.logical_and(*both).any():
+            raise ValueError(
+                f"{self!r} finds no direction: no training query has documents of both kinds."
+            )
+        super()._fit(dataset)
+
+    @abstractmethod
+    def _relevance(self, dataset: RankingDataset) -> Floats:
+        """How relevant each document is, from 0 to 1; between these it is partly of both kinds."""
+
+    def _axes(self, dataset: RankingDataset, n_axes: int) -> tuple[Floats, Floats]:
+        features, offsets = dataset.features.astype(np.float64, copy=False), dataset.offsets
+        # Relative to the first document, so that rounding is too.
+        features = features - np.repeat(features[offsets[:-1]], dataset.query_sizes, axis=0)
+        relevance = self._relevance(dataset)
+        rows, means, query = [], [], dataset.query_index
+        lacking = np.zeros(dataset.n_queries, np.bool_)
+        for weights in (relevance, 1.0 - relevance):
+            totals = np.add.reduceat(weights, offsets[:-1])
+            lacking |= totals <= 0
+            mean = query_means(features, offsets, weights)
+            shares = weights / np.where(totals > 0, totals, 1.0)[query]
+            rows.append(np.sqrt(shares)[:, None] * (features - mean[query]))
+            means.append(mean)
+        rows.append(means[0] - means[1])
+        # The covariance of these rows and their opposites is the matrix, but for a factor.
+        cloud = np.concatenate([*rows, *(-own for own in rows)])
+        owner = np.tile(np.concatenate([query, query, np.arange(dataset.n_queries)]), 2)
+        cloud[lacking[owner]] = 0.0
+        ends = np.cumsum(4 * dataset.query_sizes + 2)
+        order = np.argsort(owner, kind="stable")
+        return principal_axes(cloud[order], np.concatenate([[0], ends]), n_axes)
+
+
+@declare(
+    "relevant-contrast", "how its relevant documents differ from the others; training queries only"
+)
+class RelevantContrast(Contrast):
+    """The leading directions in which a query's relevant documents differ from the others.
+
+    A representation of clouds that looks at labels, as the authors of LocalRank ask for [1]_. It
+    serves to group training queries; for new ones a selector then needs another representation,
+    such as `TopContrast`. See `Contrast` for the directions.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        As in `PrincipalComponents`, of the scatter between both kinds of documents.
+    relevance_level : float, optional
+        The lowest label of a relevant document. None: every label above 0 is relevant.
+
+    Attributes
+    ----------
+    n_components_ : int
+    explained_ : ndarray of shape (n_features,)
+
+    References
+    ----------
+    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+       Ranking. 2009. Section 5.
+
+    Examples
+    --------
+    Principal components see the first feature, in which documents of both kinds are spread alike;
+    the labels ask for the second.
+
+    >>> X = [[0.0, 4.0], [5.0, 4.0], [0.0, 0.0], [5.0, 0.0], [9.0, 4.0], [9.0, 0.0]]
+    >>> dataset = RankingDataset.from_arrays(X, y=[1, 1, 0, 0, 1, 0], qid=[1] * 4 + [2] * 2)
+    >>> PrincipalComponents(1).fit(dataset).transform(dataset)[0]
+    array([[1., 0.]])
+    >>> RelevantContrast(1).fit(dataset).transform(dataset)[0]
+    array([[0., 1.]])
+    """
+
+    _parameters: ClassVar[Rules] = {"relevance_level": optional(number(above=0))}
+
+    def __init__(self, n_components: float = 0.8, relevance_level: float | None = None) -> None:
+        super().__init__(n_components)
+        self.relevance_level = relevance_level
+
+    @property
+    def needs_labels(self) -> bool:
+        return True
+
+    def _relevance(self, dataset: RankingDataset) -> Floats:
+        level = self.relevance_level
+        relevant = dataset.labels > 0 if level is None else dataset.labels >= level
+        return relevant.astype(np.float64)
+
+
+@declare("top-contrast", "how its top documents under one feature differ from the others")
+class TopContrast(Contrast):
+    """The leading directions in which a query's top documents differ from the others.
+
+    The first documents under a reference feature stand for the relevant ones, so that new
+    queries, which have no labels, can be compared with training queries. Documents with equal
+    values at the cut share the places that are left. See `Contrast` for the directions.
+
+    Parameters
+    ----------
+    n_components : int or float, default=0.8
+        As in `PrincipalComponents`, of the scatter between both kinds of documents.
+    n : int, default=5
+        How many documents; a query with no more than these has no direction.
+    feature : int or str, default="best"
+        The reference, as in `TopDocuments`.
+
+    Attributes
+    ----------
+    n_components_ : int
+    explained_ : ndarray of shape (n_features,)
+    feature_ : int
+        Column of the reference; the first of equally good ones.
+
+    Examples
+    --------
+    >>> X = [[0.0, 4.0], [5.0, 4.0], [0.0, 0.0], [5.0, 0.0]]
+    >>> dataset = RankingDataset.from_arrays(X, qid=[1, 1, 1, 1], feature_names=["age", "bm25"])
+    >>> TopContrast(1, n=2, feature="bm25").fit(dataset).transform(dataset)
+    array([[[0., 1.]]])
+    """
+
+    _parameters: ClassVar[Rules] = {"n": whole(1)}
+    _fitted: ClassVar[Kinds] = {"feature_": count(0, "n_features")}
+
+    def __init__(
+        self, n_components: float = 0.8, *, n: int = 5, feature: int | str = "best"
+    ) -> None:
+        super().__init__(n_components)
+        self.n = n
+        self.feature = feature
+
+    def _fit(self, dataset: RankingDataset) -> None:
+        self.feature_ = reference_feature(self, dataset)
+        super()._fit(dataset)
+
+    def _relevance(self, dataset: RankingDataset) -> Floats:
+        return shares_of_places(dataset.features[:, self.feature_], dataset, self.n)
