@@ -246,9 +246,12 @@ def trained(
             drawn = np.frombuffer(rng.bytes(len(rows) * n_nets * n_units), np.uint8)
             kept = (drawn >= n_dropped).reshape(len(rows), -1) * boost
             share = weights[lists] / np.float32(len(lists))
-            _, slope = loss_and_slope(
-                nets, inputs[rows], np.diff(own), targets[rows], share, kept, loss
-            )
+            # OpenBLAS tells of invalid values in products of finite numbers now and then
+            # (numpy/numpy#24067). Inputs are finite and Adam's steps are bounded.
+            with np.errstate(invalid="ignore"):
+                _, slope = loss_and_slope(
+                    nets, inputs[rows], np.diff(own), targets[rows], share, kept, loss
+                )
             step += 1
             slope_mean *= _MEAN_DECAY
             slope_mean += (1 - _MEAN_DECAY) * slope.values
