@@ -83,9 +83,10 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def in_parallel(
-    function: Callable[[Item], Result],
+    function: Callable[..., Result],
     items: Sequence[Item],
     *,
+    shared: Sequence[Any] = (),
     n_jobs: int | None,
     description: str,
 ) -> list[Result]:
@@ -98,7 +99,11 @@ def in_parallel(
     Parameters
     ----------
     function : callable
+        Of an item, and what is shared.
     items : sequence
+        Small: what is large belongs into `shared`.
+    shared : sequence
+        Further arguments, the same for every item: data that is sent to a worker once.
     n_jobs : int or None
         None is one job, -1 as many as cores.
     description : str
@@ -114,7 +119,7 @@ def in_parallel(
 
     results = []
     with progress(description, len(items)) as advance, one_blas_thread():
-        jobs = (joblib.delayed(function)(item) for item in items)
+        jobs = (joblib.delayed(function)(item, *shared) for item in items)
         for result in joblib.Parallel(n_jobs, prefer="threads", return_as="generator")(jobs):
             results.append(result)
             advance()
