@@ -11,8 +11,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from localrank.aggregation import ZScore
-from localrank.arrays import Array, Flags, Floats
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.offsets import rows_of
 from localrank.estimator import check_is_fitted, clone
 from localrank.explanation import Explanation
 from localrank.fitted import (
@@ -33,6 +34,9 @@ from localrank.rankers.base import HeldOut, Weights, lists_of
 from localrank.rankers.contribution_tables import N_MORE, centred_rows
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
+
+# Weights of groups that are held at a time.
+_N_WEIGHTS = 1 << 24
 
 
 class LocalRanker(Ranker):
@@ -183,22 +187,30 @@ class LocalRanker(Ranker):
 
     def _shares(
         self, dataset: RankingDataset
-    ) -> Iterator[tuple[Ranker, Flags, RankingDataset, Floats, Flags]]:
+    ) -> Iterator[tuple[Ranker, Integers, RankingDataset, Floats, Flags]]:
         """Each model with the rows of the queries it serves, these queries, and its weights.
 
         The last says which of their documents have standardised scores: those of queries that
-        several models rank, where the selector asks for it.
+        several models rank, where the selector asks for it. Where weights of all queries would
+        be many, a part of the queries comes after another, each with its models.
         """
-        weights = self.selector_.weights(dataset, self.models_)
-        several = np.count_nonzero(weights, axis=1) > 1
-        blended = several & self.selector_.standardises
-        for group in np.flatnonzero(weights.any(axis=0)):
-            queries = np.flatnonzero(weights[:, group])
-            rows = np.repeat(weights[:, group] != 0, dataset.query_sizes)
-            served = dataset.taken(queries)
-            sizes = served.query_sizes
-            own = np.repeat(weights[queries, group], sizes)
-            yield self.models_[group], rows, served, own, np.repeat(blended[queries], sizes)
+        n_queries = max(_N_WEIGHTS // self.n_groups_, 1)
+        for first in range(0, dataset.n_queries, n_queries):
+            asked = np.arange(first, min(first + n_queries, dataset.n_queries))
+            some = dataset if len(asked) == dataset.n_queries else dataset.taken(asked)
+            weights = self.selector_.weights(some, self.models_)
+            blended = (weights != 0).sum(axis=1) > 1
+            blended &= self.selector_.standardises
+            query, group = np.nonzero(weights)
+            query = query[np.argsort(group, kind="stable")]
+            groups, sizes = np.unique(group, return_counts=True)
+            for number, queries in zip(groups, np.split(query, np.cumsum(sizes)[:-1]), strict=True):
+                rows, _ = rows_of(dataset.offsets, asked[queries])
+                served = some.taken(queries)
+                n_documents = served.query_sizes
+                own = np.repeat(weights[queries, number], n_documents)
+                several = np.repeat(blended[queries], n_documents)
+                yield self.models_[number], rows, served, own, several
 
     def with_selector(self, selector: Selector, dataset: RankingDataset) -> Self:
         """The same groups and models with another way to weigh them.

@@ -6,17 +6,28 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Array
+from localrank.arrays import Array, Integers
+from localrank.data.offsets import offsets_of
 from localrank.declaration import declare
-from localrank.grouping.base import Grouping, Groups, too_many_groups
+from localrank.grouping.base import Grouping, Groups, drawn_queries, too_many_groups
 from localrank.memory import check_memory
-from localrank.parameters import Rules, one_of, whole
+from localrank.parameters import Rules, one_of, optional, refuse, whole
 from localrank.representations.base import Representation
+
+# Distances that are held at a time.
+_BLOCK = 1 << 22
+# Their distances take 160 GB, and some minutes.
+_MOST_CLUSTERED = 100_000
 
 
 @declare("agglomerative", "the two nearest groups joined until enough are left")
 class Agglomerative(Grouping):
     """Starts with one group per query and joins the two nearest until `n_clusters` are left.
+
+    That takes the distances of all pairs of queries. So of more than `max_queries` queries a
+    sample of this many is clustered. Each other query goes to the group of its nearest sampled
+    query; with complete link to the group whose sampled queries are nearest on average, which
+    agrees better with the clusters of all queries.
 
     Parameters
     ----------
@@ -25,6 +36,11 @@ class Agglomerative(Grouping):
         What the distance between two groups is: that of their farthest queries, as in
         LocalRank [1]_, the growth of the sum of squares by Ward's formula, the mean over all
         pairs of queries, or that of the nearest.
+    max_queries : int or None, default=5000
+        Most queries that are clustered themselves. None clusters all, up to 100,000: time and
+        memory grow with the square of their number, to 16 bytes for each pair.
+    random_state : int or None, default=0
+        Seed of the sample.
 
     References
     ----------
@@ -37,11 +53,14 @@ class Agglomerative(Grouping):
     >>> points = np.array([[0.0], [1.0], [10.0], [11.0], [13.0]])
     >>> Agglomerative(2).group(Mean(), points).home
     array([0, 0, 1, 1, 1])
+    >>> Agglomerative(2, max_queries=4).group(Mean(), points).home
+    array([0, 0, 1, 1, 1])
     """
 
     _parameters: ClassVar[Rules] = {
         "n_clusters": whole(1),
         "linkage": one_of("complete", "ward", "average", "single"),
+        "max_queries": optional(whole(1)),
     }
 
     def __init__(
@@ -49,11 +68,34 @@ class Agglomerative(Grouping):
         n_clusters: int = 4,
         *,
         linkage: Literal["complete", "ward", "average", "single"] = "complete",
+        max_queries: int | None = 5000,
+        random_state: int | None = 0,
     ) -> None:
         self.n_clusters = n_clusters
         self.linkage = linkage
+        self.max_queries = max_queries
+        self.random_state = random_state
 
     def _group(self, representation: Representation, descriptions: Array) -> Groups:
+        n = len(descriptions)
+        if self.n_clusters > n:
+            raise too_many_groups(self, "n_clusters", n)
+        if self.max_queries is None or n <= self.max_queries:
+            return Groups.from_labels(self._clusters(representation, descriptions))
+        if self.max_queries < self.n_clusters:
+            refuse(self, "max_queries", f"None or at least n_clusters ({self.n_clusters})")
+        sample = drawn_queries(n, self.max_queries, self.random_state)
+        known = descriptions[sample]
+        clusters = self._clusters(representation, known)
+        if self.linkage == "complete":
+            labels = _nearest_on_average(representation, descriptions, known, clusters)
+        else:
+            labels = clusters[representation.nearest(descriptions, known)]
+        labels[sample] = clusters
+        return Groups.from_labels(labels)
+
+    def _clusters(self, representation: Representation, descriptions: Array) -> Integers:
+        """The cluster of each query, by the distances of all pairs."""
         # Imported by those who need it: to load a model takes less.
         from scipy.cluster.hierarchy import linkage
         from scipy.sparse import coo_array
@@ -61,14 +103,18 @@ class Agglomerative(Grouping):
         from scipy.spatial.distance import squareform
 
         n = len(descriptions)
-        if self.n_clusters > n:
-            raise too_many_groups(self, "n_clusters", n)
         if n == 1:
-            return Groups.from_labels(np.zeros(1))
+            return np.zeros(1, np.int64)
+        if n > _MOST_CLUSTERED:
+            raise ValueError(
+                f"Agglomerative clusters at most {_MOST_CLUSTERED:,} queries by the distances of "
+                f"all pairs, and {n:,} have {n * (n - 1) // 2:,} pairs. Set 'max_queries', for "
+                f"a sample of them, or take k-means."
+            )
         check_memory(
             16 * n**2,
             f"Agglomerative on {n:,} queries",
-            "It holds the distances of all pairs: take k-means, or fewer training queries.",
+            "It holds the distances of all pairs: set a smaller 'max_queries', or take k-means.",
         )
         distances = representation.distances(descriptions, descriptions)
         # A query that lies off itself, as one with undetermined components does, is no matter here.
@@ -78,4 +124,22 @@ class Agglomerative(Grouping):
         into = np.repeat(np.arange(n, n + len(joined)), 2)
         tree = coo_array((np.ones(len(into)), (joined.ravel(), into)), shape=(2 * n, 2 * n))
         # Components are numbered in the order in which they first appear.
-        return Groups.from_labels(connected_components(tree, directed=False)[1][:n])
+        clusters: Integers = connected_components(tree, directed=False)[1][:n]
+        return clusters
+
+
+def _nearest_on_average(
+    representation: Representation, descriptions: Array, known: Array, clusters: Integers
+) -> Integers:
+    """The cluster of known queries with the smallest mean distance from each query."""
+    order = np.argsort(clusters, kind="stable")
+    sizes = np.bincount(clusters)
+    offsets, known = offsets_of(sizes), known[order]
+    labels = np.empty(len(descriptions), np.int64)
+    n_rows = max(_BLOCK // len(known), 1)
+    for row in range(0, len(descriptions), n_rows):
+        block = slice(row, row + n_rows)
+        distances = representation.distances(descriptions[block], known)
+        means = np.add.reduceat(distances, offsets[:-1], axis=1) / sizes
+        labels[block] = np.argmin(means, axis=1)
+    return labels

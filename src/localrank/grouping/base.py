@@ -20,6 +20,9 @@ from localrank.representations.base import Representation
 if TYPE_CHECKING:
     from localrank.grouping.training import TrainingQueries
 
+# Queries that are looked at first, to see that there are enough different ones to cluster.
+_SOME = 1024
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Groups:
@@ -181,11 +184,28 @@ def group_queries(grouping: Any, representation: Representation, descriptions: A
             f"{type(representation).__name__} only gives distances between them. Take "
             f"Agglomerative, or a representation such as Mean or TopScores."
         )
-    different, own = np.unique(descriptions, axis=0, return_inverse=True)
-    if isinstance(n_clusters, int) and len(different) <= n_clusters:
-        # Nothing to cluster: as many groups as there are different queries.
-        return Groups.from_labels(own.ravel())
+    if isinstance(n_clusters, int) and _n_different(descriptions[:_SOME]) <= n_clusters:
+        different, own = np.unique(descriptions, axis=0, return_inverse=True)
+        if len(different) <= n_clusters:
+            # Nothing to cluster: as many groups as there are different queries.
+            return Groups.from_labels(own.ravel())
     return Groups.from_labels(clone(grouping).fit_predict(values))
+
+
+def _n_different(descriptions: Array) -> int:
+    return len(np.unique(descriptions, axis=0))
+
+
+def drawn_queries(n_queries: int, n_drawn: int, random_state: int | None) -> Integers:
+    """Positions of some queries, ascending.
+
+    Examples
+    --------
+    >>> drawn_queries(10, 3, 0)
+    array([5, 6, 9])
+    """
+    rng = np.random.default_rng(random_state)
+    return np.sort(rng.choice(n_queries, n_drawn, replace=False))
 
 
 def too_many_groups(grouping: Any, name: str, n_queries: int) -> ValueError:

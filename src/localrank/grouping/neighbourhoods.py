@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array
+from localrank.arrays import Array, Floats, Integers
 from localrank.declaration import declare
-from localrank.grouping.base import Grouping, Groups
-from localrank.parameters import Rules, whole
+from localrank.grouping.base import Grouping, Groups, drawn_queries
+from localrank.parameters import Rules, optional, whole
 from localrank.representations.base import Representation
 
 # Distances are computed for as many queries at once as keep them within this many bytes.
@@ -22,11 +22,19 @@ BLOCK_BYTES = 2**26
 class Neighbourhoods(Grouping):
     """For each training query, a group of it and its nearest queries; groups overlap [1]_.
 
+    Of more than `max_centres` training queries a sample of this many has groups, and each other
+    query is served by the group of the nearest one of these.
+
     Parameters
     ----------
     n_neighbours : int, default=50
         Queries beside the one in the middle, all others where there are fewer. With 0 each
         query is a group of its own.
+    max_centres : int or None, default=2000
+        Most groups. None makes one for each query: time and models grow with the number of
+        queries, the search for neighbours with its square.
+    random_state : int or None, default=0
+        Seed of the sample.
 
     References
     ----------
@@ -41,20 +49,47 @@ class Neighbourhoods(Grouping):
     (array([0, 1]), array([0, 1]), array([1, 2]))
     """
 
-    _parameters: ClassVar[Rules] = {"n_neighbours": whole(0)}
+    _parameters: ClassVar[Rules] = {"n_neighbours": whole(0), "max_centres": optional(whole(1))}
 
-    def __init__(self, n_neighbours: int = 50) -> None:
+    def __init__(
+        self,
+        n_neighbours: int = 50,
+        *,
+        max_centres: int | None = 2000,
+        random_state: int | None = 0,
+    ) -> None:
         self.n_neighbours = n_neighbours
+        self.max_centres = max_centres
+        self.random_state = random_state
 
     def _group(self, representation: Representation, descriptions: Array) -> Groups:
         n = len(descriptions)
+        centres = np.arange(n)
+        if self.max_centres is not None and n > self.max_centres:
+            centres = drawn_queries(n, self.max_centres, self.random_state)
         size = min(self.n_neighbours + 1, n)
-        members = np.empty((n, size), dtype=np.int64)
+        members = np.empty((len(centres), size), dtype=np.int64)
+        home, apart = np.empty(n, dtype=np.int64), np.full(n, np.inf)
         block = max(BLOCK_BYTES // (8 * n), 1)
-        for begin in range(0, n, block):
-            own = np.arange(begin, min(begin + block, n))
+        for begin in range(0, len(centres), block):
+            own = centres[begin : begin + block]
             distances = representation.distances(descriptions[own], descriptions)
             # Every query belongs to its own neighbourhood, also where others lie as near.
             distances[np.arange(len(own)), own] = -np.inf
-            members[own] = np.sort(np.argsort(distances, axis=1, kind="stable")[:, :size], axis=1)
-        return Groups(members.ravel(), np.arange(0, n * size + 1, size), np.arange(n))
+            members[begin : begin + block] = _nearest(distances, size)
+            nearest = np.argmin(distances, axis=0)
+            least = np.min(distances, axis=0)
+            home = np.where(least < apart, begin + nearest, home)
+            apart = np.minimum(least, apart)
+        return Groups(members.ravel(), np.arange(0, members.size + 1, size), home)
+
+
+def _nearest(distances: Floats, size: int) -> Integers:
+    """The columns of the smallest distances in each row, ascending; of equal ones the first."""
+    last = np.partition(distances, size - 1, axis=1)[:, size - 1]
+    chosen = np.empty((len(distances), size), dtype=np.int64)
+    for row, (own, most) in enumerate(zip(distances, last, strict=True)):
+        nearer = np.flatnonzero(own < most)
+        equal = np.flatnonzero(own == most)[: size - len(nearer)]
+        chosen[row] = np.sort(np.concatenate([nearer, equal]))
+    return chosen
