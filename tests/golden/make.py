@@ -37,6 +37,7 @@ def models() -> dict:
     parts = {**declared(rankers), **declared(recipes)}
     found = {name: make_sample(part) for name, part in parts.items()}
     found["lsh"] = recipes.local_rank(2, ranker=RankSVM(), index="lsh")
+    found["cells"] = recipes.query_neighbours(3).set_params(selector__index="cells")
     found["known-groups"] = LocalRanker(
         Mean(), KnownGroups(KINDS), RankSVM(), SameCategory(KINDS, representation=Mean())
     )

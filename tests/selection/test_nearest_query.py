@@ -116,7 +116,7 @@ def test_hashing_refuses_other_representations(clouds, representation):
 @pytest.mark.parametrize("index", ["hash", None, LSH, 3])
 def test_an_unknown_index_is_refused(clouds, index):
     train, types, _ = clouds
-    with pytest.raises(ValueError, match=r"must be 'exact', 'lsh' or an LSH\(...\). Got"):
+    with pytest.raises(ValueError, match=r"must be 'auto', 'exact', 'lsh', 'cells', an LSH"):
         fitted(NearestQuery(index), train, types)
 
 

@@ -28,6 +28,7 @@ from localrank.persistence import scikit_learn
 PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
 # Classes of parts that nobody chooses by name.
 INNER = {
+    "Cells": "selection.cells",
     "Filling": "data.filling",
     "Groups": "grouping.base",
     "KnownGroups": "grouping.known_groups",

@@ -32,7 +32,8 @@ def query_blend(
     """One model for each training query; those of the k most similar queries are blended [1]_.
 
     A query is the mean of its top documents under a reference feature. As many models are
-    trained as there are queries that teach something.
+    trained as there are queries that teach something, of more than 2,000 queries those of a
+    sample: see `Neighbourhoods`.
 
     Parameters
     ----------

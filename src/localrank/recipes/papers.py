@@ -23,7 +23,8 @@ from localrank.representations import (
     TopDocuments,
     TopScores,
 )
-from localrank.selection import LSH, Classifier, NearestCentroid, NearestQuery
+from localrank.selection import Classifier, NearestCentroid, NearestQuery
+from localrank.selection.query_search import Index
 
 
 @declare(
@@ -39,7 +40,7 @@ def local_rank(
     ranker: Ranker | None = None,
     n_components: float = 0.8,
     scaling: Scaling = None,
-    index: Literal["exact", "lsh"] | LSH = "exact",
+    index: Index = "auto",
     min_queries: int = 1,
     n_jobs: int | None = None,
 ) -> LocalRanker:
@@ -47,7 +48,8 @@ def local_rank(
 
     Training queries are clustered by complete link on 1 - the similarity of their principal
     components, and a query is ranked by the model of the cluster that its most similar training
-    query belongs to.
+    query belongs to. Of more than 5,000 training queries a sample is clustered, and the others
+    are sent to its clusters: see `Agglomerative`.
 
     Parameters
     ----------
@@ -60,8 +62,8 @@ def local_rank(
     scaling : {"standard"} or None, default=None
         Whether features are divided by their spread within queries before queries are described:
         needed where they come in different units. The ranker scales its own features.
-    index : {"exact", "lsh"} or LSH, default="exact"
-        How the most similar training query is found.
+    index : {"auto", "exact", "lsh", "cells"}, LSH or Cells, default="auto"
+        How the most similar training query is found, as in `NearestQuery`.
     min_queries : int, default=1
         Smaller clusters are merged into their nearest.
     n_jobs : int or None, default=None
@@ -270,7 +272,8 @@ def query_neighbours(
     """One model for each training query and its neighbours [1]_.
 
     A query is the mean of its top documents under a reference feature, and is ranked by the
-    model of its nearest training query. As many models are trained as there are queries.
+    model of its nearest training query. As many models are trained as there are queries, up to
+    2,000: of more training queries a sample of 2,000 has models, see `Neighbourhoods`.
 
     Parameters
     ----------

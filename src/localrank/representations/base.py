@@ -122,11 +122,7 @@ class Representation(Estimator):
         nearest = np.empty(len(asked), np.int64)
         for row in range(0, len(asked), n_rows):
             block = slice(row, row + n_rows)
-            distances = self.distances(asked[block], known)
-            # A product of matrices rounds by its size: without a margin, equal distances would
-            # part differently for different queries asked together.
-            least = distances.min(axis=1, keepdims=True)
-            nearest[block] = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
+            nearest[block] = nearest_columns(self.distances(asked[block], known), 1)[:, 0]
         return nearest
 
     def neighbours(self, asked: Array, known: Array, k: int) -> tuple[Integers, Floats]:
@@ -144,12 +140,7 @@ class Representation(Estimator):
         for row in range(0, len(asked), n_rows):
             block = slice(row, row + n_rows)
             distances = self.distances(asked[block], known)
-            last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-            # As in `nearest`: what rounding parts from the last one is at the same distance.
-            margin = _TIE * (1 + last)
-            beyond = (distances >= last - margin).astype(np.int8) + (distances > last + margin)
-            chosen = np.argsort(beyond, axis=1, kind="stable")[:, :k]
-            positions[block] = np.sort(chosen, axis=1)
+            positions[block] = nearest_columns(distances, k)
             apart[block] = np.take_along_axis(distances, positions[block], axis=1)
         return positions, apart
 
@@ -166,6 +157,27 @@ class Representation(Estimator):
             raise ValueError(
                 f"{type(self).__name__} describes queries by their labels. The dataset has none."
             )
+
+
+def nearest_columns(distances: Floats, k: int) -> Integers:
+    """The columns of the k smallest distances in each row, ascending; of equal ones the first.
+
+    A product of matrices rounds by its size: without a margin, equal distances would part
+    differently for different queries asked together.
+
+    Examples
+    --------
+    >>> nearest_columns(np.array([[3.0, 1.0, 2.0, 1.0]]), 3)
+    array([[1, 2, 3]])
+    """
+    if k == 1:
+        least = distances.min(axis=1, keepdims=True)
+        return np.argmax(distances <= least + _TIE * (1 + least), axis=1)[:, None]
+    last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
+    # What rounding parts from the last one is at the same distance.
+    margin = _TIE * (1 + last)
+    beyond = (distances >= last - margin).astype(np.int8) + (distances > last + margin)
+    return np.sort(np.argsort(beyond, axis=1, kind="stable")[:, :k], axis=1)
 
 
 class Points(Representation):

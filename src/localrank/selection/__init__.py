@@ -6,6 +6,7 @@ from localrank.exports import on_use
 
 if TYPE_CHECKING:
     from localrank.selection.base import Selector as Selector
+    from localrank.selection.cells import Cells as Cells
     from localrank.selection.clairvoyant import Clairvoyant as Clairvoyant
     from localrank.selection.classifier import Classifier as Classifier
     from localrank.selection.lsh.lsh import LSH as LSH

@@ -15,6 +15,7 @@ from localrank.grouping.base import Groups
 from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
+from localrank.selection.cells import some_by_content
 from localrank.selection.query_search import Index, QuerySearch
 
 # Training queries whose neighbours make the usual bandwidth.
@@ -40,7 +41,7 @@ class NearestQueries(QuerySearch):
         The distance at which similarity has fallen by the factor e. A large one weighs the k
         queries alike, a small one leaves the nearest. None: the median, over the training
         queries, of the distance to the k-th nearest other one.
-    index : {"exact", "lsh"} or LSH, default="exact"
+    index : {"auto", "exact", "lsh", "cells"}, LSH or Cells, default="auto"
         How near queries are found, as in `NearestQuery`.
     representation : Representation, optional
         How queries are described. None: use the grouping's representation.
@@ -49,15 +50,16 @@ class NearestQueries(QuerySearch):
     ----------
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
-    index_ : LSH or None
+    index_ : LSH, Cells or None
         Fitted; None for the exact search.
     bandwidth_ : float
         The bandwidth in use.
 
     Notes
     -----
-    The bandwidth by default looks for the neighbours of each training query, or of 2,048 evenly
-    spaced ones where there are more. Queries that are all alike have bandwidth 1.
+    The bandwidth by default looks for the neighbours of each training query, or where there are
+    more of 2,048 that a hash of their descriptions chooses. Queries that are all alike have
+    bandwidth 1.
 
     References
     ----------
@@ -89,7 +91,7 @@ class NearestQueries(QuerySearch):
         k: int = 10,
         bandwidth: float | None = None,
         *,
-        index: Index = "exact",
+        index: Index = "auto",
         representation: Representation | None = None,
     ) -> None:
         self.k = k
@@ -121,10 +123,11 @@ class NearestQueries(QuerySearch):
         return shares
 
     def _usual_bandwidth(self) -> float:
-        n_queries = len(self.descriptions_)
-        some = np.linspace(0, n_queries - 1, min(n_queries, _SAMPLE)).astype(np.int64)
+        some = self.descriptions_
+        if len(some) > _SAMPLE:
+            some = some[some_by_content(some, _SAMPLE)]
         # One more than k, because a query is the nearest to itself.
-        _, distances = self.neighbours(self.descriptions_[some], self.k + 1)
+        _, distances = self.neighbours(some, self.k + 1)
         farthest = distances.max(axis=1)
         apart = farthest[farthest > 0]
         return float(np.median(apart)) if len(apart) else 1.0

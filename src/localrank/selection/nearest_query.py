@@ -21,10 +21,12 @@ class NearestQuery(QuerySearch):
 
     Parameters
     ----------
-    index : {"exact", "lsh"} or LSH, default="exact"
-        How the nearest query is found: by its distance to every training query, or by hashing,
-        which may miss it and is faster from some thousand training queries on. "lsh" is
-        `LSH()`, which needs queries described by `PrincipalComponents`.
+    index : {"auto", "exact", "lsh", "cells"}, LSH or Cells, default="auto"
+        How the nearest query is found: by its distance to every training query ("exact"), or
+        faster among many, in ways that may miss it. "lsh" is `LSH()`, hashing, which needs
+        queries described by `PrincipalComponents`; "cells" is `Cells()`, which takes any.
+        "auto" is exact up to 20,000 training queries; of more "lsh" where it can be, else
+        "cells".
     representation : Representation, optional
         How queries are described. None: use the grouping's representation.
 
@@ -32,7 +34,7 @@ class NearestQuery(QuerySearch):
     ----------
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
-    index_ : LSH or None
+    index_ : LSH, Cells or None
         Fitted; None for the exact search.
 
     References
@@ -57,7 +59,7 @@ class NearestQuery(QuerySearch):
     """
 
     def __init__(
-        self, index: Index = "exact", *, representation: Representation | None = None
+        self, index: Index = "auto", *, representation: Representation | None = None
     ) -> None:
         self.index = index
         self.representation = representation

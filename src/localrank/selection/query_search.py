@@ -6,64 +6,85 @@ from typing import ClassVar, Literal
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.estimator import clone
-from localrank.fitted import Kinds, check_together, integers, maybe, part
+from localrank.fitted import Kind, Kinds, check_together, integers, maybe
 from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules
 from localrank.selection.base import Selector
-from localrank.selection.lsh.lsh import LSH
+from localrank.selection.cells import Cells
+from localrank.selection.lsh.lsh import LSH, are_directions
 
-Index = Literal["exact", "lsh"] | LSH
+Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
+
+# The largest public collections have fewer training queries.
+MOST_EXACT = 20_000
 
 
 class QuerySearch(Selector):
-    """Finds near training queries, by all distances or by hashing.
+    """Finds near training queries, by all distances, by hashing or by cells.
 
-    A selector of this kind has the parameter `index`.
+    A selector of this kind has the parameter `index`. "auto" takes all distances up to 20,000
+    training queries; of more it hashes directions, as of `PrincipalComponents`, and looks for
+    other descriptions in cells.
 
     Attributes
     ----------
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
-    index_ : LSH or None
+    index_ : LSH, Cells or None
         Fitted; None for the exact search.
     """
 
     index: Index
-    index_: LSH | None
+    index_: LSH | Cells | None
 
     _parameters: ClassVar[Rules] = {
         "index": Rule(
-            lambda index: isinstance(index, LSH) or index in ("exact", "lsh"),
-            "'exact', 'lsh' or an LSH(...)",
+            lambda index: (
+                isinstance(index, LSH | Cells)
+                or (isinstance(index, str) and index in ("auto", "exact", "lsh", "cells"))
+            ),
+            "'auto', 'exact', 'lsh', 'cells', an LSH(...) or Cells(...)",
         ),
     }
 
     _fitted: ClassVar[Kinds] = {
         "home_": integers("n_queries", below="n_groups"),
-        "index_": maybe(part(LSH)),
+        "index_": maybe(Kind(lambda value, _: isinstance(value, LSH | Cells), "an LSH or Cells")),
     }
 
     def _fit(self, groups: Groups) -> None:
-        self.home_, self.index_ = groups.home, None
-        if isinstance(self.index, LSH):
-            self.index_ = clone(self.index)
-        elif self.index == "lsh":
-            self.index_ = LSH()
-        if self.index_ is not None:
+        self.home_, self.index_ = groups.home, self._chosen_index()
+        if isinstance(self.index_, LSH):
             self.index_.fit(self.descriptions_)
+        elif self.index_ is not None:
+            self.index_.fit(self.representation_, self.descriptions_)
+
+    def _chosen_index(self) -> LSH | Cells | None:
+        if isinstance(self.index, LSH | Cells):
+            return clone(self.index)
+        many = self.index == "auto" and len(self.descriptions_) > MOST_EXACT
+        if self.index == "lsh" or (many and are_directions(self.descriptions_)):
+            return LSH()
+        return Cells() if many or self.index == "cells" else None
 
     def _check_fitted(self) -> None:
-        known = self.index_ is None or self.index_.descriptions_.shape == self.descriptions_.shape
-        check_together(self, holds=known and len(self.home_) == len(self.descriptions_))
+        n_queries, known = len(self.descriptions_), True
+        if isinstance(self.index_, LSH):
+            known = self.index_.descriptions_.shape == self.descriptions_.shape
+        elif self.index_ is not None:
+            known = len(self.index_.cells_) == n_queries
+        check_together(self, holds=known and len(self.home_) == n_queries)
 
     def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries, for queries with these descriptions."""
-        if self.index_ is not None:
-            return self.index_.nearest(descriptions)
-        return self.representation_.nearest(descriptions, self.descriptions_)
+        if self.index_ is None:
+            return self.representation_.nearest(descriptions, self.descriptions_)
+        return self.neighbours(descriptions, 1)[0][:, 0]
 
     def neighbours(self, descriptions: Array, k: int) -> tuple[Integers, Floats]:
         """Positions of the k nearest training queries, ascending, and their distances."""
-        if self.index_ is not None:
+        if isinstance(self.index_, LSH):
             return self.index_.neighbours(descriptions, k)
+        if self.index_ is not None:
+            return self.index_.neighbours(self.representation_, self.descriptions_, descriptions, k)
         return self.representation_.neighbours(descriptions, self.descriptions_, k)
