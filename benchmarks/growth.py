@@ -10,9 +10,9 @@ Times are seconds of one processor (the time that the process computes, not that
 that other work on the machine changes them less. Steps of local recipes: describe the training
 queries, group them, fit the selector, train the models of groups, and predict; profiles of
 adaptive training are part of grouping. The exponent of a step is the slope of the logarithm of
-its time over that of the number of queries, over the cells that take 0.05 s or more, by least
-squares: 1 is linear, 2 quadratic. Memory is the peak less what was in use before the call, in
-bytes for each query; the features of a query take 320. Linux only.
+its time over that of the number of queries, by least squares over the cells of 10,000 queries or
+more that take 0.05 s: 1 is linear, 2 quadratic. Memory is the peak less what was in use before
+the call, in bytes for each query; the features of a query take 320. Linux only.
 
 Models are small, since growth is what is measured: RankSVM in place of SVMMap and LambdaMART in
 local recipes, 10 trees elsewhere, 1 net of 8 units. A cell that takes longer than `--limit`
@@ -44,7 +44,8 @@ from localrank.rankers import LambdaMART, ListwiseNet, Ranker, RankSVM
 from localrank.selection.base import Selector
 
 PER_QUERY, N_FEATURES, N_TYPES = 8, 10, 4
-LEAST_SECONDS, MOST_ASKED = 0.05, 50_000
+LEAST_QUERIES, LEAST_SECONDS = 10_000, 0.05
+MOST_ASKED = 50_000
 STEPS = ("describe", "group", "select", "train", "predict")
 SMALL: dict[str, Callable[[], Ranker]] = {
     "local_rank": lambda: recipes.local_rank(ranker=RankSVM()),
@@ -182,11 +183,12 @@ def exponent(cells: dict[int, dict[str, Any]], step: str) -> str:
     points = [
         (n, cell["seconds"][step])
         for n, cell in cells.items()
-        if cell.get("seconds", {}).get(step, 0.0) >= LEAST_SECONDS
+        if n >= LEAST_QUERIES and cell.get("seconds", {}).get(step, 0.0) >= LEAST_SECONDS
     ]
     if len(points) < 2:
         return ""
-    return f"{np.polyfit(*np.log(np.array(points)).T, 1)[0]:.2f}"
+    x, y = np.log(np.array(points)).T
+    return f"{np.cov(x, y)[0, 1] / np.var(x, ddof=1):.2f}"
 
 
 def show(recipe: str, cells: dict[int, dict[str, Any]]) -> None:

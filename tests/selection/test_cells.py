@@ -136,8 +136,18 @@ def test_of_few_training_queries_all_are_compared(selector, monkeypatch):
     monkeypatch.setattr(query_search, "MOST_EXACT", 60)
     assert search(selector).index_ is None
     assert isinstance(search(selector, 61).index_, Cells)
-    assert isinstance(search(selector, 61, PrincipalComponents()).index_, LSH)
     assert isinstance(search(selector, 61, Gaussian()).index_, Cells)
+
+
+def test_directions_are_hashed_where_they_are_many_numbers(monkeypatch):
+    monkeypatch.setattr(query_search, "MOST_EXACT", 60)
+    directions = PrincipalComponents(2)
+    assert search(NearestQuery(), 61, directions).index_ is None
+    monkeypatch.setattr(query_search, "MOST_NUMBERS", 61 * 2 * 8)
+    assert search(NearestQuery(), 61, directions).index_ is None
+    monkeypatch.setattr(query_search, "MOST_NUMBERS", 61 * 2 * 8 - 1)
+    assert isinstance(search(NearestQuery(), 61, directions).index_, LSH)
+    assert search(NearestQuery(), 60, directions).index_ is None
 
 
 def test_an_index_that_is_asked_for_is_taken():
@@ -198,6 +208,7 @@ def test_cells_that_do_not_fit_are_refused_when_loaded(damage):
 
 def test_recipes_choose_by_the_number_of_training_queries(monkeypatch):
     monkeypatch.setattr(query_search, "MOST_EXACT", 50)
+    monkeypatch.setattr(query_search, "MOST_NUMBERS", 50)
     dataset, _ = make_queries(60, n_documents=(8, 20), n_features=8)
     assert isinstance(local_rank(2).fit(dataset).selector_.index_, LSH)
     assert isinstance(query_neighbours(5).fit(dataset).selector_.index_, Cells)

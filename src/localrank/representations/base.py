@@ -172,7 +172,8 @@ def nearest_columns(distances: Floats, k: int) -> Integers:
     """
     if k == 1:
         least = distances.min(axis=1, keepdims=True)
-        return np.argmax(distances <= least + _TIE * (1 + least), axis=1)[:, None]
+        first: Integers = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
+        return first[:, None]
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
     # What rounding parts from the last one is at the same distance.
     margin = _TIE * (1 + last)

@@ -17,14 +17,16 @@ Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 
 # The largest public collections have fewer training queries.
 MOST_EXACT = 20_000
+# Hashing takes a query about as long as to be compared with so many numbers, or longer.
+MOST_NUMBERS = 4_000_000
 
 
 class QuerySearch(Selector):
     """Finds near training queries, by all distances, by hashing or by cells.
 
     A selector of this kind has the parameter `index`. "auto" takes all distances up to 20,000
-    training queries; of more it hashes directions, as of `PrincipalComponents`, and looks for
-    other descriptions in cells.
+    training queries. Of more it looks for directions, as of `PrincipalComponents`, by hashing
+    where they are more than 4 million numbers, and for other descriptions in cells.
 
     Attributes
     ----------
@@ -62,10 +64,14 @@ class QuerySearch(Selector):
     def _chosen_index(self) -> LSH | Cells | None:
         if isinstance(self.index, LSH | Cells):
             return clone(self.index)
-        many = self.index == "auto" and len(self.descriptions_) > MOST_EXACT
-        if self.index == "lsh" or (many and are_directions(self.descriptions_)):
-            return LSH()
-        return Cells() if many or self.index == "cells" else None
+        index = self.index
+        if index == "auto":
+            index = "exact"
+            if len(self.descriptions_) > MOST_EXACT:
+                index = "cells"
+                if are_directions(self.descriptions_):
+                    index = "lsh" if self.descriptions_.size > MOST_NUMBERS else "exact"
+        return {"exact": None, "lsh": LSH(), "cells": Cells()}[index]
 
     def _check_fitted(self) -> None:
         n_queries, known = len(self.descriptions_), True
