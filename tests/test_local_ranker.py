@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import localrank
-from localrank import LocalRanker
+from localrank import LocalRanker, local_ranker
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.measures import AveragePrecision
@@ -20,7 +20,7 @@ from localrank.representations import (
     TopDocuments,
     TopScores,
 )
-from localrank.selection import Clairvoyant, NearestCentroid, NearestQuery
+from localrank.selection import Clairvoyant, NearestCentroid, NearestQueries, NearestQuery
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,27 @@ def test_a_query_is_scored_by_the_model_of_its_nearest_training_querys_group(typ
         members = np.flatnonzero(local.groups_.home == group)
         own = RankSVM().fit(train.select(members)).predict(test.select([query]))
         assert_allclose(scores[test.offsets[query] : test.offsets[query + 1]], own, rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_weights", [1, 7 * 60])
+@pytest.mark.parametrize("selector", [NearestQuery(), NearestQueries(5)], ids=repr)
+def test_scores_do_not_depend_on_how_many_queries_are_weighed_at_once(
+    typed, monkeypatch, selector, n_weights
+):
+    train, test, _ = typed
+    local = LocalRanker(Mean(), Neighbourhoods(10), RankSVM(), selector).fit(train)
+    scores, table = local.predict(test), local.contribution_rows(test)
+    asked = []
+    weights = type(selector).weights
+    monkeypatch.setattr(
+        type(selector),
+        "weights",
+        lambda self, data, models: asked.append(data.n_queries) or weights(self, data, models),
+    )
+    monkeypatch.setattr(local_ranker, "_N_WEIGHTS", n_weights)
+    assert_array_equal(local.predict(test), scores)
+    assert asked == ([1] * 30 if n_weights == 1 else [7, 7, 7, 7, 2])
+    assert_array_equal(local.contribution_rows(test), table)
 
 
 @pytest.mark.parametrize("ranker", [RankSVM(), SVMMap(), LambdaMART(10, min_leaf_documents=5)])

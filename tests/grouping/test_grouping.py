@@ -7,7 +7,7 @@ from sklearn.cluster import AgglomerativeClustering, BisectingKMeans, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
-from localrank.grouping import Agglomerative, Groups, Neighbourhoods
+from localrank.grouping import Agglomerative, Groups, Neighbourhoods, training
 from localrank.grouping import neighbourhoods as module
 from localrank.grouping.base import group_queries
 from localrank.grouping.training import merge_small
@@ -187,6 +187,16 @@ def test_the_nearest_group_is_so_by_the_mean_over_all_pairs(points, labels):
     teaches = groups.home > 0
     merged = merge_small(groups, teaches, 1, Mean(), np.array(points)[:, None])
     assert_array_equal(merged.home, np.array([1, 0, 1])[labels])
+
+
+def test_of_a_large_group_some_queries_decide_which_is_nearest(monkeypatch):
+    # The first and the last of group 0 are nearer to group 1, all together to group 2.
+    points = np.array([0.0, 9.0, 9.0, 9.0, 9.0, 2.0, 1.0, 9.5])[:, None]
+    groups = Groups.from_labels(np.array([0, 0, 0, 0, 0, 0, 1, 2]))
+    for most, home in ((6, [1, 0, 1]), (2, [0, 0, 1])):
+        monkeypatch.setattr(training, "_MOST_COMPARED", most)
+        merged = merge_small(groups, groups.home > 0, 1, Mean(), points)
+        assert_array_equal(merged.home, np.array(home)[groups.home])
 
 
 def test_large_enough_groups_stay():

@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from localrank.data import make_queries
 from localrank.grouping import Agglomerative, Groups, Neighbourhoods, agglomerative
 from localrank.grouping import neighbourhoods as module
-from localrank.grouping.base import drawn_queries, group_queries
+from localrank.grouping.base import drawn_positions, group_queries
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import Mean, PrincipalComponents
@@ -25,7 +25,7 @@ def distances(a, b):
 
 @pytest.mark.parametrize("linkage", ["complete", "average", "single", "ward"])
 def test_the_sampled_queries_are_clustered_as_if_they_were_all(points, linkage):
-    sample = drawn_queries(60, 25, 3)
+    sample = drawn_positions(60, 25, 3)
     few = Agglomerative(4, linkage=linkage).group(Mean(), points[sample]).home
     grouping = Agglomerative(4, linkage=linkage, max_queries=25, random_state=3)
     assert adjusted_rand_score(grouping.group(Mean(), points).home[sample], few) == 1
@@ -34,14 +34,14 @@ def test_the_sampled_queries_are_clustered_as_if_they_were_all(points, linkage):
 @pytest.mark.parametrize("linkage", ["average", "single", "ward"])
 def test_another_query_goes_to_the_group_of_its_nearest_sampled_query(points, linkage):
     home = Agglomerative(4, linkage=linkage, max_queries=25).group(Mean(), points).home
-    sample = drawn_queries(60, 25, 0)
+    sample = drawn_positions(60, 25, 0)
     nearest = sample[distances(points, points[sample]).argmin(axis=1)]
     assert_array_equal(home, home[nearest])
 
 
 def test_with_complete_link_it_goes_to_the_group_that_is_nearest_on_average(points):
     home = Agglomerative(4, max_queries=25).group(Mean(), points).home
-    sample = drawn_queries(60, 25, 0)
+    sample = drawn_positions(60, 25, 0)
     for query in sorted(set(range(60)) - set(sample.tolist())):
         means = [
             distances(points[[query]], points[sample[home[sample] == group]]).mean()
@@ -114,7 +114,7 @@ def test_wrong_sizes_of_samples_are_refused(points, grouping, message):
 
 def test_of_many_queries_a_sample_has_neighbourhoods(points):
     groups = Neighbourhoods(4, max_centres=13, random_state=5).group(Mean(), points)
-    centres = drawn_queries(60, 13, 5)
+    centres = drawn_positions(60, 13, 5)
     D = distances(points[centres], points)
     assert len(groups) == 13
     for group in range(13):
@@ -124,7 +124,7 @@ def test_of_many_queries_a_sample_has_neighbourhoods(points):
 
 def test_a_centre_is_served_by_its_own_group_where_another_is_as_near():
     groups = Neighbourhoods(2, max_centres=7).group(Mean(), np.zeros((40, 2)))
-    centres = drawn_queries(40, 7, 0)
+    centres = drawn_positions(40, 7, 0)
     assert_array_equal(groups.home[centres], np.arange(7))
     assert_array_equal(np.delete(groups.home, centres), 0)
     for group, centre in enumerate(centres):

@@ -9,7 +9,7 @@ import numpy as np
 from localrank.arrays import Array, Integers
 from localrank.data.offsets import offsets_of
 from localrank.declaration import declare
-from localrank.grouping.base import Grouping, Groups, drawn_queries, too_many_groups
+from localrank.grouping.base import Grouping, Groups, drawn_positions, too_many_groups
 from localrank.memory import check_memory
 from localrank.parameters import Rules, one_of, optional, refuse, whole
 from localrank.representations.base import Representation
@@ -84,7 +84,7 @@ class Agglomerative(Grouping):
             return Groups.from_labels(self._clusters(representation, descriptions))
         if self.max_queries < self.n_clusters:
             refuse(self, "max_queries", f"None or at least n_clusters ({self.n_clusters})")
-        sample = drawn_queries(n, self.max_queries, self.random_state)
+        sample = drawn_positions(n, self.max_queries, self.random_state)
         known = descriptions[sample]
         clusters = self._clusters(representation, known)
         if self.linkage == "complete":

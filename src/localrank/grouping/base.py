@@ -196,12 +196,12 @@ def _n_different(descriptions: Array) -> int:
     return len(np.unique(descriptions, axis=0))
 
 
-def drawn_queries(n_queries: int, n_drawn: int, random_state: int | None) -> Integers:
+def drawn_positions(n_queries: int, n_drawn: int, random_state: int | None) -> Integers:
     """Positions of some queries, ascending.
 
     Examples
     --------
-    >>> drawn_queries(10, 3, 0)
+    >>> drawn_positions(10, 3, 0)
     array([5, 6, 9])
     """
     rng = np.random.default_rng(random_state)

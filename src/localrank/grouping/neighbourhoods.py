@@ -8,7 +8,7 @@ import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.declaration import declare
-from localrank.grouping.base import Grouping, Groups, drawn_queries
+from localrank.grouping.base import Grouping, Groups, drawn_positions
 from localrank.parameters import Rules, optional, whole
 from localrank.representations.base import Representation
 
@@ -66,7 +66,7 @@ class Neighbourhoods(Grouping):
         n = len(descriptions)
         centres = np.arange(n)
         if self.max_centres is not None and n > self.max_centres:
-            centres = drawn_queries(n, self.max_centres, self.random_state)
+            centres = drawn_positions(n, self.max_centres, self.random_state)
         size = min(self.n_neighbours + 1, n)
         members = np.empty((len(centres), size), dtype=np.int64)
         home, apart = np.empty(n, dtype=np.int64), np.full(n, np.inf)

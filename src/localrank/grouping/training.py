@@ -20,6 +20,8 @@ from localrank.representations.base import Representation
 
 # What a block of distances takes.
 _BLOCK_BYTES = 2**27
+# Queries of a group that decide which other group is nearest.
+_MOST_COMPARED = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +124,8 @@ def merge_small(
     """Merge each group with fewer than `min_queries` queries that teach into its nearest group.
 
     Groups are merged from the smallest up, until all are large enough or one is left. The
-    distance between groups is the mean over all pairs of their queries.
+    distance between groups is the mean over all pairs of their queries, of 2,000 queries of the
+    group to be merged where it has more.
 
     Parameters
     ----------
@@ -152,7 +155,12 @@ def merge_small(
 
 
 def _mean_distances(representation: Representation, group: Array, descriptions: Array) -> Floats:
-    """The mean distance of each description from those of a group, a block of these at a time."""
+    """The mean distance of each description from those of a group, a block of these at a time.
+
+    A large group is represented by some of its queries, evenly taken.
+    """
+    if len(group) > _MOST_COMPARED:
+        group = group[np.linspace(0, len(group) - 1, _MOST_COMPARED).astype(np.int64)]
     n_rows = max(_BLOCK_BYTES // (8 * len(descriptions)), 1)
     total = np.zeros(len(descriptions))
     for begin in range(0, len(group), n_rows):
