@@ -1,6 +1,5 @@
 """Models trained on partitions are those trained in memory."""
 
-import warnings
 
 import numpy as np
 import pytest
@@ -8,7 +7,6 @@ from numpy.testing import assert_array_equal
 from partitioned import written
 
 from localrank import rankers, recipes
-from localrank.data import RankingDataset, SampleWarning
 from localrank.declaration import declared
 from localrank.parts import make_sample
 
