@@ -74,7 +74,7 @@ def compare(
 
 def read(
     paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
-) -> list[Fold]:
+) -> Sequence[Fold]:
     """The folds of a folder, those made of one file's queries, or the one split that files make."""
     from localrank.cli.inputs import read_data, refuse_table_options
     from localrank.cli.tables import say_if_compiling
@@ -83,11 +83,11 @@ def read(
     if len(paths) == 1 and paths[0].is_dir():
         say_if_compiling()
         refuse_table_options(paths[0], reading)
-        return list(folds(paths[0], validation=validation, zero_based=reading.zero_based))
+        return folds(paths[0], validation=validation, zero_based=reading.zero_based)
     if len(paths) == 1:
         rotated = validation and n_folds > 2
         queries = read_data(paths, reading)
-        return list(folds(queries, n_folds, validation=rotated, random_state=seed))
+        return folds(queries, n_folds, validation=rotated, random_state=seed)
     if len(paths) > 3:
         raise ValueError("Name a folder, one file, or train, (validation and) test files.")
     if len({path.resolve() for path in paths}) < len(paths):

@@ -190,6 +190,11 @@ class RankingDataset:
     def n_features(self) -> int:
         return int(self.features.shape[1])
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The precision of the features."""
+        return self.features.dtype
+
     @cached_property
     def query_sizes(self) -> Integers:
         """Number of documents of each query."""
@@ -322,7 +327,7 @@ class RankingDataset:
             feature_names=self.feature_names,
         )
 
-    def _of_rows(self, rows: Integers) -> dict[str, Any]:
+    def _of_rows(self, rows: Integers | slice) -> dict[str, Any]:
         """What some documents have beside their features."""
         names = ("relevance", "document_ids", "document_weights")
         values = ((name, getattr(self, name)) for name in names)
@@ -356,7 +361,7 @@ class RankingDataset:
         lines = [
             f"RankingDataset: {_count(self.n_queries, 'query', 'queries')}, "
             f"{_count(self.n_documents, 'document')}, {_count(self.n_features, 'feature')} "
-            f"({self.features.dtype})",
+            f"({self.dtype})",
             f"documents per query: {sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}",
         ]
         if self.relevance is None:

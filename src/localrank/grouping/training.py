@@ -12,6 +12,7 @@ import numpy as np
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
+from localrank.data.deferred import view
 from localrank.estimator import clone
 from localrank.grouping.base import Grouping, Groups, group_queries
 from localrank.parallel import in_parallel, one_thread
@@ -102,7 +103,7 @@ class TrainingQueries:
             queries = members[group]
             model: Ranker = clone(single)
             return model.fit_rows(
-                self.dataset.taken(queries),
+                view(self.dataset).taken(queries),
                 None if self.query_weights is None else self.query_weights[queries],
                 None if held_out is None else held_out[group],
             )

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
-from localrank.data.deferred import DeferredDataset, gathered
+from localrank.data.deferred import DeferredDataset, gathered, query_blocks
 from localrank.data.filling import Filling
 from localrank.estimator import check_is_fitted
 from localrank.measures import NDCG
@@ -221,11 +221,16 @@ class Ranker(Explained):
         return dataset.in_input_order(scores)
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
-        """Score every row of a dataset that a door has checked."""
-        seen = gathered(dataset)
+        """Score every row of a dataset that a door has checked, a few queries at a time."""
+        blocks = query_blocks(dataset, self._row_bytes(dataset))
         if not self._sees_missing:
-            seen = self._filling.filled(seen)
-        return np.asarray(self._predict(seen), dtype=np.float64)
+            blocks = map(self._filling.filled, blocks)
+        # Numbers of their own: a column of a block would keep the block.
+        return np.concatenate([np.asarray(self._predict(own), np.float64) for own in blocks])
+
+    def _row_bytes(self, dataset: RankingDataset) -> int:
+        """What it takes to score a row, which decides how many are scored at a time."""
+        return dataset.n_features * dataset.dtype.itemsize
 
     def score(
         self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None
