@@ -13,7 +13,8 @@ from threadpoolctl import threadpool_limits
 from localrank.aggregation import ZScore
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
-from localrank.data.passes import passes_with
+from localrank.data.deferred import gathered
+from localrank.data.passes import in_partitions, passes_with
 from localrank.estimator import check_is_fitted, clone
 from localrank.explanation import Explanation
 from localrank.fitted import (
@@ -148,6 +149,7 @@ class LocalRanker(Ranker):
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
     ) -> Self:
         """Describe and group all queries, and draw those that each group's model learns from."""
+        dataset = dataset if in_partitions(dataset) else gathered(dataset)
         training = self._fit_groups(dataset, query_weights, valid, limit)
         self._remember(dataset)
         drawn = np.unique(np.concatenate(training.drawn(self.groups_)))

@@ -15,11 +15,16 @@ import typer
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
+    from localrank.data.drawing import Limit
     from localrank.data.tables import Categories, Labels
     from localrank.measures import Measure
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")
 STANDARD_INPUT = Path("/dev/stdin")
+MAX_DOCUMENTS = (
+    "Documents that a model learns from at most, of queries drawn by their ids; 0 for all. By "
+    "default all, and 2,000,000 of a folder of partitions."
+)
 _TABLES = "Columns of tables"
 
 
@@ -188,6 +193,11 @@ def parse_measures(text: str, convention: str = "default") -> list[Measure]:
     if not names:
         raise ValueError("Name at least one measure, such as ndcg@10.")
     return [parse_measure(name, convention=convention) for name in names]
+
+
+def limit_of(max_documents: int | None) -> Limit:
+    """What `fit` takes for `--max-documents`."""
+    return "auto" if max_documents is None else max_documents or None
 
 
 def check_output(path: Path) -> None:

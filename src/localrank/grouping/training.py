@@ -12,7 +12,7 @@ import numpy as np
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import query_order
-from localrank.data.deferred import gathered
+from localrank.data.deferred import gathered, view
 from localrank.data.drawing import drawn_queries
 from localrank.estimator import clone
 from localrank.grouping.base import Grouping, Groups, group_queries
@@ -138,7 +138,7 @@ def _trained(
     number, queries = group
     model: Ranker = clone(ranker)
     return model.fit_rows(
-        dataset.taken(queries),
+        view(dataset).taken(queries),
         None if query_weights is None else query_weights[queries],
         None if held_out is None else held_out[number],
     )

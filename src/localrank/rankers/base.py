@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
-from localrank.data.deferred import DeferredDataset, gathered
+from localrank.data.deferred import DeferredDataset, gathered, query_blocks
 from localrank.data.drawing import Limit, checked_limit
 from localrank.data.filling import Filling
 from localrank.data.passes import in_partitions, over_parts
@@ -25,6 +25,7 @@ from localrank.persistence import save_model
 from localrank.rankers.explained import Explained
 from localrank.rankers.inputs import (
     all_drawn,
+    drawn_in_memory,
     as_dataset,
     check_same_features,
     checked_weights,
@@ -169,8 +170,7 @@ class Ranker(Weighing, Explained):
         dataset, weights, held_out = self._admitted(X, y, qid, sample_weight, query_weight, valid)
         limit = checked_limit(max_documents, dataset)
         if held_out is not None:
-            most = checked_limit(max_documents, held_out)
-            held_out = gathered(held_out.taken(all_drawn(held_out, most)))
+            held_out = drawn_in_memory(held_out, max_documents)
         return self._fit_drawn(dataset, weights, held_out, limit)
 
     def _fit_drawn(
@@ -236,14 +236,18 @@ class Ranker(Weighing, Explained):
         return dataset.in_input_order(scores)
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
-        """Score every row of a dataset that a door has checked."""
+        """Score every row of a dataset that a door has checked, a few queries at a time."""
         if in_partitions(dataset):
-            parts = over_parts(self.predict_rows, dataset, description="Scores")
-            return np.concatenate(parts)
-        seen = gathered(dataset)
+            return np.concatenate(over_parts(self.predict_rows, dataset, description="Scores"))
+        blocks = query_blocks(dataset, self._row_bytes(dataset))
         if not self._sees_missing:
-            seen = self._filling.filled(seen)
-        return np.asarray(self._predict(seen), dtype=np.float64)
+            blocks = map(self._filling.filled, blocks)
+        # Numbers of their own: a column of a block would keep the block.
+        return np.concatenate([np.asarray(self._predict(own), np.float64) for own in blocks])
+
+    def _row_bytes(self, dataset: RankingDataset) -> int:
+        """What it takes to score a row, which decides how many are scored at a time."""
+        return dataset.n_features * dataset.dtype.itemsize
 
     def score(
         self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None

@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from localrank.arrays import Flags, Floats, Integers
 from localrank.data import RankingDataset
-from localrank.data.drawing import drawn_queries
+from localrank.data.deferred import gathered
+from localrank.data.drawing import Limit, checked_limit, drawn_queries
+from localrank.data.passes import in_partitions
 
 
 class MissingQueryIds(BaseException):
@@ -91,6 +93,14 @@ def all_drawn(
     if query_weights is not None:
         teaches &= query_weights > 0
     return drawn_queries(dataset, queries, limit, teaches)
+
+
+def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDataset:
+    """Queries with at most so many documents, and those of files in memory."""
+    limit = checked_limit(max_documents, dataset)
+    if limit is not None:
+        dataset = dataset.taken(all_drawn(dataset, limit))
+    return gathered(dataset) if in_partitions(dataset) else dataset
 
 
 def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDataset:
