@@ -1,6 +1,5 @@
 """Models trained on partitions are those trained in memory."""
 
-
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal

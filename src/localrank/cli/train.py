@@ -52,9 +52,7 @@ def train(
         f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
     )
     start = time.perf_counter()
-    ranker.fit(
-        train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents)
-    )
+    ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))
     seconds = time.perf_counter() - start
     ranker.save(output)
 

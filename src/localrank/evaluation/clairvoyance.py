@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -131,7 +132,7 @@ def clairvoyant_bounds(
     if not np.array_equal(fitted.training_query_ids_, train.query_ids):
         raise ValueError("The ranker was fitted to other queries than those in 'train'.")
     groups = fitted.groups_
-    drawn = fitted.training_data_.get("drawn")
+    drawn: Any = fitted.training_data_.get("drawn")
     limit = checked_limit("auto", train) if drawn is None else drawn["max_documents"]
     training = TrainingQueries(train, fitted.ranker, n_jobs=fitted.n_jobs, max_documents=limit)
     rng = np.random.default_rng(random_state)

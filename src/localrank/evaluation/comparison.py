@@ -10,19 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank.data import Fold, RankingDataset, SampleWarning
+from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
-from localrank.data.drawing import Limit, checked_limit
-from localrank.data.fold import Folds
-from localrank.data.passes import in_partitions
+from localrank.data.drawing import Limit
 from localrank.evaluation import comparison_files, comparison_tables, comparison_verdict
+from localrank.evaluation.drawn_folds import drawn_folds
 from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.group_agreement import Agreement, agreements, categories_by_query
 from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
@@ -33,7 +31,6 @@ from localrank.measures import Measure, parse_measure
 from localrank.methods import METHODS
 from localrank.persistence import library_versions
 from localrank.printing import Printed, Table
-from localrank.rankers.inputs import all_drawn, drawn_in_memory
 
 if TYPE_CHECKING:
     import pandas
@@ -226,7 +223,7 @@ def compare(
     parsed = [parse_measure(measure) for measure in measures]
     taking_part = entries(methods, baseline, settings, n_jobs, random_state)
     baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
-    folds, drawn = _drawn(_folds(data, n_folds, random_state), max_documents)
+    folds, drawn = drawn_folds(_folds(data, n_folds, random_state), max_documents)
     facts = _facts(folds) | drawn
     known = None
     if categories is not None:
@@ -304,39 +301,6 @@ def _folds(
     if not len(folds):
         raise ValueError("There is nothing to compare on: no folds.")
     return folds
-
-
-def _drawn(folds: Sequence[Fold], max_documents: Limit) -> tuple[Sequence[Fold], dict[str, Any]]:
-    """Folds whose methods learn from no more documents, in memory; and what the page says of it."""
-    if max_documents == "auto" and not any(in_partitions(fold.train) for fold in folds):
-        return folds, {}
-    queries, documents = [], []
-    for fold in folds:
-        drawn = all_drawn(fold.train, checked_limit(max_documents, fold.train))
-        queries.append((len(drawn), fold.train.n_queries))
-        documents.append((int(fold.train.query_sizes[drawn].sum()), fold.train.n_documents))
-        # Let go before the next one is read.
-        del fold
-    made = Folds([partial(_drawn_fold, folds, i, max_documents) for i in range(len(folds))])
-    if all(n == total for n, total in queries):
-        return made, {}
-    least = min(range(len(queries)), key=lambda i: queries[i][0] / queries[i][1])
-    (n, total), (rows, all_rows) = queries[least], documents[least]
-    where = f" of {folds[least].name}" if len(folds) > 1 else ""
-    warnings.warn(
-        f"Methods learn from {n:,} of {total:,} training queries{where} ({rows:,} of "
-        f"{all_rows:,} documents), drawn by their ids. max_documents={max(map(max, documents))} "
-        f"takes all.",
-        SampleWarning,
-        stacklevel=3,
-    )
-    return made, {"training_queries": queries, "training_documents": documents}
-
-
-def _drawn_fold(folds: Sequence[Fold], index: int, max_documents: Limit) -> Fold:
-    fold = folds[index]
-    valid = None if fold.valid is None else drawn_in_memory(fold.valid, max_documents)
-    return Fold(fold.name, drawn_in_memory(fold.train, max_documents), valid, fold.test)
 
 
 def _facts(folds: Sequence[Fold]) -> dict[str, Any]:

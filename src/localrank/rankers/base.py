@@ -25,10 +25,10 @@ from localrank.persistence import save_model
 from localrank.rankers.explained import Explained
 from localrank.rankers.inputs import (
     all_drawn,
-    drawn_in_memory,
     as_dataset,
     check_same_features,
     checked_weights,
+    drawn_in_memory,
     has_two_labels,
     held_out_queries,
 )
