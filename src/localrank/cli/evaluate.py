@@ -107,8 +107,8 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
 
 def _looks_like_qrels(path: Path) -> bool:
     """Whether the first line that says anything has the four columns of TREC judgements."""
-    from localrank.cli.inputs import is_table
     from localrank.data.compression import open_binary
+    from localrank.data.tables import is_table
 
     if not path.is_file() or is_table(path):
         return False

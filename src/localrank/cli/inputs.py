@@ -15,11 +15,15 @@ import typer
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
+    from localrank.data.drawing import Limit
     from localrank.data.tables import Categories, Labels
     from localrank.measures import Measure
 
-TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")
 STANDARD_INPUT = Path("/dev/stdin")
+MAX_DOCUMENTS = (
+    "Documents that a model learns from at most, of queries drawn by their ids; 0 for all. By "
+    "default all, and 2,000,000 of a folder of partitions."
+)
 _TABLES = "Columns of tables"
 
 
@@ -96,6 +100,7 @@ def read_data(
     """
     from localrank.cli.tables import say_if_compiling
     from localrank.data import concatenate, read_letor
+    from localrank.data.tables import is_table
 
     say_if_compiling()
     for path in paths:
@@ -113,13 +118,10 @@ def read_data(
     return concatenate([_read_table(path, reading, labels) for path in tables])
 
 
-def is_table(path: Path) -> bool:
-    """Whether a file is a table by its name; all others are LETOR text."""
-    return path.name.lower().endswith(TABLE_SUFFIXES)
-
-
 def refuse_table_options(path: Path, reading: Reading) -> None:
     """Refuse options that would have no effect on LETOR text."""
+    from localrank.data.tables import TABLE_SUFFIXES
+
     if reading.for_tables:
         raise ValueError(
             f"{path}: is LETOR text, and {reading.for_tables[0]} is for tables, which end in "
@@ -138,8 +140,8 @@ def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:
         qid=reading.qid,
         label=reading.label,
         document_id=reading.document_id or "document_id",
-        features=_names(reading.features) or None,
-        ignore=_names(reading.ignore),
+        features=column_names(reading.features) or None,
+        ignore=column_names(reading.ignore),
         categories=categories,
         column_description=reading.column_description or None,
         labels=labels,
@@ -147,7 +149,8 @@ def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:
     )
 
 
-def _names(text: str) -> list[str]:
+def column_names(text: str) -> list[str]:
+    """Names with commas between."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -188,6 +191,11 @@ def parse_measures(text: str, convention: str = "default") -> list[Measure]:
     if not names:
         raise ValueError("Name at least one measure, such as ndcg@10.")
     return [parse_measure(name, convention=convention) for name in names]
+
+
+def limit_of(max_documents: int | None) -> Limit:
+    """What `fit` takes for `--max-documents`."""
+    return "auto" if max_documents is None else max_documents or None
 
 
 def check_output(path: Path) -> None:

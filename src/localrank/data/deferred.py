@@ -2,24 +2,51 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
 
 from localrank.arrays import Array, Integers
+from localrank.data.checks import sum_is_finite
 from localrank.data.dataset import RankingDataset
 
 # What the features of a block should take, unless one query takes more.
 BLOCK_BYTES = 2**22
+# What a block that is scored should take, with what is made of it, unless one query takes more.
+SCORED_BYTES = 2**24
 
 
-class DeferredDataset(RankingDataset):
+class BlockwiseDataset(RankingDataset, ABC):
+    """A dataset whose features are not all in memory: `feature_blocks` reads or makes them.
+
+    `features` makes a table of all, each time it is asked for: who needs them more than once
+    takes `gathered`.
+    """
+
+    @property
+    def features(self) -> Array:
+        """All rows, made anew."""
+        return self.gathered().features
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.offsets[-1])
+
+    @abstractmethod
+    def gathered(self) -> RankingDataset:
+        """The same dataset with all its rows."""
+
+    @abstractmethod
+    def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Blocks of whole queries: which rows, and their features."""
+
+
+class DeferredDataset(BlockwiseDataset):
     """A dataset in another order or with other features, of which few rows exist at a time.
-
-    `feature_blocks` makes them block by block. `features` makes them all, each time it is asked
-    for: who needs them more than once takes `gathered`.
 
     Examples
     --------
@@ -57,47 +84,48 @@ class DeferredDataset(RankingDataset):
         """
         like = like or dataset
         return cls._checked(
-            **_small_fields(dataset) | {"feature_names": like.feature_names},
+            **small_fields(dataset) | {"feature_names": like.feature_names},
             _source=dataset,
             _make=make,
             _width=like.n_features,
-            _dtype=like.features.dtype,
+            _dtype=like.dtype,
             _source_rows=None,
             _source_queries=None,
         )
-
-    @property
-    def features(self) -> Array:
-        """All rows, made anew."""
-        table = np.empty((self.n_documents, self.n_features), self._dtype)
-        for rows, block in self.feature_blocks():
-            table[rows] = block
-        return table
-
-    @property
-    def n_documents(self) -> int:
-        return int(self.offsets[-1])
 
     @property
     def n_features(self) -> int:
         return self._width
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._dtype
+
+    @cached_property
     def has_missing(self) -> bool:
-        """Whether a feature of the source is NaN, so that one here may be."""
-        return self._source.has_missing
+        """Whether a feature is NaN or, where features are made, one that they are made of."""
+        if not self._source.has_missing or self._make is not None:
+            return self._source.has_missing
+        return any(not sum_is_finite(block) for _, block in self.feature_blocks())
 
     @property
     def is_made(self) -> bool:
         """Whether reading a block is more work than gathering its rows."""
         return self._make is not None
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A view travels to another process as the rows that it shows, without its source."""
+        if self.is_made:
+            return super().__reduce_ex__(protocol)
+        return gathered, (self.gathered(),)
+
     def gathered(self) -> RankingDataset:
-        """The same dataset with all its rows."""
-        return RankingDataset._checked(features=self.features, **_small_fields(self))
+        table = np.empty((self.n_documents, self.n_features), self._dtype)
+        for rows, block in self.feature_blocks():
+            table[rows] = block
+        return RankingDataset._checked(features=table, **small_fields(self))
 
     def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Blocks of whole queries: which rows, and their features."""
         source, queries, order = self._source, self._source_queries, self._source_rows
         if queries is None or order is None:
             queries, order = np.arange(self.n_queries), np.arange(self.n_documents)
@@ -113,9 +141,9 @@ class DeferredDataset(RankingDataset):
 
     def replaced(self, **changes: Any) -> Self:
         if "features" in changes:
-            return cast(Self, RankingDataset._checked(**_small_fields(self) | changes))
+            return cast(Self, RankingDataset._checked(**small_fields(self) | changes))
         kept = {name: getattr(self, name) for name in _OWN}
-        return self._checked(**_small_fields(self) | kept | changes)
+        return self._checked(**small_fields(self) | kept | changes)
 
     def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
         order, own = self._source_rows, self._source_queries
@@ -132,6 +160,21 @@ class DeferredDataset(RankingDataset):
 _OWN = ("_source", "_make", "_width", "_dtype", "_source_rows", "_source_queries")
 
 
+def view(dataset: RankingDataset) -> RankingDataset:
+    """The same dataset, whose parts are rows of its table and not copies of them.
+
+    A dataset whose features are not a table in memory is such a one already.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "b", "c"])
+    >>> part = view(dataset).select([2, 0])
+    >>> type(part).__name__, part.features.ravel()
+    ('DeferredDataset', array([3., 1.]))
+    """
+    return DeferredDataset.of(dataset) if type(dataset) is RankingDataset else dataset
+
+
 def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
     """The features of a dataset a few queries at a time: which rows, and a table of them.
 
@@ -141,18 +184,57 @@ def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
     >>> [(rows, block.tolist()) for rows, block in feature_blocks(dataset)]
     [(slice(0, 2, None), [[1.0], [2.0]])]
     """
-    if isinstance(dataset, DeferredDataset):
+    if isinstance(dataset, BlockwiseDataset):
         yield from dataset.feature_blocks()
         return
-    row_bytes = dataset.n_features * dataset.features.itemsize
+    row_bytes = dataset.n_features * dataset.dtype.itemsize
     for begin, end in blocks_of_queries(dataset.offsets, row_bytes):
         rows = slice(int(dataset.offsets[begin]), int(dataset.offsets[end]))
         yield rows, dataset.features[rows]
 
 
+def query_blocks(dataset: RankingDataset, row_bytes: int) -> Iterator[RankingDataset]:
+    """A dataset a few queries at a time, with their features; itself where it is small.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    row_bytes : int
+        What a row takes, with what is made of it.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
+    >>> [block.query_ids.tolist() for block in query_blocks(dataset, SCORED_BYTES)]
+    [['a'], ['b']]
+    """
+    # A block's last query may reach beyond its end: such a block is not cut once more by a ranker
+    # inside another one.
+    if dataset.n_documents * row_bytes < 2 * SCORED_BYTES:
+        yield gathered(dataset)
+        return
+    for begin, end in blocks_of_queries(dataset.offsets, row_bytes, SCORED_BYTES):
+        if type(dataset) is RankingDataset:
+            yield _stretch(dataset, begin, end)
+        else:
+            yield gathered(dataset.taken(np.arange(begin, end)))
+
+
+def _stretch(dataset: RankingDataset, begin: int, end: int) -> RankingDataset:
+    """Queries that follow each other, without a copy of their rows."""
+    rows = slice(int(dataset.offsets[begin]), int(dataset.offsets[end]))
+    return dataset.replaced(
+        features=dataset.features[rows],
+        **dataset._of_rows(rows),
+        offsets=dataset.offsets[begin : end + 1] - rows.start,
+        query_ids=dataset.query_ids[begin:end],
+        input_order=None,
+    )
+
+
 def gathered(dataset: RankingDataset) -> RankingDataset:
     """The dataset with all its rows, itself where it has them."""
-    return dataset.gathered() if isinstance(dataset, DeferredDataset) else dataset
+    return dataset.gathered() if isinstance(dataset, BlockwiseDataset) else dataset
 
 
 def blocks_of_queries(
@@ -170,7 +252,8 @@ def blocks_of_queries(
     yield from zip(starts.tolist(), [*starts[1:].tolist(), len(offsets) - 1], strict=True)
 
 
-def _small_fields(dataset: RankingDataset) -> dict[str, Any]:
-    """All but the features."""
-    names = (field.name for field in fields(dataset) if field.name != "features")
+def small_fields(dataset: RankingDataset, *besides: str) -> dict[str, Any]:
+    """All but the features, and others besides."""
+    left_out = ("features", *besides)
+    names = (field.name for field in fields(dataset) if field.name not in left_out)
     return {name: getattr(dataset, name) for name in names}
