@@ -13,7 +13,8 @@ from typing import overload
 import numpy as np
 
 from localrank.arrays import Integers
-from localrank.data.dataset import RankingDataset, concatenate
+from localrank.data.concatenation import concatenate
+from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import view
 from localrank.data.letor import read_letor
 from localrank.printing import Printed, Table
@@ -183,6 +184,9 @@ def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: boo
             train, valid, test = np.concatenate(turned[: k - 2]), turned[k - 2], turned[k - 1]
         else:
             train, valid, test = np.concatenate(turned[1:]), None, turned[0]
+        if source is dataset:
+            # What is read in the order of files stays in it.
+            train = np.sort(train)
         held_out = None if valid is None else source.taken(valid)
         return Fold(f"Fold{number + 1}", source.taken(train), held_out, source.taken(test))
 
