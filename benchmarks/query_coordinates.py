@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, rankdata
 from threadpoolctl import threadpool_limits
 
-from localrank.data import RankingDataset, read_letor
-from localrank.data.dataset import concatenate
+from localrank.data import RankingDataset, concatenate, read_letor
 from localrank.rankers import LambdaMART
 from localrank.rankers.query_coordinates.query_coordinates import (
     QueryCoordinates,

@@ -7,12 +7,14 @@ from localrank.exports import on_use
 if TYPE_CHECKING:
     from localrank.data.cleaning import CleaningReport as CleaningReport
     from localrank.data.cleaning import clean as clean
+    from localrank.data.concatenation import concatenate as concatenate
     from localrank.data.dataset import RankingDataset as RankingDataset
-    from localrank.data.dataset import concatenate as concatenate
     from localrank.data.fold import Fold as Fold
     from localrank.data.fold import folds as folds
     from localrank.data.letor import read_letor as read_letor
     from localrank.data.letor import write_letor as write_letor
+    from localrank.data.partition_files import Partition as Partition
+    from localrank.data.partitions import PartitionedDataset as PartitionedDataset
     from localrank.data.synthetic import make_queries as make_queries
     from localrank.data.tables import read_table as read_table
     from localrank.data.trec import Qrels as Qrels

@@ -52,7 +52,7 @@ def as_numbers(
         if kind is not None and not (ordinal and name in ordered)
     }
     if wrong:
-        raise _refusal(wrong, source)
+        raise refusal(wrong, source)
     chosen = frame.select(features)
     return chosen.with_columns(*(_places(chosen[name]) for name in ordered)) if ordered else chosen
 
@@ -88,7 +88,7 @@ def _places(column: nw.Series[Any]) -> nw.Series[Any]:
     return nw.new_series(column.name, values, native_namespace=nw.get_native_namespace(column))
 
 
-def _refusal(wrong: dict[str, str], source: str) -> AdvisedError:
+def refusal(wrong: dict[str, str], source: str) -> AdvisedError:
     """Name the columns, and say how to leave them out and what else there is."""
     shown = list(wrong)[:10]
     held = ", ".join(f"column {name!r} holds {wrong[name]}" for name in shown)

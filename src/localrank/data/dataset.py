@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, Self
@@ -19,9 +19,9 @@ from localrank.data.checks import (
     checked_order,
     checked_relevance,
     first_repeated,
-    joined_ids,
     sum_is_finite,
 )
+from localrank.data.description import described
 from localrank.data.offsets import offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
 
@@ -190,6 +190,11 @@ class RankingDataset:
     def n_features(self) -> int:
         return int(self.features.shape[1])
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Precision of the features: float64 or float32."""
+        return self.features.dtype
+
     @cached_property
     def query_sizes(self) -> Integers:
         """Number of documents of each query."""
@@ -352,78 +357,7 @@ class RankingDataset:
         return self.replaced(features=values, feature_names=checked_names(names, values.shape[1]))
 
     def __repr__(self) -> str:
-        sizes = self.query_sizes
-        lines = [
-            f"RankingDataset: {_count(self.n_queries, 'query', 'queries')}, "
-            f"{_count(self.n_documents, 'document')}, {_count(self.n_features, 'feature')} "
-            f"({self.features.dtype})",
-            f"documents per query: {sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}",
-        ]
-        if self.relevance is None:
-            lines.append("relevance: none")
-        else:
-            grades, counts = np.unique(self.relevance, return_counts=True)
-            if len(grades) <= 8:
-                shares = (
-                    f"{grade:g} × {count:,} ({100 * count / self.n_documents:.1f} %)"
-                    for grade, count in zip(grades, counts, strict=True)
-                )
-                lines.append("relevance: " + ", ".join(shares))
-            else:
-                lines.append(
-                    f"relevance: {len(grades):,} values from {grades[0]:g} to {grades[-1]:g}"
-                )
-            _, best = self.label_bounds
-            lines.append(f"queries without a relevant document: {np.sum(best <= 0):,}")
-        return "\n  ".join(lines)
-
-
-def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
-    """Put datasets with different queries one after another.
-
-    Rows of the result are its input order. Features need the same names; labels and document
-    ids are kept where every part has them.
-
-    Examples
-    --------
-    >>> parts = [RankingDataset.from_arrays([[i]], y=[i], qid=[i]) for i in range(3)]
-    >>> concatenate(parts).query_ids
-    array([0, 1, 2])
-    """
-    if isinstance(datasets, RankingDataset) or not datasets:
-        raise ValueError("concatenate needs a list of datasets, not empty.")
-    first = datasets[0]
-    for other in datasets[1:]:
-        if other.n_features != first.n_features:
-            raise ValueError(
-                f"Datasets to concatenate need the same features. "
-                f"Got {first.n_features} and {other.n_features} of them."
-            )
-        if other.feature_names != first.feature_names:
-            raise ValueError("Datasets to concatenate need the same feature names.")
-    # Strings of very unequal length have a type of their own.
-    if len({part.query_ids.dtype.kind.replace("T", "U") for part in datasets}) > 1:
-        raise ValueError("Datasets to concatenate need query ids of the same kind.")
-    query_ids = joined_ids([part.query_ids for part in datasets])
-    if (repeated := first_repeated(query_ids)) is not None:
-        raise ValueError(f"Query {repeated!r} is in two of the datasets to concatenate.")
-
-    def joined(
-        values: list[Array | None],
-        join: Callable[[Sequence[Array]], Array] = np.concatenate,
-    ) -> Array | None:
-        present = [value for value in values if value is not None]
-        return join(present) if len(present) == len(values) else None
-
-    sizes = np.concatenate([part.query_sizes for part in datasets])
-    return RankingDataset._checked(
-        features=np.concatenate([part.features for part in datasets]),
-        relevance=joined([part.relevance for part in datasets]),
-        offsets=offsets_of(sizes),
-        query_ids=query_ids,
-        document_ids=joined([part.document_ids for part in datasets], joined_ids),
-        feature_names=first.feature_names,
-    )
+        return described(self)
 
 
 def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
@@ -442,7 +376,3 @@ def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
     position[appearance] = np.arange(len(appearance))
     offsets = offsets_of(sizes[appearance])
     return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")
-
-
-def _count(number: int, singular: str, plural: str | None = None) -> str:
-    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, Self, cast
@@ -15,11 +16,33 @@ from localrank.data.dataset import RankingDataset
 BLOCK_BYTES = 2**22
 
 
-class DeferredDataset(RankingDataset):
-    """A dataset in another order or with other features, of which few rows exist at a time.
+class BlockwiseDataset(RankingDataset, ABC):
+    """A dataset whose features are not all in memory: `feature_blocks` reads or makes them.
 
-    `feature_blocks` makes them block by block. `features` makes them all, each time it is asked
-    for: who needs them more than once takes `gathered`.
+    `features` makes a table of all, each time it is asked for: who needs them more than once
+    takes `gathered`.
+    """
+
+    @property
+    def features(self) -> Array:
+        """All rows, made anew."""
+        return self.gathered().features
+
+    @property
+    def n_documents(self) -> int:
+        return int(self.offsets[-1])
+
+    @abstractmethod
+    def gathered(self) -> RankingDataset:
+        """The same dataset with all its rows."""
+
+    @abstractmethod
+    def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Blocks of whole queries: which rows, and their features."""
+
+
+class DeferredDataset(BlockwiseDataset):
+    """A dataset in another order or with other features, of which few rows exist at a time.
 
     Examples
     --------
@@ -57,30 +80,22 @@ class DeferredDataset(RankingDataset):
         """
         like = like or dataset
         return cls._checked(
-            **_small_fields(dataset) | {"feature_names": like.feature_names},
+            **small_fields(dataset) | {"feature_names": like.feature_names},
             _source=dataset,
             _make=make,
             _width=like.n_features,
-            _dtype=like.features.dtype,
+            _dtype=like.dtype,
             _source_rows=None,
             _source_queries=None,
         )
 
     @property
-    def features(self) -> Array:
-        """All rows, made anew."""
-        table = np.empty((self.n_documents, self.n_features), self._dtype)
-        for rows, block in self.feature_blocks():
-            table[rows] = block
-        return table
-
-    @property
-    def n_documents(self) -> int:
-        return int(self.offsets[-1])
-
-    @property
     def n_features(self) -> int:
         return self._width
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self._dtype
 
     @property
     def has_missing(self) -> bool:
@@ -93,11 +108,12 @@ class DeferredDataset(RankingDataset):
         return self._make is not None
 
     def gathered(self) -> RankingDataset:
-        """The same dataset with all its rows."""
-        return RankingDataset._checked(features=self.features, **_small_fields(self))
+        table = np.empty((self.n_documents, self.n_features), self._dtype)
+        for rows, block in self.feature_blocks():
+            table[rows] = block
+        return RankingDataset._checked(features=table, **small_fields(self))
 
     def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Blocks of whole queries: which rows, and their features."""
         source, queries, order = self._source, self._source_queries, self._source_rows
         if queries is None or order is None:
             queries, order = np.arange(self.n_queries), np.arange(self.n_documents)
@@ -113,9 +129,9 @@ class DeferredDataset(RankingDataset):
 
     def replaced(self, **changes: Any) -> Self:
         if "features" in changes:
-            return cast(Self, RankingDataset._checked(**_small_fields(self) | changes))
+            return cast(Self, RankingDataset._checked(**small_fields(self) | changes))
         kept = {name: getattr(self, name) for name in _OWN}
-        return self._checked(**_small_fields(self) | kept | changes)
+        return self._checked(**small_fields(self) | kept | changes)
 
     def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
         order, own = self._source_rows, self._source_queries
@@ -141,7 +157,7 @@ def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
     >>> [(rows, block.tolist()) for rows, block in feature_blocks(dataset)]
     [(slice(0, 2, None), [[1.0], [2.0]])]
     """
-    if isinstance(dataset, DeferredDataset):
+    if isinstance(dataset, BlockwiseDataset):
         yield from dataset.feature_blocks()
         return
     row_bytes = dataset.n_features * dataset.features.itemsize
@@ -152,7 +168,7 @@ def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
 
 def gathered(dataset: RankingDataset) -> RankingDataset:
     """The dataset with all its rows, itself where it has them."""
-    return dataset.gathered() if isinstance(dataset, DeferredDataset) else dataset
+    return dataset.gathered() if isinstance(dataset, BlockwiseDataset) else dataset
 
 
 def blocks_of_queries(
@@ -170,7 +186,8 @@ def blocks_of_queries(
     yield from zip(starts.tolist(), [*starts[1:].tolist(), len(offsets) - 1], strict=True)
 
 
-def _small_fields(dataset: RankingDataset) -> dict[str, Any]:
-    """All but the features."""
-    names = (field.name for field in fields(dataset) if field.name != "features")
+def small_fields(dataset: RankingDataset, *besides: str) -> dict[str, Any]:
+    """All but the features, and others besides."""
+    left_out = ("features", *besides)
+    names = (field.name for field in fields(dataset) if field.name not in left_out)
     return {name: getattr(dataset, name) for name in names}

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from localrank.data.dataset import RankingDataset, concatenate
+from localrank.data.concatenation import concatenate
+from localrank.data.dataset import RankingDataset
 from localrank.data.letor import read_letor
 from localrank.printing import Printed, Table
 

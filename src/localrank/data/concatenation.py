@@ -1,0 +1,66 @@
+"""Several datasets as one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from localrank.arrays import Array
+from localrank.data.checks import first_repeated, joined_ids
+from localrank.data.dataset import RankingDataset
+from localrank.data.offsets import offsets_of
+from localrank.data.partitions import PartitionedDataset
+
+
+def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
+    """Put datasets with different queries one after another.
+
+    Rows of the result are its input order. Features need the same names; labels and document
+    ids are kept where every part has them. Partitioned datasets together are one again.
+
+    Examples
+    --------
+    >>> parts = [RankingDataset.from_arrays([[i]], y=[i], qid=[i]) for i in range(3)]
+    >>> concatenate(parts).query_ids
+    array([0, 1, 2])
+    """
+    if isinstance(datasets, RankingDataset) or not datasets:
+        raise ValueError("concatenate needs a list of datasets, not empty.")
+    first = datasets[0]
+    for other in datasets[1:]:
+        if other.n_features != first.n_features:
+            raise ValueError(
+                f"Datasets to concatenate need the same features. "
+                f"Got {first.n_features} and {other.n_features} of them."
+            )
+        if other.feature_names != first.feature_names:
+            raise ValueError("Datasets to concatenate need the same feature names.")
+    # Strings of very unequal length have a type of their own.
+    if len({part.query_ids.dtype.kind.replace("T", "U") for part in datasets}) > 1:
+        raise ValueError("Datasets to concatenate need query ids of the same kind.")
+    query_ids = joined_ids([part.query_ids for part in datasets])
+    if (repeated := first_repeated(query_ids)) is not None:
+        raise ValueError(f"Query {repeated!r} is in two of the datasets to concatenate.")
+
+    def joined(
+        values: list[Array | None],
+        join: Callable[[Sequence[Array]], Array] = np.concatenate,
+    ) -> Array | None:
+        present = [value for value in values if value is not None]
+        return join(present) if len(present) == len(values) else None
+
+    arrays = {
+        "relevance": joined([part.relevance for part in datasets]),
+        "offsets": offsets_of(np.concatenate([part.query_sizes for part in datasets])),
+        "query_ids": query_ids,
+        "feature_names": first.feature_names,
+    }
+    in_files = [part for part in datasets if isinstance(part, PartitionedDataset)]
+    if len(in_files) == len(datasets):
+        return PartitionedDataset.joined(in_files, **arrays)
+    return RankingDataset._checked(
+        features=np.concatenate([part.features for part in datasets]),
+        document_ids=joined([part.document_ids for part in datasets], joined_ids),
+        **arrays,
+    )

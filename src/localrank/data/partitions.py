@@ -1,0 +1,341 @@
+"""Datasets larger than memory: features in files, each with whole queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self, cast
+
+import numpy as np
+
+from localrank.arrays import Array, Integers
+from localrank.data.checks import first_repeated, joined_ids, natural_ids, sum_is_finite
+from localrank.data.dataset import RankingDataset
+from localrank.data.deferred import BlockwiseDataset, small_fields
+from localrank.data.offsets import offsets_of, rows_of
+from localrank.data.partition_files import (
+    PARTITION_SUFFIXES,
+    Contents,
+    Partition,
+    PartitionColumns,
+    examine,
+)
+from localrank.memory import check_memory
+from localrank.parallel import in_parallel
+
+# A folder in this folder is being written, or was until something interrupted it.
+UNFINISHED = ".unfinished"
+
+_REPARTITION = "`localrank convert` repartitions."
+
+
+class PartitionedDataset(BlockwiseDataset):
+    """Queries whose features lie in files, Parquet or Arrow, each with whole queries.
+
+    Labels, query ids and the sizes of queries are in memory: 8 bytes per document, and 8 bytes and
+    its id per query. Features and document ids are read when they are needed, one file at a time.
+    Whatever looks at queries one by one works on `partitions`, or by `feature_blocks`. Whatever
+    needs all documents at once takes `gathered`, which asks first whether they fit.
+
+    The files are checked when the dataset is opened: their columns, that no query is in two of
+    them, and labels. Features are checked when they are read.
+
+    `select` and `taken` give a view of some queries. It reads from the same files, unless the
+    queries are in another order than in the files: then it is gathered.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for part in range(2):
+    ...         table = pd.DataFrame({"qid": [part, part], "label": [0, 1], "bm25": [part, 9.0]})
+    ...         table.to_parquet(f"{folder}/part-{part}.parquet")
+    ...     dataset = PartitionedDataset.open(folder)
+    ...     [partition.read().features.ravel().tolist() for partition in dataset.partitions]
+    [[0.0, 9.0], [1.0, 9.0]]
+    >>> dataset
+    PartitionedDataset: 2 queries, 4 documents, 1 feature (float64)
+      documents per query: 2 to 2, median 2
+      relevance: 0 × 2 (50.0 %), 1 × 2 (50.0 %)
+      queries without a relevant document: 0
+      files: 2
+    """
+
+    _partitions: tuple[Partition, ...]
+
+    @classmethod
+    def open(
+        cls,
+        source: str | PathLike[str] | Sequence[str | PathLike[str]],
+        *,
+        qid: str = "qid",
+        label: str | None = "label",
+        document_id: str = "document_id",
+        features: Sequence[str] | None = None,
+        ignore: Sequence[str] = (),
+    ) -> Self:
+        """Open files and check them, without reading features.
+
+        Parameters
+        ----------
+        source : path or sequence of paths
+            A folder of files that end in `.parquet`, `.arrow` or `.feather`, in the order of their
+            names; or the files. `localrank convert` makes such a folder of any data.
+        qid : str, default="qid"
+            The column of query ids: integers or text. Rows of a query lie together in one file.
+        label : str or None, default="label"
+            The column of relevance labels; None for documents without labels.
+        document_id : str, default="document_id"
+            The column of document ids, where there is one.
+        features : sequence of str or None, default=None
+            The feature columns; by default every other column. Columns called 1, 2, 3, ... are
+            features without names, as those of LETOR files are.
+        ignore : sequence of str, default=()
+            Columns to leave out: text, dates, ids.
+        """
+        paths = partition_paths(source)
+        contents = in_parallel(
+            examine,
+            paths,
+            shared=(qid, label, document_id, features, tuple(ignore)),
+            n_jobs=-1,
+            description="Opening partitions",
+        )
+        first = contents[0]
+        for other in contents[1:]:
+            _check_same(first, other)
+        # Files without rows, as other tools write them, have no part in the dataset.
+        contents = [part for part in contents if len(part.query_ids)]
+        if not contents:
+            raise ValueError(f"{first.path}: there are no documents.")
+        query_ids = joined_ids([part.query_ids for part in contents])
+        _check_apart(query_ids, contents)
+        columns = first.columns
+        if query_ids.dtype.kind in "UT":
+            query_ids = natural_ids(query_ids.tolist())
+            columns = replace(columns, ids_are_digits=query_ids.dtype.kind not in "UT")
+        labels = [part.labels for part in contents if part.labels is not None]
+        return cls._checked(
+            relevance=np.concatenate(labels) if labels else None,
+            offsets=offsets_of(np.concatenate([part.sizes for part in contents])),
+            query_ids=query_ids,
+            feature_names=columns.feature_names,
+            input_order=None,
+            document_weights=None,
+            _partitions=tuple(_partition(part, columns) for part in contents),
+        )
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The files with the queries of this dataset, in the order of its queries."""
+        return list(self._partitions)
+
+    @property
+    def partition_offsets(self) -> Integers:
+        """Where the queries of each partition begin among those of the dataset, and the end."""
+        return offsets_of(np.array([partition.n_queries for partition in self._partitions]))
+
+    @property
+    def columns(self) -> PartitionColumns:
+        """Which columns of the files are what."""
+        return self._partitions[0].columns
+
+    @property
+    def n_features(self) -> int:
+        return len(self.columns.features)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.columns.dtype)
+
+    @property
+    def document_ids(self) -> Array | None:
+        """Read from the files each time; None where they have none."""
+        if self.columns.document_id is None:
+            return None
+        return joined_ids([partition.document_ids() for partition in self._partitions])
+
+    @cached_property
+    def has_missing(self) -> bool:
+        """Whether a feature of a document is NaN: a pass over all files."""
+        return any(in_parallel(_misses, self._partitions, n_jobs=1, description="Missing values"))
+
+    def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """The features of one partition after another: which rows, and a table of them."""
+        begin = 0
+        for partition in self._partitions:
+            end = begin + partition.n_documents
+            yield slice(begin, end), partition.read().features
+            begin = end
+
+    def gathered(self) -> RankingDataset:
+        """All queries in memory, where they fit.
+
+        Raises
+        ------
+        MemoryError
+            Where the features and the largest file need more memory than is free.
+        """
+        row_bytes = self.n_features * self.dtype.itemsize
+        largest = max(partition.n_documents for partition in self._partitions)
+        check_memory(
+            row_bytes * (self.n_documents + 2 * largest),
+            f"A table of {self.n_documents:,} documents and {self.n_features:,} features",
+            "Take a part of the queries with select, or work on partitions one by one.",
+        )
+        table = np.empty((self.n_documents, self.n_features), self.dtype)
+        begin, documents = 0, []
+        for partition in self._partitions:
+            part = partition.read()
+            table[begin : begin + part.n_documents] = part.features
+            documents += [] if part.document_ids is None else [part.document_ids]
+            begin += part.n_documents
+        return RankingDataset._checked(
+            **self._kept() | {"document_ids": joined_ids(documents) if documents else None},
+            features=table,
+        )
+
+    def taken(self, positions: Integers) -> Self:
+        if (np.diff(positions) <= 0).any():
+            return cast(Self, self.gathered().taken(positions))
+        bounds = self.partition_offsets
+        cuts = np.searchsorted(positions, bounds)
+        rows, offsets = rows_of(self.offsets, positions)
+        partitions = [
+            partition.of_queries(
+                positions[begin:end] - first, int(offsets[end]) - int(offsets[begin])
+            )
+            for partition, begin, end, first in zip(
+                self._partitions, cuts[:-1].tolist(), cuts[1:].tolist(), bounds[:-1], strict=True
+            )
+            if begin < end
+        ]
+        weights = self.document_weights
+        return self.replaced(
+            relevance=None if self.relevance is None else self.relevance[rows],
+            document_weights=None if weights is None else weights[rows],
+            offsets=offsets,
+            query_ids=self.query_ids[positions],
+            _partitions=tuple(partitions),
+        )
+
+    def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
+        return cast(Self, self.gathered().with_rows(rows, offsets, queries))
+
+    def replaced(self, **changes: Any) -> Self:
+        if "document_ids" in changes and "features" not in changes:
+            return cast(Self, self.gathered().replaced(**changes))
+        if "features" in changes:
+            ids = {} if "document_ids" in changes else {"document_ids": self.document_ids}
+            return cast(Self, RankingDataset._checked(**self._kept() | ids | changes))
+        return self._checked(**self._kept() | {"_partitions": self._partitions} | changes)
+
+    @classmethod
+    def joined(cls, parts: Sequence[PartitionedDataset], **fields: Any) -> Self:
+        """Datasets one after another, whose other fields together are known to be right."""
+        common: dict[str, Any] = {"dtype": str(np.result_type(*(part.dtype for part in parts)))}
+        if any(part.columns.document_id is None for part in parts):
+            common["document_id"] = None
+        partitions = tuple(
+            replace(partition, columns=replace(partition.columns, **common))
+            for part in parts
+            for partition in part._partitions
+        )
+        return cls._checked(
+            **fields, input_order=None, document_weights=None, _partitions=partitions
+        )
+
+    def _kept(self) -> dict[str, Any]:
+        """All fields but those in files."""
+        return small_fields(self, "document_ids")
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}\n  files: {len(self._partitions):,}"
+
+
+def partition_paths(
+    source: str | PathLike[str] | Sequence[str | PathLike[str]],
+) -> list[Path]:
+    """The files of a partitioned dataset: those of a folder by name, or those given."""
+    given = [source] if isinstance(source, str | PathLike) else list(source)
+    if not given:
+        raise ValueError("There is nothing to open: the list of files is empty.")
+    # Absolute, because workers may be in other folders.
+    paths = [Path(path).absolute() for path in given]
+    if len(paths) == 1 and paths[0].is_dir():
+        folder = paths[0]
+        paths = sorted(path for path in folder.iterdir() if is_partition(path))
+        if not paths and not (folder / UNFINISHED).exists():
+            raise ValueError(
+                f"{folder}: there are no partitions, which end in {', '.join(PARTITION_SUFFIXES)}. "
+                f"`localrank convert` makes them of other data."
+            )
+        paths = paths or [folder / UNFINISHED]
+    for path in paths:
+        if (path.parent / UNFINISHED).exists():
+            raise ValueError(
+                f"{path.parent}: is not complete: `localrank convert` is at work there, or was "
+                f"interrupted. Convert again, with --overwrite."
+            )
+        if path.suffix.lower() not in PARTITION_SUFFIXES:
+            raise ValueError(
+                f"{path}: a partition must end in {', '.join(PARTITION_SUFFIXES)}. "
+                f"`localrank convert` makes partitions of other data."
+            )
+    return paths
+
+
+def is_partition(path: Path) -> bool:
+    """Whether a file is one of a folder's partitions by its name."""
+    plain = not path.name.startswith((".", "_"))
+    return plain and path.suffix.lower() in PARTITION_SUFFIXES and path.is_file()
+
+
+def _check_same(first: Contents, other: Contents) -> None:
+    """Refuse a file whose columns differ from those of the first."""
+    if first.types == other.types:
+        return
+    there, here = dict(first.types), dict(other.types)
+    where = f"{other.path}: "
+    for name in here:
+        if name not in there:
+            raise ValueError(f"{where}has a column {name!r}, which {first.path.name} has not.")
+    for name, kind in there.items():
+        if name not in here:
+            raise ValueError(f"{where}there is no column {name!r}, which {first.path.name} has.")
+        if here[name] != kind:
+            raise ValueError(
+                f"{where}column {name!r} is of type {here[name]}, and of type {kind} in "
+                f"{first.path.name}; partitions need the same columns. {_REPARTITION}"
+            )
+    one, two = next(pair for pair in zip(there, here, strict=True) if pair[0] != pair[1])
+    raise ValueError(
+        f"{where}column {two!r} stands where {first.path.name} has {one!r}; partitions need "
+        f"columns in the same order. {_REPARTITION}"
+    )
+
+
+def _check_apart(query_ids: Array, contents: Sequence[Contents]) -> None:
+    """Refuse a query that is in two files."""
+    repeated = first_repeated(query_ids)
+    if repeated is None:
+        return
+    one, two = [part.path for part in contents if (part.query_ids == repeated).any()][:2]
+    raise ValueError(
+        f"{two}: query {repeated} is also in {one.name}; all documents of a query must be in one "
+        f"partition. {_REPARTITION}"
+    )
+
+
+def _partition(part: Contents, columns: PartitionColumns) -> Partition:
+    n_documents = int(part.sizes.sum())
+    return Partition(part.path, columns, len(part.query_ids), n_documents, part.digest)
+
+
+def _misses(partition: Partition) -> bool:
+    features = partition.read().features
+    return not sum_is_finite(features) and bool(np.isnan(features).any())
