@@ -82,7 +82,7 @@ class KnowsFeatures(Estimator):
         self._check_values(dataset)
 
     def _check_values(self, dataset: RankingDataset) -> None:
-        if not dataset.has_missing or self.accepts_missing:
+        if self.accepts_missing or not dataset.has_missing:
             return
         refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
         n_missing = np.isnan(dataset.features).sum(axis=0)
