@@ -54,17 +54,50 @@ def make_ranker(
     LocalRanker(grouping=Agglomerative(n_clusters=3), ranker=RankSVM(C=0.1),
                 representation=PrincipalComponents(), selector=NearestQuery())
     """
-    values = {}
-    for setting in settings:
-        key, equals, text = setting.partition("=")
-        if not equals:
-            raise ValueError(f"A setting must read name=value. Got {setting!r} instead.")
-        is_part = key.rpartition("__")[2] in PACKAGES and text.lower() != "none"
-        values[key] = text if is_part else _value(text)
     ranker: Ranker = make_part(
-        "ranker", check_method(method), values, n_jobs=n_jobs, random_state=random_state
+        "ranker",
+        check_method(method),
+        setting_values(settings),
+        n_jobs=n_jobs,
+        random_state=random_state,
     )
     return ranker
+
+
+def setting_values(settings: Sequence[str]) -> dict[str, Any]:
+    """What `name=value` settings set, by name.
+
+    Examples
+    --------
+    >>> setting_values(["n_trees=20", "ranker=rank-svm"])
+    {'n_trees': 20, 'ranker': 'rank-svm'}
+    """
+    values = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise ValueError(f"A setting must read name=value. Got {setting!r} instead.")
+        values[name] = setting_value(name, text)
+    return values
+
+
+def setting_value(name: str, text: str) -> Any:
+    """A parameter as Python or JSON would write it, or the text itself: a part's name always.
+
+    Examples
+    --------
+    >>> setting_value("C", "0.1"), setting_value("gain", "linear"), setting_value("ranker", "none")
+    (0.1, 'linear', None)
+    """
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    if name.rpartition("__")[2] in PACKAGES:
+        return text
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
 
 
 def check_method(name: str) -> str:
@@ -72,14 +105,3 @@ def check_method(name: str) -> str:
     if name.lower() not in METHODS:
         raise unknown("There is no method", name.lower(), METHODS)
     return name.lower()
-
-
-def _value(text: str) -> Any:
-    """A parameter as Python or JSON would write it, or the text itself."""
-    words = {"true": True, "false": False, "none": None, "null": None}
-    if text.lower() in words:
-        return words[text.lower()]
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text

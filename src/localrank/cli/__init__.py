@@ -22,6 +22,7 @@ from localrank.cli.rank import rank
 from localrank.cli.reproduce import reproduce
 from localrank.cli.serve import serve
 from localrank.cli.train import train
+from localrank.cli.tune import tune
 from localrank.cli.warmup import warmup
 
 # What keeps finished work, and goes on from there.
@@ -51,7 +52,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, rank, evaluate, explain, distil, serve):
+for command in (demo, compare, train, tune, rank, evaluate, explain, distil, serve):
     app.command()(command)
 for command in (convert, reproduce, info, methods, warmup):
     app.command()(command)

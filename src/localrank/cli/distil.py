@@ -27,15 +27,13 @@ def distil(
     import time
 
     from localrank.aggregation import ZScore
-    from localrank.cli.inputs import check_output, read_data
+    from localrank.cli.inputs import check_model, read_data
     from localrank.cli.tables import say
     from localrank.persistence import load
     from localrank.rankers import distil
     from localrank.rankers.distilled import student_in_coordinates
 
-    if str(output) == "-":
-        raise ValueError("A model is not for standard output: name a file.")
-    check_output(output)
+    check_model(output)
     teacher = load(model)
     lists = read_data(data, reading, labels="ignored", n_features=teacher.n_features_in_)
     say(f"Learning the scores of {lists.n_queries:,} lists, {lists.n_documents:,} documents")

@@ -209,6 +209,21 @@ def check_output(path: Path) -> None:
         raise ValueError(f"{path}: the folder {folder} is not writable.")
 
 
+def check_model(path: Path) -> None:
+    """Refuse an output that no model could be written to."""
+    if str(path) == "-":
+        raise ValueError("A model is not for standard output: name a file.")
+    check_output(path)
+
+
+def check_held_out(valid: Sequence[Path], data: Sequence[Path]) -> None:
+    """Refuse training files as validation files."""
+    trained = {path.resolve() for path in data}
+    for path in valid:
+        if path.resolve() in trained:
+            raise ValueError(f"{path}: is training data, and cannot validate what was learned.")
+
+
 def check_folder(path: Path) -> None:
     """Refuse a file in the place of an output folder, before the work for it is done."""
     if path.exists() and not path.is_dir():

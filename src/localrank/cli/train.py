@@ -29,7 +29,13 @@ def train(
     """Train a ranker and save it to one file."""
     import time
 
-    from localrank.cli.inputs import check_output, limit_of, parse_measures, read_data
+    from localrank.cli.inputs import (
+        check_held_out,
+        check_model,
+        limit_of,
+        parse_measures,
+        read_data,
+    )
     from localrank.cli.tables import print_json, print_table, say
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
@@ -38,12 +44,8 @@ def train(
 
     ranker = make_ranker(method, setting, n_jobs, seed)
     wanted = parse_measures(measures)
-    if str(output) == "-":
-        raise ValueError("A model is not for standard output: name a file.")
-    check_output(output)
-    for path in valid:
-        if path.resolve() in [other.resolve() for other in data]:
-            raise ValueError(f"{path}: is training data, and cannot validate what was learned.")
+    check_model(output)
+    check_held_out(valid, data)
     train_data = read_data(data, reading)
     parts = {"training": train_data}
     if valid:

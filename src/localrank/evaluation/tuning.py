@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -49,7 +49,7 @@ class Trial:
     values: Floats
 
     def __repr__(self) -> str:
-        return f"{_text(self.parameters)}: {self.mean:.4f} ± {self.standard_error:.4f}"
+        return f"{parameters_text(self.parameters)}: {self.mean:.4f} ± {self.standard_error:.4f}"
 
     @classmethod
     def of(cls, parameters: Parameters, values: Floats) -> Trial:
@@ -101,7 +101,7 @@ class Tuning(Printed):
         n_queries = int(np.sum(~np.isnan(self.path[0].values)))
         rows = [
             [
-                _text(trial.parameters),
+                parameters_text(trial.parameters),
                 f"{trial.mean:.4f}",
                 f"{trial.standard_error:.4f}",
                 "best" if index == self.best_index else "",
@@ -113,7 +113,7 @@ class Tuning(Printed):
 
 
 def tune(
-    estimator: Ranker,
+    estimator: Ranker | Callable[..., Ranker],
     grid: Grid,
     dataset: RankingDataset,
     folds: int = 5,
@@ -133,11 +133,11 @@ def tune(
 
     Parameters
     ----------
-    estimator : Ranker
-        Stays as it is.
+    estimator : Ranker or callable
+        A ranker, which stays as it is; or what makes one of the parameters, as `local_rank`.
     grid : dict of str to sequence, or list of such
-        Values to try of each parameter, by scikit-learn's names ("ranker__C" for the C of the
-        ranker inside); of several dicts each makes its own combinations.
+        Values to try of each parameter. Those of a ranker go by scikit-learn's names ("ranker__C"
+        for the C of the ranker inside). Of several dicts each makes its own combinations.
     dataset : RankingDataset
     folds : int, default=5
     measure : str or Measure, default="ndcg@10"
@@ -178,6 +178,7 @@ def tune(
     measure = parse_measure(measure)
     combinations = _combinations(grid)
     models = [_with_parameters(estimator, parameters) for parameters in combinations]
+    name = type(models[0]).__name__
     if valid is None:
         scored, parts = dataset, _parts(dataset, folds, random_state)
     else:
@@ -194,10 +195,10 @@ def tune(
             fitted = _fitted([one_thread(models[index]) for index in together], train)
             return [measure(test, model.predict(test)) for model in fitted]
         except Exception as error:  # whatever it is, it is raised again, with what was tried
-            tried = " or ".join(_text(combinations[index]) for index in together)
+            tried = " or ".join(parameters_text(combinations[index]) for index in together)
             where = "" if valid is not None else f", fold {fold + 1} held out"
             kind = ValueError if isinstance(error, ValueError) else RuntimeError
-            raise kind(f"{type(estimator).__name__} with {tried}{where}: {error}") from error
+            raise kind(f"{name} with {tried}{where}: {error}") from error
 
     items = [
         (together, fold) for together in _paths(models, combinations) for fold in range(len(parts))
@@ -236,7 +237,9 @@ def _combinations(grid: Grid) -> list[Parameters]:
     return list(ParameterGrid(plain))
 
 
-def _with_parameters(estimator: Ranker, parameters: Parameters) -> Ranker:
+def _with_parameters(estimator: Ranker | Callable[..., Ranker], parameters: Parameters) -> Ranker:
+    if not isinstance(estimator, Ranker):
+        return estimator(**parameters)
     model: Ranker = clone(estimator)
     # From the outside in: a value may be a part whose own parameters are in the grid.
     for name in sorted(parameters, key=lambda name: name.count("__")):
@@ -290,5 +293,12 @@ def _fitted(models: list[Any], dataset: RankingDataset) -> list[Ranker]:
     return path
 
 
-def _text(parameters: Parameters) -> str:
+def parameters_text(parameters: Parameters) -> str:
+    """A combination for people.
+
+    Examples
+    --------
+    >>> parameters_text({"C": 0.1, "ranker": "rank-svm"})
+    "C=0.1, ranker='rank-svm'"
+    """
     return ", ".join(f"{name}={value!r}" for name, value in parameters.items())

@@ -188,6 +188,15 @@ class Boosting(TrainedTrees):
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         """LightGBM's parameters for the objective, and the target of each row."""
 
+    def _boosting_parameters(self) -> dict[str, Any]:
+        """LightGBM's parameters, without those that depend on the labels."""
+        return {
+            **self._shared_parameters(),
+            "objective": self._objective_name,
+            "learning_rate": self.learning_rate,
+            "lambda_l2": self.l2,
+        }
+
     def _scores_of(self, predictions: Array) -> Array:
         """The scores of documents by what LightGBM predicts for them."""
         return predictions
@@ -201,13 +210,7 @@ class Boosting(TrainedTrees):
         measure = parse_measure(self.measure)
         dataset, sizes, weights = self._lists(dataset, query_weights)
         objective, target = self._objective(dataset)
-        parameters = {
-            **self._shared_parameters(),
-            "objective": self._objective_name,
-            "learning_rate": self.learning_rate,
-            "lambda_l2": self.l2,
-            **objective,
-        }
+        parameters = {**self._boosting_parameters(), **objective}
         train = binned(dataset, parameters)
         train.set_label(target).set_group(sizes)
         if weights is not None:
