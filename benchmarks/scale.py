@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 import gc
-import resource
 import shutil
 import tempfile
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,9 +26,7 @@ import numpy as np
 
 from localrank.data import PartitionedDataset, RankingDataset
 from localrank.grouping.training import TrainingQueries
-from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG
-from localrank.persistence import load
 from localrank.rankers import LambdaMART, Ranker, RankSVM
 from localrank.recipes import local_rank
 from localrank.representations import PrincipalComponents
@@ -50,7 +46,7 @@ Result = TypeVar("Result")
 
 
 def made_up(n_queries: int, n_documents: int, n_features: int, seed: int) -> RankingDataset:
-    """Queries of four types; a type spreads along some features, and ranks by weights of its own."""
+    """Queries of four types, each with features it spreads along and weights it ranks by."""
     rng = np.random.default_rng(seed)
     common = np.random.default_rng(0)
     types = rng.integers(N_TYPES, size=n_queries)
@@ -86,6 +82,7 @@ class Steps:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.start = time.perf_counter()
+        self.inside = False
 
     def __call__(self, name: str, work: Callable[[], Result]) -> Result:
         reset_peak()
@@ -100,11 +97,17 @@ class Steps:
         return result
 
     def within(self, kind: type, method: str, name: str) -> None:
-        """Let each call of a method be a step."""
+        """Let each call of a method be a step, unless it is made in another step."""
         original = getattr(kind, method)
 
         def measured(*arguments: Any, **named: Any) -> Any:
-            return self(name, lambda: original(*arguments, **named))
+            if self.inside:
+                return original(*arguments, **named)
+            self.inside = True
+            try:
+                return self(name, lambda: original(*arguments, **named))
+            finally:
+                self.inside = False
 
         setattr(kind, method, measured)
 
@@ -152,14 +155,23 @@ def cluster(n_workers: int) -> Iterator[Any]:
         return
     from distributed import Client, LocalCluster
 
-    options = {"threads_per_worker": 1, "memory_limit": WORKER_MEMORY, "dashboard_address": None}
-    with LocalCluster(n_workers=n_workers, **options) as workers, Client(workers) as client:
+    options: dict[str, Any] = {
+        "threads_per_worker": 1,
+        "memory_limit": WORKER_MEMORY,
+        "dashboard_address": None,
+    }
+    workers: Any = LocalCluster
+    connect: Any = Client
+    with (
+        workers(n_workers=n_workers, threads_per_worker=1, **options) as running,
+        connect(running) as client,
+    ):
         yield client
 
 
 def in_memory() -> None:
     """Train and score as many documents as MSLR-WEB30K has."""
-    n_queries, n_documents, n_features = MSLR
+    _, n_documents, n_features = MSLR
     small, data = made_up(50, n_documents, n_features, 0), made_up(*MSLR, 0)
     size = data.features.nbytes
     print(f"\n{data.n_documents:,} documents, {n_features} features: {size / 1e9:.2f} GB\n")
@@ -203,13 +215,20 @@ def main() -> None:
 
 def write(folder: Path, n_queries: int) -> None:
     """Make up the queries, one file at a time."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     folder.mkdir(exist_ok=True)
     if any(folder.iterdir()):
         return
     start, per_file = time.perf_counter(), min(QUERIES_PER_FILE, n_queries)
     for number in range(n_queries // per_file):
         part = made_up(per_file, PER_QUERY, N_FEATURES, number)
-        write_partition(part, folder / f"part-{number:05}.parquet")
+        columns = {"qid": part.query_ids[part.query_index], "label": part.labels}
+        columns |= {str(column + 1): part.features[:, column] for column in range(N_FEATURES)}
+        # Random numbers do not get smaller by compression.
+        path = folder / f"part-{number:05}.parquet"
+        pq.write_table(pa.table(columns), path, compression="none", use_dictionary=["qid", "label"])
     files = list(folder.iterdir())
     size = sum(file.stat().st_size for file in files)
     seconds = time.perf_counter() - start
