@@ -237,6 +237,29 @@ def gathered(dataset: RankingDataset) -> RankingDataset:
     return dataset.gathered() if isinstance(dataset, BlockwiseDataset) else dataset
 
 
+def is_made(dataset: RankingDataset) -> bool:
+    """Whether features are computed each time that they are read."""
+    return isinstance(dataset, DeferredDataset) and dataset.is_made
+
+
+def table_and_rows(dataset: RankingDataset) -> tuple[Array, Integers]:
+    """A table of features in memory, and which of its rows each document is.
+
+    That of the source for a dataset in another order; of all rows where features are made.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "b", "c"])
+    >>> table, rows = table_and_rows(view(dataset).select([2, 0]))
+    >>> table is dataset.features, rows
+    (True, array([2, 0]))
+    """
+    if isinstance(dataset, DeferredDataset) and not dataset.is_made:
+        rows = dataset._source_rows
+        return dataset._source.features, np.arange(dataset.n_documents) if rows is None else rows
+    return gathered(dataset).features, np.arange(dataset.n_documents)
+
+
 def blocks_of_queries(
     offsets: Integers, row_bytes: int, block_bytes: int | None = None
 ) -> Iterator[tuple[int, int]]:
