@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank.arrays import Array, Flags, Floats, Integers
-from localrank.data import RankingDataset
+from localrank.data import Partition, PartitionedDataset, RankingDataset
 from localrank.data.content_order import content_order
 from localrank.data.deferred import DeferredDataset, gathered
 from localrank.data.filling import Filling
 from localrank.estimator import check_is_fitted
 from localrank.measures import NDCG
-from localrank.parallel import one_blas_thread
+from localrank.parallel import in_parallel, one_blas_thread
 from localrank.parameters import check_parameters, one_of, parts_of
 from localrank.persistence import save_model
 from localrank.rankers.explained import Explained
@@ -222,6 +222,11 @@ class Ranker(Explained):
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row of a dataset that a door has checked."""
+        if isinstance(dataset, PartitionedDataset):
+            parts = in_parallel(
+                _scores_of, dataset.partitions, shared=(self,), n_jobs=1, description="Scoring"
+            )
+            return np.concatenate(parts)
         seen = gathered(dataset)
         if not self._sees_missing:
             seen = self._filling.filled(seen)
@@ -364,6 +369,10 @@ class Ranker(Explained):
             qid = one_list(X)
         dataset = as_dataset(X, y, qid)
         return as_table_like(X, ranked_lists(dataset, self.predict(dataset)))
+
+
+def _scores_of(partition: Partition, ranker: Ranker) -> Floats:
+    return ranker.predict_rows(partition.read())
 
 
 def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:
