@@ -21,7 +21,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import localrank
 from localrank import rankers, recipes
-from localrank.data import RankingDataset
+from localrank.data import RankingDataset, deferred
 from localrank.declaration import declared
 from localrank.parts import make_sample
 from localrank.rankers.expanded import Expanded
@@ -112,6 +112,13 @@ def test_predictions_come_back_in_input_order(ranker, queries):
     expected = ranker.predict(queries)[order]
     # Scores near zero may be what is left of larger ones, rounded.
     assert_allclose(ranker.predict(mixed), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_the_size_of_scored_blocks_changes_no_bit(ranker, queries, monkeypatch):
+    ranker.fit(queries)
+    whole = ranker.predict(queries)
+    monkeypatch.setattr(deferred, "SCORED_BYTES", 1)
+    assert_array_equal(ranker.predict(queries), whole)
 
 
 def test_a_query_is_scored_alike_alone_and_among_others(ranker, queries):

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from localrank import rankers, recipes
 from localrank.aggregation import Borda, MarkovChain, MeanScore, MedianRank, WeightedBorda, ZScore
-from localrank.data import RankingDataset
+from localrank.data import RankingDataset, deferred
 from localrank.declaration import declared
 from localrank.parts import make_sample
 from localrank.rankers import (
@@ -231,7 +231,7 @@ def test_the_order_of_the_parts_of_coordinates_does_not_matter(queries):
 def test_large_expansions_are_explained_block_by_block(queries, monkeypatch):
     ranker = QueryCoordinates(RankSVM()).fit(queries)
     expected = ranker.contributions(queries)
-    monkeypatch.setattr(QueryCoordinates, "block_bytes", 1)
+    monkeypatch.setattr(deferred, "SCORED_BYTES", 1)
     assert_allclose(ranker.contributions(queries).entries, expected.entries, atol=1e-12)
 
 

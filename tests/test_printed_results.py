@@ -40,7 +40,7 @@ def results(queries, tmp_path_factory):
     return {
         "dataset": named,
         "cleaned": clean(named)[1],
-        "fold": next(folds(named, 3)),
+        "fold": folds(named, 3)[0],
         "split": Fold("<b>", named, None, named),
         "run of a file": read_run(folder / "run"),
         "judgements": read_qrels(folder / "qrels"),

@@ -13,6 +13,8 @@ from threadpoolctl import threadpool_limits
 from localrank.aggregation import ZScore
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
+from localrank.data.deferred import gathered
+from localrank.data.passes import in_partitions, passes_with
 from localrank.estimator import check_is_fitted, clone
 from localrank.explanation import Explanation
 from localrank.fitted import (
@@ -74,6 +76,10 @@ class LocalRanker(Ranker):
 
     Notes
     -----
+    A `PartitionedDataset` is described a partition at a time, and each group's queries are read
+    where its model is trained: only these must fit into memory, and `max_documents` of `fit` says
+    how many documents a model learns from at most.
+
     Validation queries go to the group that the selector sends them to; a group without
     validation queries that decide anything uses all of them. Query weights count in training
     the models, not in grouping.
@@ -134,16 +140,43 @@ class LocalRanker(Ranker):
         return sum(model.n_models_ for model in self.models_)
 
     _sees_missing = True
+    _reads_partitions = True
 
     def _order_seed(self) -> None:
         return None
 
+    def _fit_drawn(
+        self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
+    ) -> Self:
+        """Describe and group all queries, and draw those that each group's model learns from."""
+        dataset = dataset if in_partitions(dataset) else gathered(dataset)
+        training = self._fit_groups(dataset, query_weights, valid, limit)
+        self._remember(dataset)
+        drawn = np.unique(np.concatenate(training.drawn(self.groups_)))
+        if limit is not None and len(drawn) < len(np.unique(self.groups_.members)):
+            self._remember_sample(dataset, drawn, limit)
+        return self
+
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        self._fit_groups(dataset, query_weights, valid)
+
+    def _fit_groups(
+        self,
+        dataset: RankingDataset,
+        query_weights: Weights,
+        valid: HeldOut,
+        limit: int | None = None,
+    ) -> TrainingQueries:
+        """Describe and group the queries, and train the models; what was trained on."""
         training = TrainingQueries(
-            dataset, self.ranker, query_weights, self.min_queries, self.n_jobs
+            dataset, self.ranker, query_weights, self.min_queries, self.n_jobs, limit
         )
         # One thread in each step, because sums over several round differently from run to run.
-        with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
+        with (
+            passes_with(self.n_jobs),
+            one_blas_thread(),
+            threadpool_limits(1, user_api="openmp"),
+        ):
             representation = clone(self.representation).fit_rows(dataset)
             descriptions = representation.transform_rows(dataset)
             groups = training.grouped(self.grouping, representation, descriptions)
@@ -156,6 +189,7 @@ class LocalRanker(Ranker):
         self.n_groups_ = len(groups)
         self.n_merged_groups_ = groups.n_merged
         self.training_query_ids_ = dataset.query_ids
+        return training
 
     def _predict(self, dataset: RankingDataset) -> Array:
         scores = np.zeros(dataset.n_documents)
@@ -228,7 +262,11 @@ class LocalRanker(Ranker):
             raise ValueError("The ranker was fitted to other queries than those in 'dataset'.")
         twin = copy(self)
         twin.selector = selector
-        with one_blas_thread(), threadpool_limits(1, user_api="openmp"):
+        with (
+            passes_with(self.n_jobs),
+            one_blas_thread(),
+            threadpool_limits(1, user_api="openmp"),
+        ):
             representation = clone(self.representation).fit_rows(dataset)
             descriptions = representation.transform_rows(dataset)
             twin.selector_ = clone(selector).fit(

@@ -1,10 +1,12 @@
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import deferred, make_queries
 from localrank.data.content_order import content_order
-from localrank.data.deferred import DeferredDataset, feature_blocks, gathered
+from localrank.data.deferred import DeferredDataset, feature_blocks, gathered, query_blocks, view
 
 
 @pytest.fixture
@@ -42,3 +44,40 @@ def test_features_are_made_in_any_order_as_they_would_be_at_once(dataset):
         for name in ("labels", "offsets", "query_ids"):
             assert_array_equal(getattr(one, name), getattr(other, name))
     assert_array_equal(now.input_order, then.input_order)
+
+
+def test_a_part_of_a_view_misses_values_only_where_its_own_rows_do(dataset):
+    features = dataset.features.copy()
+    features[dataset.offsets[4]] = np.nan
+    holed = view(dataset.with_features(features))
+    assert holed.has_missing
+    assert holed.select([0, 4]).has_missing
+    assert not holed.select([0, 5]).has_missing
+
+
+def test_a_view_travels_as_its_own_rows(dataset):
+    part = view(dataset).select([3, 1])
+    sent = pickle.dumps(part)
+    assert len(sent) < len(pickle.dumps(dataset)) / 2
+    received = pickle.loads(sent)
+    for name in ("features", "labels", "offsets", "query_ids"):
+        assert_array_equal(getattr(received, name), getattr(part, name))
+
+
+def test_a_view_of_a_view_is_the_view_itself(dataset):
+    part = view(dataset).select([3, 1])
+    assert view(part) is part
+
+
+def test_blocks_of_queries_show_the_table_and_copy_no_row(dataset, monkeypatch):
+    monkeypatch.setattr(deferred, "SCORED_BYTES", 700)
+    blocks = list(query_blocks(dataset, 40))
+    assert len(blocks) > 3
+    for name in ("features", "labels", "query_ids", "query_sizes"):
+        together = np.concatenate([getattr(block, name) for block in blocks])
+        assert_array_equal(together, getattr(dataset, name))
+    assert all(np.shares_memory(block.features, dataset.features) for block in blocks)
+    gathered_blocks = list(query_blocks(view(dataset), 40))
+    for one, other in zip(blocks, gathered_blocks, strict=True):
+        assert_array_equal(one.features, other.features)
+        assert_array_equal(one.offsets, other.offsets)

@@ -1,3 +1,6 @@
+import tracemalloc
+import weakref
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -85,6 +88,80 @@ def test_made_folds_depend_on_the_seed_alone():
     assert_array_equal(tests[0], tests[1])
     assert not np.array_equal(tests[0], tests[2])
     assert not np.array_equal(tests[0], dataset.query_ids[-6:])
+
+
+def test_made_folds_hold_the_queries_of_their_parts_in_the_order_of_the_dataset():
+    dataset, _ = make_queries(23, n_documents=(1, 9))
+    order = np.random.default_rng(3).permutation(23)
+    parts = [np.sort(part) for part in np.array_split(order, 4)]
+    for number, made in enumerate(folds(dataset, 4, random_state=3)):
+        turned = [*parts[number:], *parts[:number]]
+        taken = {
+            "train": np.sort(np.concatenate(turned[:2])),
+            "valid": turned[2],
+            "test": turned[3],
+        }
+        for role, positions in taken.items():
+            copy = dataset.select(positions)
+            for name in ("features", "labels", "offsets", "query_ids"):
+                assert_array_equal(getattr(getattr(made, role), name), getattr(copy, name))
+
+
+def test_made_folds_are_views_that_take_little_room():
+    dataset, _ = make_queries(50, n_documents=(20, 20), n_features=200)
+    tracemalloc.start()
+    made = list(folds(dataset, 5))
+    used, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(made) == 5
+    assert used < 0.2 * dataset.features.nbytes
+
+
+@pytest.fixture
+def alive(monkeypatch):
+    """How many datasets that were read still exist, each time another one is."""
+    read, counts = weakref.WeakSet(), []
+
+    def counted(*arguments, **options):
+        counts.append(len(read))
+        dataset = read_letor(*arguments, **options)
+        read.add(dataset)
+        return dataset
+
+    monkeypatch.setattr("localrank.data.fold.read_letor", counted)
+    return counts
+
+
+def test_whole_folds_are_read_one_at_a_time(tmp_path, alive):
+    for number in (1, 2, 3):
+        (tmp_path / f"Fold{number}").mkdir()
+        for role in ("train", "test"):
+            write_letor(part(number), tmp_path / f"Fold{number}" / f"{role}.txt")
+    made = folds(tmp_path)
+    assert len(made) == 3
+    assert not alive
+    for one in made:
+        assert one.train.n_queries == 2
+        del one
+    assert alive == [0, 1] * 3
+    assert [one.name for one in made[1:]] == ["Fold2", "Fold3"]
+
+
+def test_one_split_is_read_once_however_often_it_is_asked_for(tmp_path, alive):
+    for role in ("train", "test"):
+        write_letor(part(1), tmp_path / f"{role}.txt")
+    made = folds(tmp_path)
+    assert [one.name for one in made] == [one.name for one in made]
+    assert len(alive) == 2
+
+
+def test_files_of_parts_are_read_once_and_held_once(tmp_path, alive):
+    for number in range(1, 6):
+        write_letor(part(number), tmp_path / f"S{number}.txt")
+    made = folds(tmp_path)
+    assert len(list(made)) == len(alive) == 5
+    sources = {id(part._source) for one in made for part in (one.train, one.valid, one.test)}
+    assert len(sources) == 1
 
 
 @pytest.mark.parametrize("n_folds", [2, 31])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from pyarrow import feather, parquet
 
-from localrank.data import PartitionedDataset, RankingDataset, concatenate, make_queries
+from localrank.data import PartitionedDataset, RankingDataset, concatenate, folds, make_queries
 from localrank.data.deferred import feature_blocks, gathered
 from localrank.memory import available_memory
 
@@ -425,3 +425,13 @@ def test_the_features_are_not_read_when_the_dataset_is_opened(folder, monkeypatc
     monkeypatch.setattr(parquet.ParquetFile, "read", watched)
     PartitionedDataset.open(folder)
     assert asked == [["qid", "label"]] * 4
+
+
+def test_folds_of_files_are_views_of_them_with_the_queries_of_folds_in_memory(dataset, folder):
+    for one, other in zip(
+        folds(dataset, 4), folds(PartitionedDataset.open(folder), 4), strict=True
+    ):
+        assert isinstance(other.train, PartitionedDataset)
+        assert sorted(one.train.query_ids) == other.train.query_ids.tolist()
+        assert_same(one.valid, gathered(other.valid))
+        assert_same(one.test, gathered(other.test))

@@ -1,4 +1,7 @@
 import time
+import tracemalloc
+import weakref
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,7 +12,7 @@ from recorder import Recorder
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from localrank.data import folds, make_queries
+from localrank.data import deferred, folds, make_queries
 from localrank.evaluation import clairvoyant_bound, engine, paired_test, tune
 from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.group_map import group_map
@@ -45,7 +48,8 @@ def parts():
 
 def real_fits(seen, parts):
     """What was fitted on whole training parts, without the warm-up."""
-    return [fit for fit in seen if any(fit[0] is fold.train for fold in parts)]
+    wholes = [fold.train.query_ids.tolist() for fold in parts]
+    return [fit for fit in seen if fit[0].query_ids.tolist() in wholes]
 
 
 @pytest.fixture(scope="module")
@@ -122,6 +126,36 @@ def test_without_a_validation_part_tuning_cross_validates(parts):
     fold = type(parts[0])("x", parts[0].train, None, parts[0].test)
     result = run({"a": RankSVM()}, [fold], grids={"a": {"C": [1e-4, 1.0]}})["a"].runs[0]
     assert result.path == tune(RankSVM(), {"C": [1e-4, 1.0]}, fold.train, 3, "ndcg@10").table()
+
+
+def test_a_fold_is_let_go_before_the_next_is_asked_for(parts):
+    given = []
+
+    def copies():
+        for fold in parts:
+            assert not [one for one in given if one() is not None]
+            copy = replace(fold)
+            given.append(weakref.ref(copy))
+            yield copy
+            del copy
+
+    result = run({"a": BestFeature()}, copies())["a"]
+    assert len(given) == 3
+    assert result.test.n_features == 0
+
+
+def test_methods_on_folds_need_the_data_and_one_copy_of_a_training_part(monkeypatch):
+    monkeypatch.setattr(deferred, "BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(Timed, "first", False)
+    dataset, _ = make_queries(250, n_documents=(10, 10), n_features=1000)
+    made = folds(dataset, 5)
+    run({"a": Timed(0)}, made)
+    tracemalloc.start()
+    run({"a": Timed(0), "b": Timed(0)}, made)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Three of five parts train, one validates; the rest is for labels, scores and blocks.
+    assert peak < 0.9 * dataset.features.nbytes
 
 
 def test_what_is_compiled_at_the_first_fit_is_not_timed(parts):

@@ -1,10 +1,11 @@
+import hashlib
 import json
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.data import Fold, RankingDataset
+from localrank.data import Fold, RankingDataset, deferred, folds, make_queries
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.evaluation.store import Run, Store, described, fingerprint
@@ -109,3 +110,15 @@ def test_a_fingerprint_changes_with_anything_in_any_part():
     assert len(set(marks)) == 3 * len(others) + 1
     assert fingerprint(Fold("b", part(), part(), part())) not in marks
     assert fingerprint(Fold("a", part(), None, part())) not in marks
+
+
+def test_a_fingerprint_is_that_of_the_whole_arrays_however_they_are_held(monkeypatch):
+    monkeypatch.setattr(deferred, "BLOCK_BYTES", 500)
+    dataset, _ = make_queries(20, n_documents=(1, 9), n_features=5)
+    made = folds(dataset, 4)[1]
+    digest = hashlib.sha256(b"Fold2")
+    for part in (made.train, made.valid, made.test):
+        for array in (part.features, part.labels, part.offsets):
+            digest.update(array.tobytes())
+        digest.update(json.dumps(part.query_ids.tolist()).encode())
+    assert fingerprint(made) == digest.hexdigest()

@@ -18,7 +18,7 @@ from localrank.rankers import GBRT, Distilled, RankSVM, distil
 @pytest.fixture(scope="module")
 def fold():
     dataset, _ = make_queries(45, n_documents=(8, 12), n_features=5, random_state=4)
-    first = next(folds(dataset, 3, validation=False))
+    first = folds(dataset, 3, validation=False)[0]
     return Fold(first.name, first.train, None, first.test)
 
 

@@ -15,7 +15,7 @@ def dataset():
 
 @pytest.fixture(scope="module")
 def fold(dataset):
-    first = next(folds(dataset, 3, validation=False))
+    first = folds(dataset, 3, validation=False)[0]
     return Fold(first.name, first.train, None, first.test)
 
 

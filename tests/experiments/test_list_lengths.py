@@ -21,7 +21,7 @@ def dataset():
 
 @pytest.fixture(scope="module")
 def fold(dataset):
-    first = next(folds(dataset, 3))
+    first = folds(dataset, 3)[0]
     return Fold(first.name, first.train, None, first.test)
 
 

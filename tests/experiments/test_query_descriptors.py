@@ -70,7 +70,7 @@ def test_controls_have_the_seeds_and_sizes_of_the_models_they_stand_for():
 
 
 def test_descriptors_of_others_are_those_of_the_same_part_in_another_order(dataset):
-    fold = next(folds(dataset, 3))
+    fold = folds(dataset, 3)[0]
     other, same, third = (described_by_others(fold, seed) for seed in (4, 4, 5))
     width = dataset.n_features
     for part in ("train", "test"):

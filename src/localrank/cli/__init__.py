@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from localrank.cli.compare import compare
+from localrank.cli.convert import convert
 from localrank.cli.demo import demo
 from localrank.cli.distil import distil
 from localrank.cli.evaluate import evaluate
@@ -53,7 +54,7 @@ app = typer.Typer(
 )
 for command in (demo, compare, train, tune, rank, evaluate, explain, distil, serve):
     app.command()(command)
-for command in (reproduce, info, methods, warmup):
+for command in (convert, reproduce, info, methods, warmup):
     app.command()(command)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import Fold
@@ -41,6 +41,7 @@ def compare(
         help="Known categories of the queries, to show how groups agree with them: a file with a "
         "query id and a category on each line, or a feature that is constant within queries.",
     ),
+    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
@@ -50,7 +51,7 @@ def compare(
     """Compare methods on the same queries: a table, tests, and a page that shows them."""
     from localrank import evaluation
     from localrank.cli.comparison import report
-    from localrank.cli.inputs import check_folder, known_categories, parse_measures
+    from localrank.cli.inputs import check_folder, known_categories, limit_of, parse_measures
     from localrank.cli.tables import say
 
     check_folder(output)
@@ -62,6 +63,7 @@ def compare(
         settings=setting,
         tune=tune,
         n_controls=3 if bounds else 0,
+        max_documents=limit_of(max_documents),
         categories=known_categories(query_categories),
         store=output / "parts",
         title=title_of(data),
@@ -74,20 +76,20 @@ def compare(
 
 def read(
     paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
-) -> list[Fold]:
+) -> Sequence[Fold]:
     """The folds of a folder, those made of one file's queries, or the one split that files make."""
-    from localrank.cli.inputs import read_data, refuse_table_options
+    from localrank.cli.inputs import is_partitioned, read_data, refuse_table_options
     from localrank.cli.tables import say_if_compiling
     from localrank.data import Fold, folds
 
-    if len(paths) == 1 and paths[0].is_dir():
+    if len(paths) == 1 and paths[0].is_dir() and not is_partitioned(paths):
         say_if_compiling()
         refuse_table_options(paths[0], reading)
-        return list(folds(paths[0], validation=validation, zero_based=reading.zero_based))
+        return folds(paths[0], validation=validation, zero_based=reading.zero_based)
     if len(paths) == 1:
         rotated = validation and n_folds > 2
         queries = read_data(paths, reading)
-        return list(folds(queries, n_folds, validation=rotated, random_state=seed))
+        return folds(queries, n_folds, validation=rotated, random_state=seed)
     if len(paths) > 3:
         raise ValueError("Name a folder, one file, or train, (validation and) test files.")
     if len({path.resolve() for path in paths}) < len(paths):

@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from localrank.data import RankingDataset
+    from localrank.data import PartitionedDataset, RankingDataset
+    from localrank.data.drawing import Limit
     from localrank.data.tables import Categories, Labels
     from localrank.measures import Measure
 
-TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")
 STANDARD_INPUT = Path("/dev/stdin")
+MAX_DOCUMENTS = (
+    "Documents that a model learns from at most, of queries drawn by their ids; 0 for all. By "
+    "default all, and 2,000,000 of a folder of partitions."
+)
 _TABLES = "Columns of tables"
 
 
@@ -90,14 +94,17 @@ def read_data(
     labels: Labels = "needed",
     n_features: int | None = None,
 ) -> RankingDataset:
-    """LETOR files, `-` for such text on standard input, or tables.
+    """LETOR files, `-` for such text on standard input, tables, or partitions.
 
     With `n_features`, LETOR files may lack the last features.
     """
     from localrank.cli.tables import say_if_compiling
     from localrank.data import concatenate, read_letor
+    from localrank.data.tables import is_table
 
     say_if_compiling()
+    if is_partitioned(paths):
+        return _open_partitions(paths, reading, labels)
     for path in paths:
         if path.is_dir():
             raise ValueError(f"{path}: is a folder. Name the files in it.")
@@ -113,13 +120,52 @@ def read_data(
     return concatenate([_read_table(path, reading, labels) for path in tables])
 
 
-def is_table(path: Path) -> bool:
-    """Whether a file is a table by its name; all others are LETOR text."""
-    return path.name.lower().endswith(TABLE_SUFFIXES)
+def is_partitioned(paths: Sequence[Path]) -> bool:
+    """Whether data is a folder of partitions, or the files in one that `convert` wrote."""
+    from localrank.data.partitions import UNFINISHED, is_partition
+
+    if len(paths) == 1 and paths[0].is_dir():
+        return any(path.name == UNFINISHED or is_partition(path) for path in paths[0].iterdir())
+    if not all(map(is_partition, paths)):
+        return False
+    from localrank.data.conversion import made_here
+
+    return all(map(made_here, paths))
+
+
+def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) -> PartitionedDataset:
+    from localrank.data import PartitionedDataset
+    from localrank.data.partition_files import damage_named, open_table
+    from localrank.data.partitions import partition_paths
+
+    for option in ("zero_based", "categories", "column_description"):
+        if getattr(reading, option):
+            name = option.replace("_", "-")
+            raise ValueError(
+                f"{paths[0]}: is a folder of partitions, and --{name} is not for them."
+            )
+    files = partition_paths(paths[0] if len(paths) == 1 else paths)
+    label, ignore = reading.label or None, column_names(reading.ignore)
+    if label is not None and labels == "optional":
+        with damage_named(files[0]):
+            label = label if label in open_table(files[0]).schema.names else None
+    elif label is not None and labels == "ignored":
+        ignore.append(label)
+        label = None
+    return PartitionedDataset.open(
+        files,
+        qid=reading.qid,
+        label=label,
+        document_id=reading.document_id or "document_id",
+        features=column_names(reading.features) or None,
+        ignore=ignore,
+    )
 
 
 def refuse_table_options(path: Path, reading: Reading) -> None:
     """Refuse options that would have no effect on LETOR text."""
+    from localrank.data.tables import TABLE_SUFFIXES
+
     if reading.for_tables:
         raise ValueError(
             f"{path}: is LETOR text, and {reading.for_tables[0]} is for tables, which end in "
@@ -138,8 +184,8 @@ def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:
         qid=reading.qid,
         label=reading.label,
         document_id=reading.document_id or "document_id",
-        features=_names(reading.features) or None,
-        ignore=_names(reading.ignore),
+        features=column_names(reading.features) or None,
+        ignore=column_names(reading.ignore),
         categories=categories,
         column_description=reading.column_description or None,
         labels=labels,
@@ -147,7 +193,8 @@ def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:
     )
 
 
-def _names(text: str) -> list[str]:
+def column_names(text: str) -> list[str]:
+    """Names with commas between."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
@@ -188,6 +235,11 @@ def parse_measures(text: str, convention: str = "default") -> list[Measure]:
     if not names:
         raise ValueError("Name at least one measure, such as ndcg@10.")
     return [parse_measure(name, convention=convention) for name in names]
+
+
+def limit_of(max_documents: int | None) -> Limit:
+    """What `fit` takes for `--max-documents`."""
+    return "auto" if max_documents is None else max_documents or None
 
 
 def check_output(path: Path) -> None:

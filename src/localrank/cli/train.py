@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 
 
 @reads_data
@@ -19,6 +19,7 @@ def train(
         [], "--set", help="A parameter or a part, as n_trees=200 or grouping=ward."
     ),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
+    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
@@ -28,7 +29,13 @@ def train(
     """Train a ranker and save it to one file."""
     import time
 
-    from localrank.cli.inputs import check_held_out, check_model, parse_measures, read_data
+    from localrank.cli.inputs import (
+        check_held_out,
+        check_model,
+        limit_of,
+        parse_measures,
+        read_data,
+    )
     from localrank.cli.tables import print_json, print_table, say
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
@@ -47,7 +54,7 @@ def train(
         f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
     )
     start = time.perf_counter()
-    ranker.fit(train_data, valid=parts.get("validation"))
+    ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))
     seconds = time.perf_counter() - start
     ranker.save(output)
 

@@ -8,7 +8,9 @@ if TYPE_CHECKING:
     from localrank.data.cleaning import CleaningReport as CleaningReport
     from localrank.data.cleaning import clean as clean
     from localrank.data.concatenation import concatenate as concatenate
+    from localrank.data.conversion import convert as convert
     from localrank.data.dataset import RankingDataset as RankingDataset
+    from localrank.data.drawing import SampleWarning as SampleWarning
     from localrank.data.fold import Fold as Fold
     from localrank.data.fold import folds as folds
     from localrank.data.letor import read_letor as read_letor

@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.arrays import Integers
+from localrank.arrays import Array, Integers
 from localrank.data.checks import sum_is_finite
 from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import feature_blocks
+from localrank.data.passes import over_parts
 
 # Rows whose values are held in double precision at a time.
 _BLOCK = 4096
@@ -39,6 +40,41 @@ def content_order(dataset: RankingDataset, seed: int = 0) -> tuple[Integers, Int
     return order_by_keys(dataset, row_keys(dataset, seed))
 
 
+def query_order(dataset: RankingDataset, seed: int = 0) -> Integers:
+    """The order of the queries by `content_order` alone.
+
+    Examples
+    --------
+    >>> X, y, qid = np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 2]), np.array([7, 8, 7])
+    >>> dataset = RankingDataset.from_arrays(X, y, qid)
+    >>> bool((query_order(dataset) == content_order(dataset)[1]).all())
+    True
+    """
+    keys = over_parts(_query_keys, dataset, shared=(seed,), description="Order of queries")
+    return np.argsort(np.concatenate(keys), kind="stable")
+
+
+def _query_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
+    keys: NDArray[np.uint64] = np.add.reduceat(
+        stirred(row_keys(dataset, seed)), dataset.offsets[:-1]
+    )
+    return keys
+
+
+def rows_in_content_order(dataset: RankingDataset) -> RankingDataset:
+    """The same queries, the rows of each in the order of `content_order`.
+
+    Examples
+    --------
+    >>> X, y, qid = np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 2]), np.array([7, 7, 7])
+    >>> one, two = (RankingDataset.from_arrays(X[i], y[i], qid) for i in ([0, 1, 2], [2, 0, 1]))
+    >>> [rows_in_content_order(data).features.ravel().tolist() for data in (one, two)]
+    [[1.0, 3.0, 2.0], [1.0, 3.0, 2.0]]
+    """
+    rows = np.lexsort((stirred(row_keys(dataset, 0)), dataset.query_index))
+    return dataset.with_rows(rows, dataset.offsets, np.arange(dataset.n_queries))
+
+
 def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
     """A number for each row by the values of its features, its label and what it weighs.
 
@@ -50,15 +86,34 @@ def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
     if dataset.document_weights is not None:
         keys += (dataset.document_weights + 0.0).view(np.uint64) * factors[-1]
     for rows, features in feature_blocks(dataset):
-        for begin in range(0, len(features), _BLOCK):
-            # The sum with 0.0 turns -0.0 into 0.0.
-            values = features[begin : begin + _BLOCK].astype(np.float64)
-            values += 0.0
-            if not sum_is_finite(values):
-                values[np.isnan(values)] = np.nan
-            first = rows.start + begin
-            keys[first : first + len(values)] += values.view(np.uint64) @ factors[1:-1]
+        keys[rows] += _products(features, factors[1:-1])
     return keys
+
+
+def keys_of_values(values: Array, numbers: Integers) -> NDArray[np.uint64]:
+    """A number for each row by its values and a whole number.
+
+    Examples
+    --------
+    >>> keys = keys_of_values(np.array([[0.0], [1.0], [-0.0]]), np.array([3, 3, 3]))
+    >>> bool(keys[0] == keys[2]), bool(keys[0] == keys[1])
+    (True, False)
+    """
+    factors = hash_factors(values.shape[1] + 1, 0)
+    return stirred(_products(values, factors[1:]) + numbers.astype(np.uint64) * factors[0])
+
+
+def _products(rows: Array, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The sum of the values of each row as integers, each times its factor."""
+    products = np.empty(len(rows), np.uint64)
+    for begin in range(0, len(rows), _BLOCK):
+        # The sum with 0.0 turns -0.0 into 0.0.
+        values = rows[begin : begin + _BLOCK].astype(np.float64, order="C")
+        values += 0.0
+        if not sum_is_finite(values):
+            values[np.isnan(values)] = np.nan
+        products[begin : begin + _BLOCK] = values.view(np.uint64) @ factors
+    return products
 
 
 def hash_factors(n: int, seed: int) -> NDArray[np.uint64]:
@@ -68,10 +123,18 @@ def hash_factors(n: int, seed: int) -> NDArray[np.uint64]:
 
 def order_by_keys(dataset: RankingDataset, keys: NDArray[np.uint64]) -> tuple[Integers, Integers]:
     """Rows by query, then by key; queries by the sum of their keys."""
-    # A sum of products leaves similar rows similar keys: stir the high bits into the low ones.
-    keys = (keys ^ (keys >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    keys ^= keys >> np.uint64(29)
+    keys = stirred(keys)
     queries = np.argsort(np.add.reduceat(keys, dataset.offsets[:-1]), kind="stable")
     place = np.empty_like(queries)
     place[queries] = np.arange(dataset.n_queries)
     return np.lexsort((keys, place[dataset.query_index])), queries
+
+
+def stirred(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Keys whose high bits are stirred into the low ones.
+
+    A sum of products leaves similar rows similar keys.
+    """
+    keys = (keys ^ (keys >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+    keys ^= keys >> np.uint64(29)
+    return keys

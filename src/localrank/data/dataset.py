@@ -327,7 +327,7 @@ class RankingDataset:
             feature_names=self.feature_names,
         )
 
-    def _of_rows(self, rows: Integers) -> dict[str, Any]:
+    def _of_rows(self, rows: Integers | slice) -> dict[str, Any]:
         """What some documents have beside their features."""
         names = ("relevance", "document_ids", "document_weights")
         values = ((name, getattr(self, name)) for name in names)

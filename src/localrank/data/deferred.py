@@ -5,15 +5,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import fields
+from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
 
 from localrank.arrays import Array, Integers
+from localrank.data.checks import sum_is_finite
 from localrank.data.dataset import RankingDataset
 
 # What the features of a block should take, unless one query takes more.
 BLOCK_BYTES = 2**22
+# What a block that is scored should take, with what is made of it, unless one query takes more.
+SCORED_BYTES = 2**24
 
 
 class BlockwiseDataset(RankingDataset, ABC):
@@ -97,15 +101,23 @@ class DeferredDataset(BlockwiseDataset):
     def dtype(self) -> np.dtype[Any]:
         return self._dtype
 
-    @property
+    @cached_property
     def has_missing(self) -> bool:
-        """Whether a feature of the source is NaN, so that one here may be."""
-        return self._source.has_missing
+        """Whether a feature is NaN or, where features are made, one that they are made of."""
+        if not self._source.has_missing or self._make is not None:
+            return self._source.has_missing
+        return any(not sum_is_finite(block) for _, block in self.feature_blocks())
 
     @property
     def is_made(self) -> bool:
         """Whether reading a block is more work than gathering its rows."""
         return self._make is not None
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """A view travels to another process as the rows that it shows, without its source."""
+        if self.is_made:
+            return super().__reduce_ex__(protocol)
+        return gathered, (self.gathered(),)
 
     def gathered(self) -> RankingDataset:
         table = np.empty((self.n_documents, self.n_features), self._dtype)
@@ -148,6 +160,21 @@ class DeferredDataset(BlockwiseDataset):
 _OWN = ("_source", "_make", "_width", "_dtype", "_source_rows", "_source_queries")
 
 
+def view(dataset: RankingDataset) -> RankingDataset:
+    """The same dataset, whose parts are rows of its table and not copies of them.
+
+    A dataset whose features are not a table in memory is such a one already.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "b", "c"])
+    >>> part = view(dataset).select([2, 0])
+    >>> type(part).__name__, part.features.ravel()
+    ('DeferredDataset', array([3., 1.]))
+    """
+    return DeferredDataset.of(dataset) if type(dataset) is RankingDataset else dataset
+
+
 def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
     """The features of a dataset a few queries at a time: which rows, and a table of them.
 
@@ -160,15 +187,77 @@ def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
     if isinstance(dataset, BlockwiseDataset):
         yield from dataset.feature_blocks()
         return
-    row_bytes = dataset.n_features * dataset.features.itemsize
+    row_bytes = dataset.n_features * dataset.dtype.itemsize
     for begin, end in blocks_of_queries(dataset.offsets, row_bytes):
         rows = slice(int(dataset.offsets[begin]), int(dataset.offsets[end]))
         yield rows, dataset.features[rows]
 
 
+def query_blocks(dataset: RankingDataset, row_bytes: int) -> Iterator[RankingDataset]:
+    """A dataset a few queries at a time, with their features; itself where it is small.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    row_bytes : int
+        What a row takes, with what is made of it.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
+    >>> [block.query_ids.tolist() for block in query_blocks(dataset, SCORED_BYTES)]
+    [['a'], ['b']]
+    """
+    # A block's last query may reach beyond its end: such a block is not cut once more by a ranker
+    # inside another one.
+    if dataset.n_documents * row_bytes < 2 * SCORED_BYTES:
+        yield gathered(dataset)
+        return
+    for begin, end in blocks_of_queries(dataset.offsets, row_bytes, SCORED_BYTES):
+        if type(dataset) is RankingDataset:
+            yield _stretch(dataset, begin, end)
+        else:
+            yield gathered(dataset.taken(np.arange(begin, end)))
+
+
+def _stretch(dataset: RankingDataset, begin: int, end: int) -> RankingDataset:
+    """Queries that follow each other, without a copy of their rows."""
+    rows = slice(int(dataset.offsets[begin]), int(dataset.offsets[end]))
+    return dataset.replaced(
+        features=dataset.features[rows],
+        **dataset._of_rows(rows),
+        offsets=dataset.offsets[begin : end + 1] - rows.start,
+        query_ids=dataset.query_ids[begin:end],
+        input_order=None,
+    )
+
+
 def gathered(dataset: RankingDataset) -> RankingDataset:
     """The dataset with all its rows, itself where it has them."""
     return dataset.gathered() if isinstance(dataset, BlockwiseDataset) else dataset
+
+
+def is_made(dataset: RankingDataset) -> bool:
+    """Whether features are computed each time that they are read."""
+    return isinstance(dataset, DeferredDataset) and dataset.is_made
+
+
+def table_and_rows(dataset: RankingDataset) -> tuple[Array, Integers]:
+    """A table of features in memory, and which of its rows each document is.
+
+    That of the source for a dataset in another order; of all rows where features are made.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "b", "c"])
+    >>> table, rows = table_and_rows(view(dataset).select([2, 0]))
+    >>> table is dataset.features, rows
+    (True, array([2, 0]))
+    """
+    if isinstance(dataset, DeferredDataset) and not dataset.is_made:
+        rows = dataset._source_rows
+        return dataset._source.features, np.arange(dataset.n_documents) if rows is None else rows
+    return gathered(dataset).features, np.arange(dataset.n_documents)
 
 
 def blocks_of_queries(

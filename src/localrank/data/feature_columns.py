@@ -8,6 +8,7 @@ import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.dataset import RankingDataset
+from localrank.data.passes import over_parts
 
 
 def column_of(dataset: RankingDataset, value: Any) -> int:
@@ -49,6 +50,11 @@ def values_of_queries(dataset: RankingDataset, columns: Integers, role: str) -> 
     array([[3. ],
            [0.5]])
     """
+    parts = over_parts(_one_value_each, dataset, shared=(columns, role), description="Values")
+    return np.concatenate(parts)
+
+
+def _one_value_each(dataset: RankingDataset, columns: Integers, role: str) -> Floats:
     # A zero may have a sign, which means nothing.
     values: Array = dataset.features[:, columns].astype(np.float64) + 0.0
     first = values[dataset.offsets[:-1]]

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import DeferredDataset, feature_blocks, gathered
+from localrank.data.passes import MappedDataset, in_partitions, over_parts
 from localrank.fitted import Kinds, floats, integers
 from localrank.kernels.sorting import argsort_descending
 
@@ -69,19 +71,16 @@ class Filling:
         if not dataset.has_missing:
             return None
         dataset = _kept(dataset, dataset.n_features)
-        rng = np.random.default_rng(0)
-        n_missing, patterns = np.zeros((2, dataset.n_features), np.uint64)
-        for _, _, block in _blocks(dataset):
-            missing = np.isnan(block).astype(np.uint64)
-            n_missing += missing.sum(axis=0)
-            # Columns that are missing in the same rows have the same sum of random numbers.
-            patterns += rng.integers(2**64, size=len(block), dtype=np.uint64) @ missing
+        counted = over_parts(
+            _missing, dataset, by_query=(np.arange(dataset.n_queries),), description="Missing"
+        )
+        n_missing, patterns = np.array(counted).sum(axis=0, dtype=np.uint64)
         columns = np.flatnonzero(n_missing)
         if not columns.size:
             return None
-        medians = np.empty((len(columns), dataset.n_queries))
-        for queries, offsets, block in _blocks(dataset):
-            medians[:, queries] = query_medians(block[:, columns].T, offsets)
+        medians = np.concatenate(
+            over_parts(_medians, dataset, shared=(columns,), description="Medians"), axis=1
+        )
         values = np.zeros(dataset.n_features)
         values[columns] = np.nan_to_num(
             query_medians(medians, np.array([0, dataset.n_queries])).ravel()
@@ -105,6 +104,8 @@ class Filling:
         if not len(self.indicators) and not dataset.has_missing:
             return dataset
         dataset = _kept(dataset, self.n_columns)
+        if in_partitions(dataset):
+            return MappedDataset.of(dataset, self.filled)
         if isinstance(dataset, DeferredDataset):
             like = self.filled(gathered(dataset.taken(np.zeros(1, np.int64))))
             return DeferredDataset.of(dataset, self._features, like)
@@ -173,10 +174,32 @@ def query_medians(values: Array, offsets: Integers) -> Floats:
     return medians.reshape(n_columns, -1)
 
 
+def _missing(dataset: RankingDataset, queries: Integers) -> NDArray[np.uint64]:
+    """How often each feature is missing, and a number for the documents where it is.
+
+    Columns that are missing in the same rows have the same sum of random numbers.
+    """
+    rng = np.random.default_rng(queries[0])
+    counts = np.zeros((2, dataset.n_features), np.uint64)
+    for _, _, block in _blocks(dataset):
+        missing = np.isnan(block).astype(np.uint64)
+        counts[0] += missing.sum(axis=0)
+        counts[1] += rng.integers(2**64, size=len(block), dtype=np.uint64) @ missing
+    return counts
+
+
+def _medians(dataset: RankingDataset, columns: Integers) -> Floats:
+    """The medians of some features in each query, of shape (n_columns, n_queries)."""
+    medians = np.empty((len(columns), dataset.n_queries))
+    for queries, offsets, block in _blocks(dataset):
+        medians[:, queries] = query_medians(block[:, columns].T, offsets)
+    return medians
+
+
 def _kept(dataset: RankingDataset, n_columns: int) -> RankingDataset:
     """The dataset with all its rows, unless these would take much room."""
     small = 8 * dataset.n_documents * n_columns <= SMALL_BYTES
-    return gathered(dataset) if small else dataset
+    return gathered(dataset) if small and not in_partitions(dataset) else dataset
 
 
 def _blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Integers, Array]]:

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from os import PathLike
 from pathlib import Path
+from typing import overload
 
 import numpy as np
 
+from localrank.arrays import Integers
 from localrank.data.concatenation import concatenate
 from localrank.data.dataset import RankingDataset
+from localrank.data.deferred import view
 from localrank.data.letor import read_letor
 from localrank.printing import Printed, Table
 
@@ -27,7 +30,10 @@ ROLES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fold(Printed):
-    """One split of the queries; `valid` is None where the split has no validation part."""
+    """One split of the queries; `valid` is None where the split has no validation part.
+
+    Parts of a dataset are views of it: features are gathered each time they are asked for.
+    """
 
     name: str
     train: RankingDataset
@@ -44,6 +50,52 @@ class Fold(Printed):
         return [Table(self.name, ["part", "queries", "documents", "features"], rows)]
 
 
+class Folds(Sequence[Fold]):
+    """Folds that exist one at a time: made, or read, when they are asked for.
+
+    Parameters
+    ----------
+    makers : sequence of callable
+        One for each fold.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays(np.zeros((7, 1)), qid=np.arange(7))
+    >>> made = folds(dataset, 3)
+    >>> made, len(made), made[-1].name
+    (3 folds, 3, 'Fold3')
+    """
+
+    def __init__(self, makers: Sequence[Callable[[], Fold]]) -> None:
+        self._makers = makers
+        # The last one made, so that the one fold of a single split is read once.
+        self._last: tuple[int, Fold] | None = None
+
+    def __len__(self) -> int:
+        return len(self._makers)
+
+    def __iter__(self) -> Iterator[Fold]:
+        # Nothing here holds a fold while the next one is read.
+        for index in range(len(self)):
+            yield self[index]
+
+    @overload
+    def __getitem__(self, index: int) -> Fold: ...
+    @overload
+    def __getitem__(self, index: slice) -> Folds: ...
+    def __getitem__(self, index: int | slice) -> Fold | Folds:
+        if isinstance(index, slice):
+            return Folds(self._makers[index])
+        index = range(len(self))[index]
+        if self._last is None or self._last[0] != index:
+            self._last = None
+            self._last = index, self._makers[index]()
+        return self._last[1]
+
+    def __repr__(self) -> str:
+        return "1 fold" if len(self) == 1 else f"{len(self)} folds"
+
+
 def folds(
     source: RankingDataset | str | PathLike[str],
     n_folds: int = 5,
@@ -51,8 +103,11 @@ def folds(
     validation: bool = True,
     random_state: int | None = 0,
     zero_based: bool = False,
-) -> Iterator[Fold]:
-    """Iterate over the folds of a folder, or make folds of a dataset's queries.
+) -> Folds:
+    """The folds of a folder, or folds made of a dataset's queries, one at a time.
+
+    A folder's whole folds are read when they are asked for, and read again the next time. Parts
+    of a dataset, or of files `S1.txt`, `S2.txt`, ..., are views: all features exist once.
 
     Parameters
     ----------
@@ -77,7 +132,7 @@ def folds(
     --------
     >>> import numpy as np
     >>> dataset = RankingDataset.from_arrays(np.zeros((7, 1)), qid=np.arange(7))
-    >>> next(folds(dataset, 3))
+    >>> folds(dataset, 3)[0]
     Fold1
     <BLANKLINE>
      part   queries  documents  features
@@ -94,8 +149,8 @@ def folds(
                 f"({source.n_queries}). Got {n_folds} instead."
             )
         order = np.random.default_rng(random_state).permutation(source.n_queries)
-        parts = [source.select(np.sort(part)) for part in np.array_split(order, n_folds)]
-        return _rotate(parts, validation)
+        parts = [np.sort(part) for part in np.array_split(order, n_folds)]
+        return _rotated(source, parts, validation)
 
     folder = Path(source)
     if not folder.is_dir():
@@ -103,12 +158,15 @@ def folds(
     splits = _numbered(folder, r"Fold(\d+)")
     read = partial(read_letor, zero_based=zero_based)
     if splits:
-        return (_read_split(split, read) for split in splits)
+        return Folds([partial(_read_split, split, read) for split in splits])
     files = _numbered(folder, rf"S(\d+)\.txt({'|'.join(map(re.escape, SUFFIXES))})")
     if len(files) > (2 if validation else 1):
-        return _rotate(_same_width([read(file) for file in files]), validation)
+        datasets = [read(file) for file in files]
+        numbers = np.repeat(np.arange(len(datasets)), [part.n_queries for part in datasets])
+        parts = [np.flatnonzero(numbers == number) for number in range(len(datasets))]
+        return _rotated(_joined(datasets), parts, validation)
     if _find(folder, "train") and _find(folder, "test"):
-        return (_read_split(split, read) for split in [folder])
+        return Folds([partial(_read_split, folder, read)])
     raise ValueError(
         f"{folder}: no folds found. Looked for Fold1/train.txt, Fold1/test.txt, ...; for parts "
         f"S1.txt, S2.txt, S3.txt, ...; and for train.txt with test.txt (each also as .gz, .bz2, "
@@ -116,14 +174,36 @@ def folds(
     )
 
 
-def _rotate(parts: Sequence[RankingDataset], validation: bool) -> Iterator[Fold]:
-    k = len(parts)
-    for i in range(k):
-        turned = [*parts[i:], *parts[:i]]
+def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: bool) -> Folds:
+    """Folds of a dataset's queries, given the positions that each part has."""
+    source, k = view(dataset), len(parts)
+
+    def fold(number: int) -> Fold:
+        turned = [*parts[number:], *parts[:number]]
         if validation:
-            yield Fold(f"Fold{i + 1}", concatenate(turned[: k - 2]), turned[k - 2], turned[k - 1])
+            train, valid, test = np.concatenate(turned[: k - 2]), turned[k - 2], turned[k - 1]
         else:
-            yield Fold(f"Fold{i + 1}", concatenate(turned[1:]), None, turned[0])
+            train, valid, test = np.concatenate(turned[1:]), None, turned[0]
+        # In another order than that of its files, a partitioned dataset would have to be in memory.
+        train = np.sort(train)
+        held_out = None if valid is None else source.taken(valid)
+        return Fold(f"Fold{number + 1}", source.taken(train), held_out, source.taken(test))
+
+    return Folds([partial(fold, number) for number in range(k)])
+
+
+def _joined(parts: list[RankingDataset]) -> RankingDataset:
+    """All parts as one dataset. Each is given up once it is copied, so that few exist twice."""
+    width = max(part.n_features for part in parts)
+    without = [part.with_features(np.empty((part.n_documents, 0))) for part in parts]
+    joined = concatenate(without)
+    features = np.zeros((joined.n_documents, width), parts[0].features.dtype)
+    end = joined.n_documents
+    while parts:
+        part = parts.pop()
+        features[end - part.n_documents : end, : part.n_features] = part.features
+        end -= part.n_documents
+    return joined.replaced(features=features)
 
 
 def _read_split(folder: Path, read: Callable[[Path], RankingDataset]) -> Fold:

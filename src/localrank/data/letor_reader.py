@@ -21,7 +21,13 @@ from localrank.data.checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
 from localrank.data.letor_messages import shown_token
-from localrank.data.query_sizes import plain_name, read_sizes, sizes_beside, warn_of_unused
+from localrank.data.query_sizes import (
+    check_sizes,
+    plain_name,
+    read_sizes,
+    sizes_beside,
+    warn_of_unused,
+)
 from localrank.kernels import parsing
 from localrank.kernels.numbers import MAX_MAGNITUDE
 from localrank.kernels.parsing import MARGIN, MAX_FEATURES
@@ -301,7 +307,8 @@ class LetorReader:
 
     def _add_sizes(self, path: Path) -> None:
         """Name the queries of a file after it, by the sizes beside it."""
-        sizes = read_sizes(path, int(self.state[parsing.ROW]) - self.first_row)
+        sizes = read_sizes(path)
+        check_sizes(path, sizes, int(self.state[parsing.ROW]) - self.first_row)
         n_before = len(self.query_numbers)
         # The file's name keeps the queries of different files apart.
         names = [f"{plain_name(path)}:{number}" for number in range(1, len(sizes) + 1)]

@@ -20,8 +20,8 @@ def sizes_beside(data: Path) -> Path | None:
     return next((path for ending in (".query", ".group") for path in _beside(data, ending)), None)
 
 
-def read_sizes(data: Path, n_documents: int) -> Integers:
-    """The number of lines of each query, one on a line, which together are those of the data."""
+def read_sizes(data: Path) -> Integers:
+    """The number of lines of each query, one on a line."""
     path = sizes_beside(data)
     if path is None:
         raise FileNotFoundError(f"{data}: there is no file {data}.query or {data}.group.")
@@ -38,12 +38,16 @@ def read_sizes(data: Path, n_documents: int) -> Integers:
                 f"of documents of one query, 1 or larger"
             )
         sizes.append(int(text))
-    if sum(sizes) != n_documents:
-        raise ValueError(
-            f"{path}: its {len(sizes):,} queries have {sum(sizes):,} documents, and {data} has "
-            f"{n_documents:,}."
-        )
     return np.array(sizes, dtype=np.int64)
+
+
+def check_sizes(data: Path, sizes: Integers, n_documents: int) -> None:
+    """Refuse sizes that together are not the number of lines of the data."""
+    if sizes.sum() != n_documents:
+        raise ValueError(
+            f"{sizes_beside(data)}: its {len(sizes):,} queries have {sizes.sum():,} documents, and "
+            f"{data} has {n_documents:,}."
+        )
 
 
 def warn_of_unused(data: Path) -> None:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Floats, Integers
 from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import feature_blocks
+from localrank.data.exact_sums import ExactSums, added
+from localrank.data.passes import over_parts
 
 
 def spread_within_queries(dataset: RankingDataset) -> Floats:
@@ -22,19 +24,12 @@ def spread_within_queries(dataset: RankingDataset) -> Floats:
     >>> spread_within_queries(RankingDataset.from_arrays(X, qid=[1, 1, 2, 2]))
     array([2., 1.])
     """
-    highest, largest, squares = np.zeros((3, dataset.n_features))
-    for features, rest in _deviations(dataset):
-        highest = np.maximum(highest, np.abs(features).max(axis=0))
-        largest = np.maximum(largest, np.abs(rest).max(axis=0))
+    bounds = over_parts(_bounds, dataset, description="Extent of features")
+    highest, largest = np.max(bounds, axis=0)
     # Relative to the largest value, so that squares of tiny numbers do not vanish.
     unit = np.where(largest > 0, largest, 1.0)
-    for _, rest in _deviations(dataset):
-        rest /= unit
-        rest *= rest
-        # One row after another, so that blocks do not change how the sum rounds.
-        rest[0] += squares
-        squares = rest.sum(axis=0)
-    spread = largest * np.sqrt(squares / dataset.n_documents)
+    squares = added(over_parts(_squares, dataset, shared=(unit,), description="Spread of features"))
+    spread = largest * np.sqrt(squares.rounded(dataset.n_documents))
     # Below 1e-290 a quotient would overflow.
     noise = np.maximum(1e-14 * highest, 1e-290)
     # Twelve digits are plenty, and are the same for any order of the rows.
@@ -42,11 +37,30 @@ def spread_within_queries(dataset: RankingDataset) -> Floats:
     return np.ldexp(np.round(mantissa, 12), exponent)
 
 
-def _deviations(dataset: RankingDataset) -> Iterator[tuple[Floats, Floats]]:
-    """Values in double precision, and what they are above the mean of their query, by blocks."""
+def _bounds(dataset: RankingDataset) -> Floats:
+    """The largest size of values, and of what they are above the mean of their query."""
+    bounds = np.zeros((2, dataset.n_features))
+    for values in _deviations(dataset):
+        found = [np.abs(values[0]).max(axis=0), np.abs(values[1]).max(axis=0)]
+        bounds = np.maximum(bounds, found)
+    return bounds
+
+
+def _squares(dataset: RankingDataset, unit: Floats) -> ExactSums:
+    """Squares of what values are above the mean of their query, added up query by query."""
+    parts = []
+    for _, rest, starts in _deviations(dataset):
+        rest /= unit
+        rest *= rest
+        parts.append(ExactSums.of(np.add.reduceat(rest, starts)))
+    return added(parts)
+
+
+def _deviations(dataset: RankingDataset) -> Iterator[tuple[Floats, Floats, Integers]]:
+    """By blocks, values, what they are above the mean of their query, and where queries begin."""
     for rows, block in feature_blocks(dataset):
         begin, end = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
         starts, sizes = dataset.offsets[begin:end] - rows.start, dataset.query_sizes[begin:end]
         features = block.astype(np.float64, copy=False)
         means = np.add.reduceat(features, starts) / sizes[:, None]
-        yield features, features - np.repeat(means, sizes, axis=0)
+        yield features, features - np.repeat(means, sizes, axis=0), starts

@@ -18,8 +18,14 @@ from localrank.data.columns import as_numbers
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
 
+TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")
 Categories = Literal["ordinal"] | None
 Labels = Literal["needed", "optional", "ignored"]
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table by its name; all others are LETOR text."""
+    return path.name.lower().endswith(TABLE_SUFFIXES)
 
 
 def read_table(
@@ -126,7 +132,7 @@ def read_columns(
         path, source = Path(table), f"{table}: "
         column_description = column_description or descriptions.beside(path)
         if column_description is not None:
-            described = _describe(path, Path(column_description))
+            described = describe(path, Path(column_description))
             qid, document_id = described.qid, described.document_id
             if features is None:
                 features = [name for name in described.features if name not in ignore]
@@ -193,7 +199,7 @@ def _check_columns(
         raise ValueError(f"{source}there are no feature columns beside {', '.join(named)}.")
 
 
-def _describe(path: Path, description: Path) -> ColumnDescription:
+def describe(path: Path, description: Path) -> ColumnDescription:
     """The description of a table of text, which must have a line."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
@@ -272,22 +278,29 @@ def read_file(
         if suffix in (".arrow", ".feather"):
             return feather.read_table(path)
         if suffix in (".csv", ".tsv") or described:
-            return csv.read_csv(
-                path,
-                read_options=csv.ReadOptions(
-                    column_names=described and described.names,
-                    skip_rows=int(described is not None and described.has_header),
-                ),
-                parse_options=csv.ParseOptions(delimiter=_delimiter(path)),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(text_columns, pyarrow.string()),
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
-            )
+            types = dict.fromkeys(text_columns, pyarrow.string())
+            return csv.read_csv(path, **csv_options(path, types, described))
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{path}: {error}") from None
     raise ValueError(
         f"{path}: a table must end in .parquet, .csv, .tsv, .arrow or .feather. "
         f"For LETOR files use read_letor."
     )
+
+
+def csv_options(
+    path: Path, types: dict[str, Any], described: ColumnDescription | None
+) -> dict[str, Any]:
+    """How pyarrow reads a table of text, where some columns have a given type."""
+    from pyarrow import csv
+
+    return {
+        "read_options": csv.ReadOptions(
+            column_names=described and described.names,
+            skip_rows=int(described is not None and described.has_header),
+        ),
+        "parse_options": csv.ParseOptions(delimiter=_delimiter(path)),
+        "convert_options": csv.ConvertOptions(
+            column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
+        ),
+    }

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
+from localrank.data.drawing import checked_limit
 from localrank.estimator import clone
 from localrank.grouping.training import TrainingQueries
 from localrank.local_ranker import LocalRanker
@@ -130,7 +132,9 @@ def clairvoyant_bounds(
     if not np.array_equal(fitted.training_query_ids_, train.query_ids):
         raise ValueError("The ranker was fitted to other queries than those in 'train'.")
     groups = fitted.groups_
-    training = TrainingQueries(train, fitted.ranker, n_jobs=fitted.n_jobs)
+    drawn: Any = fitted.training_data_.get("drawn")
+    limit = checked_limit("auto", train) if drawn is None else drawn["max_documents"]
+    training = TrainingQueries(train, fitted.ranker, n_jobs=fitted.n_jobs, max_documents=limit)
     rng = np.random.default_rng(random_state)
     control = np.empty((len(parsed), n_controls, test.n_queries))
     with progress("Random groups", n_controls) as advance:

@@ -6,6 +6,7 @@ import hashlib
 import math
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,9 +18,11 @@ import numpy as np
 
 from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
+from localrank.data.drawing import Limit
 from localrank.evaluation import comparison_files, comparison_tables, comparison_verdict
+from localrank.evaluation.drawn_folds import drawn_folds
 from localrank.evaluation.engine import MethodResult, run
-from localrank.evaluation.group_agreement import Agreement, agreements, check_categories
+from localrank.evaluation.group_agreement import Agreement, agreements, categories_by_query
 from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
 from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.store import fingerprint
@@ -143,6 +146,7 @@ def compare(
     tune: bool | Mapping[str, Grid] = False,
     n_folds: int = 5,
     n_controls: int = 3,
+    max_documents: Limit = "auto",
     categories: Mapping[Any, Any] | int | str | None = None,
     store: str | PathLike[str] | None = None,
     title: str | None = None,
@@ -179,6 +183,11 @@ def compare(
         Parts to cut a dataset into. Of more than two, one validates.
     n_controls : int, default=3
         Draws of random groups for the clairvoyant bound of rankers with groups. 0: no bound.
+    max_documents : int, None or "auto", default="auto"
+        Documents that every method learns from at most in each fold. Where there are more, whole
+        queries are drawn by a hash of their ids: the same ones for every method, and said by a
+        `SampleWarning`. Validation queries are drawn likewise; test queries are all scored.
+        "auto": all of a dataset that is in memory, 2,000,000 of a `PartitionedDataset`. None: all.
     categories : mapping, int or str, optional
         Known categories of the queries, to show how groups agree with them: from query ids; or a
         feature by column or name, with one value for all documents of a query.
@@ -214,12 +223,12 @@ def compare(
     parsed = [parse_measure(measure) for measure in measures]
     taking_part = entries(methods, baseline, settings, n_jobs, random_state)
     baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
-    folds = _folds(data, n_folds, random_state)
-    _warn_of_shared_queries(folds)
+    folds, drawn = drawn_folds(_folds(data, n_folds, random_state), max_documents)
+    facts = _facts(folds) | drawn
+    known = None
     if categories is not None:
-        check_categories([fold.test for fold in folds], categories)
-    n_queries = sum(fold.test.n_queries for fold in folds)
-    counted = "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
+        known = categories_by_query((fold.test for fold in folds), categories)
+    n_queries, counted = facts["n_queries"], "1 fold" if len(folds) == 1 else f"{len(folds)} folds"
     say(f"Comparing {len(taking_part)} methods on {n_queries:,} test queries, {counted}.")
 
     def train(names: Mapping[str, Entry]) -> dict[str, MethodResult]:
@@ -256,8 +265,8 @@ def compare(
     }
     everyone = taking_part | added
     done = {name: result for name, result in results.items() if not result.failed}
-    agreed = {} if categories is None else agreements(done, categories)
-    if categories is not None and not agreed:
+    agreed = {} if known is None else agreements(done, known)
+    if known is not None and not agreed:
         say("No method has groups that could agree with the categories.")
     if title is None:
         title = Path(data).resolve().name if isinstance(data, str | PathLike) else "Comparison"
@@ -271,7 +280,13 @@ def compare(
         _tests(opponents, results, parsed),
         agreed,
         title,
-        _made(folds, random_state, time.perf_counter() - start),
+        {
+            "seed": random_state,
+            "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+            "seconds": time.perf_counter() - start,
+            "versions": library_versions(),
+            "data": facts,
+        },
     )
 
 
@@ -279,25 +294,49 @@ def _folds(
     data: RankingDataset | str | PathLike[str] | Sequence[Fold],
     n_folds: int,
     random_state: int | None,
-) -> list[Fold]:
+) -> Sequence[Fold]:
     if isinstance(data, RankingDataset):
-        return list(find_folds(data, n_folds, validation=n_folds > 2, random_state=random_state))
-    folds = list(find_folds(data)) if isinstance(data, str | PathLike) else list(data)
-    if not folds:
+        return find_folds(data, n_folds, validation=n_folds > 2, random_state=random_state)
+    folds = find_folds(data) if isinstance(data, str | PathLike) else data
+    if not len(folds):
         raise ValueError("There is nothing to compare on: no folds.")
     return folds
 
 
-def _warn_of_shared_queries(folds: Sequence[Fold]) -> None:
+def _facts(folds: Sequence[Fold]) -> dict[str, Any]:
+    """What the page says of the data; a warning where training queries are tested."""
+    labels: Counter[float] = Counter()
+    n_queries = n_documents = n_features = 0
+    digest = hashlib.sha256()
     for fold in folds:
-        shared = np.intersect1d(fold.train.query_ids, fold.test.query_ids)
-        if shared.size:
-            warnings.warn(
-                f"{fold.name}: {shared.size:,} query ids, such as {shared[0]}, are in both the "
-                f"training and the test part. If these are the same queries, the results are too "
-                f"good.",
-                stacklevel=3,
-            )
+        _warn_of_shared_queries(fold)
+        values, counts = np.unique(fold.test.labels, return_counts=True)
+        labels.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        n_queries += fold.test.n_queries
+        n_documents += fold.test.n_documents
+        n_features = fold.test.n_features
+        digest.update(fingerprint(fold).encode())
+        # Let go before the next one is read.
+        del fold
+    return {
+        "n_queries": n_queries,
+        "n_documents": n_documents,
+        "n_features": n_features,
+        "labels": {f"{label:g}": labels[label] for label in sorted(labels)},
+        "folds": len(folds),
+        "sha256": digest.hexdigest(),
+    }
+
+
+def _warn_of_shared_queries(fold: Fold) -> None:
+    shared = np.intersect1d(fold.train.query_ids, fold.test.query_ids)
+    if shared.size:
+        warnings.warn(
+            f"{fold.name}: {shared.size:,} query ids, such as {shared[0]}, are in both the "
+            f"training and the test part. If these are the same queries, the results are too "
+            f"good.",
+            stacklevel=4,
+        )
 
 
 def _grids(
@@ -344,23 +383,3 @@ def _tests(
         for name, test in corrected(found).items():
             tests[name][measure] = test
     return tests
-
-
-def _made(folds: Sequence[Fold], random_state: int | None, seconds: float) -> dict[str, Any]:
-    tests = [fold.test for fold in folds]
-    labels, counts = np.unique(np.concatenate([test.labels for test in tests]), return_counts=True)
-    digest = hashlib.sha256("".join(map(fingerprint, folds)).encode()).hexdigest()
-    return {
-        "seed": random_state,
-        "time": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        "seconds": seconds,
-        "versions": library_versions(),
-        "data": {
-            "n_queries": sum(test.n_queries for test in tests),
-            "n_documents": sum(test.n_documents for test in tests),
-            "n_features": tests[0].n_features,
-            "labels": {f"{k:g}": int(n) for k, n in zip(labels, counts, strict=True)},
-            "folds": len(folds),
-            "sha256": digest,
-        },
-    }

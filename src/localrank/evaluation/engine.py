@@ -16,6 +16,8 @@ import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
+from localrank.data.deferred import gathered
+from localrank.data.passes import in_partitions
 from localrank.estimator import clone
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.group_map import group_map
@@ -52,7 +54,7 @@ class MethodResult(Printed):
     runs : list of Run
         One for each fold.
     test : RankingDataset
-        The test queries of all folds.
+        The test queries of all folds, without features.
     fold_names : list of str
         The fold of each test query.
     """
@@ -221,7 +223,7 @@ def run(
     n_runs = len(folds) * len(methods) if isinstance(folds, Sized) else None
     with progress("Training", n_runs) as advance:
         for fold in folds:
-            tests.append(fold.test)
+            tests.append(judged_queries(fold.test))
             fold_names += [fold.name] * fold.test.n_queries
             mark = "" if store is None else fingerprint(fold)
             for name, ranker in methods.items():
@@ -263,6 +265,8 @@ def run(
                         inspect(name, fold, model)
                 runs[name].append(result)
                 advance()
+            # Let go before the next one is read.
+            del fold
     test = concatenate(tests)
     return {name: MethodResult(name, own, test, fold_names) for name, own in runs.items()}
 
@@ -299,19 +303,38 @@ def _run(
         facts["train_cpu_seconds"] = tuning.fit_cpu_seconds
         facts["chosen"] = tuning.best_parameters
         facts["path"] = tuning.table()
-    scores, facts["predict_seconds"] = _scored(model, fold.test)
+    facts["n_models"] = model.n_models_
+    facts["model_bytes"] = _size(model)
+    test = fold.test if in_partitions(fold.test) else gathered(fold.test)
+    scores, facts["predict_seconds"] = _scored(model, test)
     groups = np.empty(0, dtype=np.int64)
     if isinstance(model, LocalRanker):
-        groups = model.selector_.weights(fold.test, model.models_).argmax(axis=1)
+        groups = model.selector_.weights(test, model.models_).argmax(axis=1)
         if model.n_groups_ <= MOST_GROUPS:
             facts["map"] = group_map(model, fold.train)
         if n_controls and 1 < model.n_groups_ <= MOST_GROUPS:
             facts["bound"] = clairvoyant_bound(
-                model, fold.train, fold.test, measure, n_controls=n_controls
+                model, fold.train, test, measure, n_controls=n_controls
             )
-    facts["n_models"] = model.n_models_
-    facts["model_bytes"] = _size(model)
     return model, Run(fold.name, scores, groups, **facts)
+
+
+def judged_queries(test: RankingDataset) -> RankingDataset:
+    """What measures need of test queries: all but the features.
+
+    Examples
+    --------
+    >>> test = RankingDataset.from_arrays([[0.5], [0.2]], y=[1, 0], qid=["a", "a"])
+    >>> judged_queries(test).labels, judged_queries(test).n_features
+    (array([1., 0.]), 0)
+    """
+    return RankingDataset(
+        np.empty((test.n_documents, 0)),
+        test.relevance,
+        test.offsets,
+        test.query_ids,
+        test.document_ids,
+    )
 
 
 def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:

@@ -103,7 +103,7 @@ def agreement(groups: Groups | ArrayLike, categories: ArrayLike) -> Agreement:
 
 
 def agreements(
-    results: Mapping[str, MethodResult], categories: Mapping[Any, Any] | int | str
+    results: Mapping[str, MethodResult], categories: Mapping[Any, Any]
 ) -> dict[str, dict[str, Agreement]]:
     """How the groups that serve the test queries agree with their categories.
 
@@ -114,14 +114,13 @@ def agreements(
     ----------
     results : mapping from name to MethodResult
         None of them failed.
-    categories : mapping, int or str
-        From query ids to categories; or a feature by column or name, with one value for all
-        documents of a query.
+    categories : mapping
+        From query ids, as `categories_by_query` finds them.
     """
     grouped = {n: r for n, r in results.items() if all(len(run.groups) for run in r.runs)}
     found: dict[str, dict[str, Agreement]] = {}
     for name, result in grouped.items():
-        known = np.array(_known(categories, result.test), dtype=object)
+        known = np.array(categories_of(categories, None, result.test), dtype=object)
         folds, groups = np.array(result.fold_names), np.concatenate([r.groups for r in result.runs])
         has_one = np.array([category is not None for category in known])
         found[name] = {
@@ -132,16 +131,31 @@ def agreements(
     return found
 
 
-def check_categories(
+def categories_by_query(
     tests: Iterable[RankingDataset], categories: Mapping[Any, Any] | int | str
-) -> None:
-    """Raise an error where `agreements` could not find a category of any of the test queries."""
-    known = [category for test in tests for category in _known(categories, test)]
-    if all(category is None for category in known):
+) -> dict[Any, str]:
+    """The category of each test query that has one; an error where none has.
+
+    Parameters
+    ----------
+    tests : iterable of RankingDataset
+        Read one at a time.
+    categories : mapping, int or str
+        From query ids to categories; or a feature by column or name, with one value for all
+        documents of a query.
+    """
+    known: dict[Any, str] = {}
+    n_queries = 0
+    for test in tests:
+        n_queries += test.n_queries
+        pairs = zip(test.query_ids.tolist(), _known(categories, test), strict=True)
+        known |= {query: category for query, category in pairs if category is not None}
+    if not known:
         raise ValueError(
             f"Categories of queries must be those of the queries to compare on. Got none of "
-            f"their {len(known):,} instead."
+            f"their {n_queries:,} instead."
         )
+    return known
 
 
 def _known(categories: Mapping[Any, Any] | int | str, dataset: RankingDataset) -> list[str | None]:

@@ -13,6 +13,7 @@ import numpy as np
 from localrank.arrays import Floats, Integers
 from localrank.data import Fold
 from localrank.data.atomic import atomic_write
+from localrank.data.deferred import feature_blocks
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.measures import parse_measure
@@ -125,8 +126,10 @@ def fingerprint(fold: Fold) -> str:
     digest = hashlib.sha256(fold.name.encode())
     for part in (fold.train, fold.valid, fold.test):
         if part is not None:
-            for array in (part.features, part.labels, part.offsets):
-                digest.update(np.ascontiguousarray(array).view(np.uint8).tobytes())
+            for _, block in feature_blocks(part):
+                digest.update(np.ascontiguousarray(block).data)
+            for array in (part.labels, part.offsets):
+                digest.update(np.ascontiguousarray(array).data)
             digest.update(json.dumps(part.query_ids.tolist(), default=str).encode())
     return digest.hexdigest()
 

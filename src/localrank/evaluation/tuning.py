@@ -14,6 +14,7 @@ from sklearn.model_selection import ParameterGrid
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.deferred import view
 from localrank.estimator import clone
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
@@ -189,7 +190,7 @@ def tune(
         train, test = dataset, scored
         if valid is None:
             own = np.isin(np.arange(dataset.n_queries), parts[fold])
-            train, test = dataset.select(~own), dataset.select(own)
+            train, test = view(dataset).select(~own), view(dataset).select(own)
         try:
             fitted = _fitted([one_thread(models[index]) for index in together], train)
             return [measure(test, model.predict(test)) for model in fitted]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from localrank.arrays import Array, Floats
@@ -24,8 +22,6 @@ class QueryDescriptors(Expanded):
     ----------
     ranker : Ranker
     """
-
-    block_bytes: ClassVar[int] = 2**24
 
     def __init__(self, ranker: Ranker) -> None:
         self.ranker = ranker

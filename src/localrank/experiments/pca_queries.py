@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from localrank.data import Fold, RankingDataset, folds
+from localrank.data import Fold, RankingDataset, concatenate, folds
 from localrank.evaluation import MethodResult
 from localrank.experiments.base import Reproduction, Value, counts, difference
 from localrank.experiments.published import published_cells
@@ -51,16 +51,13 @@ class Measured:
     """What was measured on one collection; all but the methods by `key`."""
 
     name: str
+    test: RankingDataset
     clusters: Sequence[int]
     heights: Sequence[int]
     methods: Results
     by_clusters: Results
     by_height: Results
     unreduced: Results
-
-    @property
-    def test(self) -> RankingDataset:
-        return self.methods[GLOBAL].test
 
 
 def key(scaling: str, value: object) -> str:
@@ -95,8 +92,8 @@ def reproduce(setting: Setting) -> Reproduction:
     return found
 
 
-def _text_folds(collection: TextCollection, setting: Setting) -> list[Fold]:
-    parts = list(folds(raw_features(collection), random_state=setting.random_state))
+def _text_folds(collection: TextCollection, setting: Setting) -> Sequence[Fold]:
+    parts = folds(raw_features(collection), random_state=setting.random_state)
     return parts[: N_QUICK_FOLDS if setting.quick else None]
 
 
@@ -156,7 +153,8 @@ def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
         ],
         parts,
     )
-    return Measured(name, clusters, heights, methods, by_clusters, by_height, unreduced)
+    test = concatenate([fold.test for fold in parts])
+    return Measured(name, test, clusters, heights, methods, by_clusters, by_height, unreduced)
 
 
 def _statistics(found: Reproduction, measured: Sequence[Measured]) -> None:

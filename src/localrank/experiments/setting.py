@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from localrank.data import Fold, concatenate, folds
+from localrank.data.fold import Folds
 from localrank.evaluation import MethodResult, run
+from localrank.evaluation.engine import judged_queries
 from localrank.rankers import Ranker
 
 N_QUICK_FOLDS = 2
@@ -58,9 +60,9 @@ class Setting:
         return self.seeds[0]
 
     @cached_property
-    def folds(self) -> list[Fold]:
+    def folds(self) -> Folds:
         """The folds of the folder, if quick the first two."""
-        return list(own_folds(self.folder))[: N_QUICK_FOLDS if self.quick else None]
+        return own_folds(self.folder)[: N_QUICK_FOLDS if self.quick else None]
 
     @property
     def validated_folds(self) -> list[Fold]:
@@ -89,7 +91,7 @@ class Setting:
         results = [
             self.run(own, [fold], **options) for own, fold in zip(methods, parts, strict=True)
         ]
-        test = concatenate([fold.test for fold in parts])
+        test = concatenate([judged_queries(fold.test) for fold in parts])
         names = [fold.name for fold in parts for _ in range(fold.test.n_queries)]
         return {
             method: MethodResult(method, [own[method].runs[0] for own in results], test, names)
@@ -97,7 +99,7 @@ class Setting:
         }
 
 
-def own_folds(folder: Path) -> Iterator[Fold]:
+def own_folds(folder: Path) -> Folds:
     """The folds of a collection by its own protocol."""
     return folds(folder, validation=folder.resolve().name not in WITHOUT_VALIDATION)
 

@@ -111,7 +111,7 @@ def collections(folder: Path) -> dict[str, Path]:
 
 def has_validation(folder: Path) -> bool:
     """Whether a collection's folds have validation queries."""
-    return next(own_folds(folder)).valid is not None
+    return own_folds(folder)[0].valid is not None
 
 
 def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:

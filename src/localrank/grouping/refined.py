@@ -124,7 +124,7 @@ class Refined(Grouping):
             return profile, profile.transform_rows(dataset)
         profiles = np.empty((dataset.n_queries, len(groups) * len(MEASURES)))
         order = np.random.default_rng(self.random_state).permutation(training.content_order)
-        for fold in np.array_split(order, self.n_folds):
+        for fold in map(np.sort, np.array_split(order, self.n_folds)):
             kept = np.ones(dataset.n_queries, dtype=bool)
             kept[fold] = False
             profile = PerformanceProfile(training.models(groups, kept=kept), n_jobs)
@@ -163,13 +163,16 @@ class PerformanceProfile(Points):
     _sees_missing = True
 
     def _transform(self, dataset: RankingDataset) -> Floats:
-        def values(model: Ranker) -> Floats:
-            reached = evaluate_rows(dataset, model.predict_rows(dataset), MEASURES)
-            return np.column_stack(list(reached.values()))
-
-        return np.hstack(
-            in_parallel(values, self.models, n_jobs=self.n_jobs, description="Profiles")
+        profiles = in_parallel(
+            _profile, self.models, shared=(dataset,), n_jobs=self.n_jobs, description="Profiles"
         )
+        return np.hstack(profiles)
+
+
+def _profile(model: Ranker, dataset: RankingDataset) -> Floats:
+    """What each measure says of how a model ranks each query."""
+    reached = evaluate_rows(dataset, model.predict_rows(dataset), MEASURES)
+    return np.column_stack(list(reached.values()))
 
 
 def count_changed(before: Integers, after: Integers) -> int:

@@ -11,7 +11,9 @@ import numpy as np
 
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
-from localrank.data.content_order import content_order
+from localrank.data.content_order import query_order
+from localrank.data.deferred import gathered, view
+from localrank.data.drawing import drawn_queries
 from localrank.estimator import clone
 from localrank.grouping.base import Grouping, Groups, group_queries
 from localrank.parallel import in_parallel, one_thread
@@ -36,6 +38,9 @@ class TrainingQueries:
         A group with fewer queries that teach something is merged into its nearest group.
     n_jobs : int or None
         Models trained at the same time, with one thread each.
+    max_documents : int or None
+        Documents that each model learns from at most, of queries drawn by their ids; models that
+        are trained together share them. None: all.
     """
 
     dataset: RankingDataset
@@ -43,6 +48,7 @@ class TrainingQueries:
     query_weights: Floats | None = None
     min_queries: int = 1
     n_jobs: int | None = None
+    max_documents: int | None = None
 
     @cached_property
     def teaches(self) -> Flags:
@@ -56,7 +62,7 @@ class TrainingQueries:
 
         What is drawn by position in it is the same for any order of the lines in a file.
         """
-        return content_order(self.dataset)[1]
+        return query_order(self.dataset)
 
     def grouped(self, grouping: Any, representation: Representation, descriptions: Array) -> Groups:
         """Groups to train models on, by a grouping or by a clusterer of scikit-learn."""
@@ -68,9 +74,11 @@ class TrainingQueries:
         self, grouping: Any, representation: Representation, descriptions: Array
     ) -> Groups:
         """Groups by descriptions alone, all different, each with something to learn."""
-        groups = group_queries(grouping, representation, descriptions[self.content_order])
-        groups = groups.renumbered(self.content_order).distinct()
-        return merge_small(groups, self.teaches, self.min_queries, representation, descriptions)
+        order = self.content_order
+        ordered = descriptions[order]
+        groups = group_queries(grouping, representation, ordered).distinct()
+        groups = merge_small(groups, self.teaches[order], self.min_queries, representation, ordered)
+        return groups.renumbered(order)
 
     def models(
         self,
@@ -90,26 +98,50 @@ class TrainingQueries:
             The validation queries of each group.
         """
         single: Ranker = one_thread(self.ranker)
+        members = self.drawn(groups, kept)
+        if single.trains_groups_together:
+            queries = np.unique(np.concatenate(members))
+            weights = None if self.query_weights is None else self.query_weights[queries]
+            places = [np.searchsorted(queries, own) for own in members]
+            taken = gathered(self.dataset.taken(queries))
+            return list(single.fit_groups(taken, places, weights))
+        return in_parallel(
+            _trained,
+            list(enumerate(members)),
+            shared=(single, self.dataset, self.query_weights, held_out),
+            n_jobs=self.n_jobs,
+            description="Group models",
+        )
+
+    def drawn(self, groups: Groups, kept: Flags | None = None) -> list[Integers]:
+        """The queries that the model of each group learns from."""
         members = list(groups)
         if kept is not None:
             taught = self.teaches & kept
             members = [own[kept[own]] if taught[own].any() else own for own in members]
-        together = single.fit_groups(self.dataset, members, self.query_weights)
-        if together is not None:
-            return list(together)
+        if self.max_documents is None:
+            return members
+        most = self.max_documents
+        if self.ranker.trains_groups_together:
+            most = max(most // len(members), int(self.dataset.query_sizes.max()))
+        return [drawn_queries(self.dataset, own, most, self.teaches) for own in members]
 
-        def train(group: int) -> Ranker:
-            queries = members[group]
-            model: Ranker = clone(single)
-            return model.fit_rows(
-                self.dataset.taken(queries),
-                None if self.query_weights is None else self.query_weights[queries],
-                None if held_out is None else held_out[group],
-            )
 
-        return in_parallel(
-            train, range(len(groups)), n_jobs=self.n_jobs, description="Group models"
-        )
+def _trained(
+    group: tuple[int, Integers],
+    ranker: Ranker,
+    dataset: RankingDataset,
+    query_weights: Floats | None,
+    held_out: Sequence[RankingDataset] | None,
+) -> Ranker:
+    """The model of one group, whose queries are read here where they are in files."""
+    number, queries = group
+    model: Ranker = clone(ranker)
+    return model.fit_rows(
+        view(dataset).taken(queries),
+        None if query_weights is None else query_weights[queries],
+        None if held_out is None else held_out[number],
+    )
 
 
 def merge_small(

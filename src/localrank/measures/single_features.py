@@ -8,6 +8,8 @@ import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.exact_sums import ExactSums, added
+from localrank.data.passes import over_parts
 from localrank.measures.base import Measure
 from localrank.progress import progress
 
@@ -40,16 +42,18 @@ def measure_features(
     array([[1. , 0.5],
            [0.5, 1. ]])
     """
-    values = np.empty((len(directions), dataset.n_features))
-    with progress("Best feature", values.size) as advance:
-        for row, direction in enumerate(directions):
-            for column in range(dataset.n_features):
-                scores = direction * dataset.features[:, column].astype(np.float64)
-                scores = lowest_where_missing(dataset, scores)
-                reached = measure.of_rows(dataset, scores)
-                values[row, column] = _weighted_mean(reached, query_weights)
-                advance()
-    return values
+    parts = over_parts(
+        _sums,
+        dataset,
+        by_query=(query_weights,),
+        shared=(measure, tuple(directions)),
+        description="Best feature",
+    )
+    means = added(part for part, _ in parts).totals
+    n_counted = added(part for _, part in parts).totals
+    # Both are whole numbers of the same unit.
+    values = [mean / n if n else np.nan for mean, n in zip(means, n_counted, strict=True)]
+    return np.reshape(values, (len(directions), dataset.n_features))
 
 
 def lowest_where_missing(dataset: RankingDataset, scores: Array) -> Array:
@@ -71,6 +75,20 @@ def lowest_where_missing(dataset: RankingDataset, scores: Array) -> Array:
     return np.where(missing, below[dataset.query_index], scores)
 
 
-def _weighted_mean(values: Floats, weights: Floats | None) -> float:
-    counted = ~np.isnan(values)
-    return float(np.average(values[counted], weights=None if weights is None else weights[counted]))
+def _sums(
+    dataset: RankingDataset, weights: Floats | None, measure: Measure, directions: Sequence[int]
+) -> tuple[ExactSums, ExactSums]:
+    """For each direction and feature, the sum over the queries and that of what these weigh."""
+    totals, counts = [], []
+    with progress("Best feature", len(directions) * dataset.n_features) as advance:
+        for direction in directions:
+            for column in range(dataset.n_features):
+                scores = direction * dataset.features[:, column].astype(np.float64)
+                scores = lowest_where_missing(dataset, scores)
+                reached = measure.of_rows(dataset, scores)
+                weighs = ~np.isnan(reached) * (1.0 if weights is None else weights)
+                sums = ExactSums.of(np.column_stack([weighs * np.nan_to_num(reached), weighs]))
+                totals.append(sums.totals[0])
+                counts.append(sums.totals[1])
+                advance()
+    return ExactSums(totals), ExactSums(counts)

@@ -13,21 +13,26 @@ from numpy.typing import ArrayLike
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
-from localrank.data.deferred import DeferredDataset, gathered
+from localrank.data.deferred import DeferredDataset, gathered, query_blocks
+from localrank.data.drawing import Limit, checked_limit
 from localrank.data.filling import Filling
+from localrank.data.passes import in_partitions, over_parts
 from localrank.estimator import check_is_fitted
 from localrank.measures import NDCG
 from localrank.parallel import one_blas_thread
-from localrank.parameters import check_parameters, one_of, parts_of
+from localrank.parameters import check_parameters, one_of
 from localrank.persistence import save_model
 from localrank.rankers.explained import Explained
 from localrank.rankers.inputs import (
+    all_drawn,
     as_dataset,
     check_same_features,
     checked_weights,
+    drawn_in_memory,
     has_two_labels,
     held_out_queries,
 )
+from localrank.rankers.weighing import Weighing
 
 # A weight for each query; None weighs all alike.
 Weights = Floats | None
@@ -38,7 +43,7 @@ Missing = Literal["impute", "refuse"]
 missing_rule = one_of("impute", "refuse")
 
 
-class Ranker(Explained):
+class Ranker(Weighing, Explained):
     """Learns from labelled queries to score documents; larger scores rank higher.
 
     Rankers follow scikit-learn's contract (`clone`, `get_params`, metadata routing, with `qid`
@@ -60,31 +65,13 @@ class Ranker(Explained):
         Only where the training data has missing values, and the ranker does not see them.
     training_data_ : dict
         Numbers of queries, documents and labels the ranker was fitted on; queries in which all
-        documents have one label teach nothing about order.
+        documents have one label teach nothing about order. Where these were drawn from more,
+        "drawn" says from how many.
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
-
-    @property
-    def weighs_documents(self) -> bool:
-        """Whether documents of a query may differ in weight: where all rankers inside can."""
-        inner = self._inner()
-        return bool(inner) and all(part.weighs_documents for part in inner)
-
-    def _inner(self) -> list[Ranker]:
-        """The rankers among the parts."""
-        return [part for part in parts_of(self) if isinstance(part, Ranker) and part is not self]
-
-    def _check_weighs_documents(self) -> None:
-        if not self.weighs_documents:
-            last = [part for part in (self, *self._inner()) if not part.weighs_documents][-1]
-            raise ValueError(
-                f"{type(last).__name__} weighs queries, because it compares the documents of a "
-                f"query with each other: sample_weight must be the same for all documents of a "
-                f"query. LambdaMART, CrossEntropyMART and GBRT take a weight for each document."
-            )
 
     @property
     def n_models_(self) -> int:
@@ -111,6 +98,12 @@ class Ranker(Explained):
 
     # Whether `_fit` reads features by `feature_blocks` alone, so that they need not all exist.
     _reads_blocks: ClassVar[bool] = False
+
+    # Whether `_fit` makes passes over partitions, so that it needs no part of them in memory.
+    _reads_partitions: ClassVar[bool] = False
+
+    # Whether models of groups are trained together, by `fit_groups`; else each is fitted alone.
+    trains_groups_together: ClassVar[bool] = False
 
     def learns_from(self, dataset: RankingDataset) -> Flags:
         """Whether each query has something that this ranker can learn from."""
@@ -148,6 +141,7 @@ class Ranker(Explained):
         sample_weight: ArrayLike | None = None,
         query_weight: ArrayLike | None = None,
         valid: RankingDataset | tuple[Any, Any, Any] | None = None,
+        max_documents: Limit = "auto",
     ) -> Self:
         """Learn from a dataset, or from arrays.
 
@@ -165,8 +159,31 @@ class Ranker(Explained):
             The same as one weight per query, queries in the order they first appear.
         valid : RankingDataset or (X, y, qid), optional
             Held-out queries for rankers that choose their size by them; others ignore it.
+        max_documents : int, None or "auto", default="auto"
+            Documents that each model learns from at most. Where there are more, whole queries are
+            drawn by a hash of their ids: the same ones for any order and layout of the data. A
+            `SampleWarning` and `training_data_` say what was drawn. A local ranker describes and
+            groups all queries, and draws for each group's model. "auto": all of a dataset that is
+            in memory, 2,000,000 of a `PartitionedDataset`. None: all. Validation queries are
+            drawn likewise.
         """
-        return self.fit_rows(*self._admitted(X, y, qid, sample_weight, query_weight, valid))
+        dataset, weights, held_out = self._admitted(X, y, qid, sample_weight, query_weight, valid)
+        limit = checked_limit(max_documents, dataset)
+        if held_out is not None:
+            held_out = drawn_in_memory(held_out, max_documents)
+        return self._fit_drawn(dataset, weights, held_out, limit)
+
+    def _fit_drawn(
+        self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
+    ) -> Self:
+        """Learn from queries of at most so many documents; None: from all."""
+        if limit is None or self._reads_partitions:
+            return self.fit_rows(dataset, query_weights, valid)
+        drawn = all_drawn(dataset, limit, query_weights)
+        weights = None if query_weights is None else query_weights[drawn]
+        self.fit_rows(dataset.taken(drawn), weights, valid)
+        self._remember_sample(dataset, drawn, limit)
+        return self
 
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
@@ -183,10 +200,8 @@ class Ranker(Explained):
 
     def fit_groups(
         self, dataset: RankingDataset, groups: Sequence[Integers], query_weights: Weights = None
-    ) -> list[Self] | None:
-        """A model for each group of queries, where the ranker trains them together.
-
-        None: models of groups have nothing in common, and each is fitted alone.
+    ) -> list[Self]:
+        """A model for each group of queries, where `trains_groups_together` says so.
 
         Parameters
         ----------
@@ -195,7 +210,7 @@ class Ranker(Explained):
             Positions of the queries of each group, with something to learn in each.
         query_weights : ndarray of shape (n_queries,), optional
         """
-        return None
+        raise NotImplementedError
 
     def predict(self, X: Any, *, qid: Any = None) -> Floats:
         """Score documents: one number each, in input order.
@@ -221,11 +236,18 @@ class Ranker(Explained):
         return dataset.in_input_order(scores)
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
-        """Score every row of a dataset that a door has checked."""
-        seen = gathered(dataset)
+        """Score every row of a dataset that a door has checked, a few queries at a time."""
+        if in_partitions(dataset):
+            return np.concatenate(over_parts(self.predict_rows, dataset, description="Scores"))
+        blocks = query_blocks(dataset, self._row_bytes(dataset))
         if not self._sees_missing:
-            seen = self._filling.filled(seen)
-        return np.asarray(self._predict(seen), dtype=np.float64)
+            blocks = map(self._filling.filled, blocks)
+        # Numbers of their own: a column of a block would keep the block.
+        return np.concatenate([np.asarray(self._predict(own), np.float64) for own in blocks])
+
+    def _row_bytes(self, dataset: RankingDataset) -> int:
+        """What it takes to score a row, which decides how many are scored at a time."""
+        return dataset.n_features * dataset.dtype.itemsize
 
     def score(
         self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None
@@ -298,6 +320,10 @@ class Ranker(Explained):
         self, dataset: RankingDataset, query_weights: Weights = None
     ) -> tuple[RankingDataset, Weights]:
         seed, weights = self._order_seed(), query_weights
+        if in_partitions(dataset):
+            if self._reads_partitions:
+                return dataset, weights
+            dataset = gathered(dataset)
         if seed is not None:
             rows, queries = content_order(dataset, seed)
             weights = None if weights is None else weights[queries]

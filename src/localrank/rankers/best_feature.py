@@ -8,6 +8,8 @@ import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.content_order import rows_in_content_order
+from localrank.data.passes import MappedDataset, in_partitions
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, choice, count, floats
 from localrank.measures import Measure, parse_measure
@@ -22,10 +24,11 @@ from localrank.rankers.contribution_tables import table_of
 class BestFeature(Ranker):
     """Ranks by the one feature with the best mean measure on the training queries.
 
-    What a model must beat, and the yardstick of best-feature calibration [1]_. The feature is
-    used as a score as it is, larger first. A document that lacks it ranks below all documents of
-    the query that have it, in both directions: its score lies 1 + |low| below the lowest score
-    `low` of the others, or is 0 where there are none.
+    What a model must beat, and the yardstick of best-feature calibration [1]_. It needs no more
+    than a pass over the queries: all of them count, whatever `max_documents` of `fit` says. The
+    feature is used as a score as it is, larger first. A document that lacks it ranks below all
+    documents of the query that have it, in both directions: its score lies 1 + |low| below the
+    lowest score `low` of the others, or is 0 where there are none.
 
     Parameters
     ----------
@@ -69,8 +72,12 @@ class BestFeature(Ranker):
         self.both_directions = both_directions
 
     _sees_missing = True
+    _reads_partitions = True
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        if in_partitions(dataset):
+            # Rows of each query in the order in which those of a dataset in memory are.
+            dataset = MappedDataset.of(dataset, rows_in_content_order)
         measure = parse_measure(self.measure)
         directions = (1, -1) if self.both_directions else (1,)
         values = measure_features(dataset, measure, query_weights, directions=directions)

@@ -9,7 +9,7 @@ import numpy as np
 
 from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
-from localrank.data.deferred import DeferredDataset, blocks_of_queries
+from localrank.data.deferred import DeferredDataset, query_blocks
 from localrank.estimator import clone
 from localrank.fitted import Kinds, check_together, have_features, part
 from localrank.parameters import Rules, instance
@@ -37,9 +37,6 @@ class Expanded(Ranker):
 
     _parameters: ClassVar[Rules] = {"ranker": instance(Ranker, "a ranker")}
     _fitted: ClassVar[Kinds] = {"ranker_": part(Ranker)}
-
-    # What the expansion of a block should take, unless one query takes more.
-    block_bytes: ClassVar[int]
 
     _sees_missing = True
 
@@ -103,26 +100,19 @@ class Expanded(Ranker):
     def _needs_trial(self) -> bool:
         return False
 
+    def _row_bytes(self, dataset: RankingDataset) -> int:
+        return self.ranker_.n_features_in_ * dataset.dtype.itemsize
+
     def _predict(self, dataset: RankingDataset) -> Array:
-        row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize
-        if row_bytes * dataset.n_documents <= self.block_bytes:
-            return self.ranker_.predict_rows(self.expanded(dataset))
-        scores = np.empty(dataset.n_documents)
-        for begin, end in blocks_of_queries(dataset.offsets, row_bytes, self.block_bytes):
-            rows = slice(dataset.offsets[begin], dataset.offsets[end])
-            # Not named, so that one block is gone before the next is made.
-            part = dataset.taken(np.arange(begin, end))
-            scores[rows] = self.ranker_.predict_rows(self.expanded(part))
-        return scores
+        return self.ranker_.predict_rows(self.expanded(dataset))
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         n_features = dataset.n_features
         table = np.empty((dataset.n_documents, n_features + N_MORE))
-        row_bytes = self.ranker_.n_features_in_ * dataset.features.itemsize
-        for begin, end in blocks_of_queries(dataset.offsets, row_bytes, self.block_bytes):
-            rows = slice(dataset.offsets[begin], dataset.offsets[end])
-            part = dataset.taken(np.arange(begin, end))
-            own = self.ranker_.contribution_rows(self.expanded(part))
+        end = 0
+        for block in query_blocks(dataset, self._row_bytes(dataset)):
+            rows = slice(end, end := end + block.n_documents)
+            own = self.ranker_.contribution_rows(self.expanded(block))
             table[rows, :-1] = self.folded(own[:, :-N_MORE], n_features)
             # What the ranker has for its columns together stays so, and the base is the base.
             table[rows, -2] += own[:, -2]

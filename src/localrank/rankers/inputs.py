@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Flags, Floats
+from localrank.arrays import Flags, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.deferred import gathered
+from localrank.data.drawing import Limit, checked_limit, drawn_queries
+from localrank.data.passes import in_partitions
 
 
 class MissingQueryIds(BaseException):
@@ -77,6 +80,27 @@ def has_two_labels(dataset: RankingDataset) -> Flags:
     """Whether each query's documents have different labels, so that there is something to order."""
     low, high = dataset.label_bounds
     return np.asarray(low < high)
+
+
+def all_drawn(
+    dataset: RankingDataset, limit: int | None, query_weights: Floats | None = None
+) -> Integers:
+    """Positions of queries with at most so many documents in all; None: those of all queries."""
+    queries = np.arange(dataset.n_queries)
+    if limit is None:
+        return queries
+    teaches = has_two_labels(dataset)
+    if query_weights is not None:
+        teaches &= query_weights > 0
+    return drawn_queries(dataset, queries, limit, teaches)
+
+
+def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDataset:
+    """Queries with at most so many documents, and those of files in memory."""
+    limit = checked_limit(max_documents, dataset)
+    if limit is not None:
+        dataset = dataset.taken(all_drawn(dataset, limit))
+    return gathered(dataset) if in_partitions(dataset) else dataset
 
 
 def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDataset:

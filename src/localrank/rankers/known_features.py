@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 
+from localrank.arrays import Integers
 from localrank.data import RankingDataset
+from localrank.data.deferred import feature_blocks
+from localrank.data.drawing import SampleWarning
 from localrank.data.filling import Filling
 from localrank.estimator import Estimator
 from localrank.fitted import Kind, Kinds, Sizes, facts, maybe, n_inputs, texts
@@ -74,6 +78,24 @@ class KnowsFeatures(Estimator):
             },
         }
 
+    def _remember_sample(self, dataset: RankingDataset, drawn: Integers, limit: int) -> None:
+        """Say and keep which part of the queries the models learned from."""
+        counts = {
+            "n_queries": len(drawn),
+            "of_n_queries": dataset.n_queries,
+            "n_documents": int(dataset.query_sizes[drawn].sum()),
+            "of_n_documents": dataset.n_documents,
+        }
+        self.training_data_ = {**self.training_data_, "drawn": {"max_documents": limit, **counts}}
+        warnings.warn(
+            f"{type(self).__name__} was trained on {counts['n_queries']:,} of "
+            f"{counts['of_n_queries']:,} queries ({counts['n_documents']:,} of "
+            f"{counts['of_n_documents']:,} documents), drawn by their ids. "
+            f"max_documents={counts['of_n_documents']} takes all.",
+            SampleWarning,
+            stacklevel=4,
+        )
+
     def _check_same(self, dataset: RankingDataset) -> None:
         """Refuse data that the fitted ranker cannot score."""
         names = getattr(self, "feature_names_in_", None)
@@ -82,10 +104,11 @@ class KnowsFeatures(Estimator):
         self._check_values(dataset)
 
     def _check_values(self, dataset: RankingDataset) -> None:
+        # To look for missing values is a pass over all features.
         if self.accepts_missing or not dataset.has_missing:
             return
         refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
-        n_missing = np.isnan(dataset.features).sum(axis=0)
+        n_missing = sum(np.isnan(block).sum(axis=0) for _, block in feature_blocks(dataset))
         column = int(np.argmax(n_missing > 0))
         raise ValueError(
             f"{type(refusing[0]).__name__} was given missing='refuse', and "

@@ -94,13 +94,9 @@ class LinearRanker(ScalingRanker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
-        by_query = self.scaling == "query"
-        blocks = self._scaled_blocks(dataset) if by_query else feature_blocks(dataset)
-        scores = np.empty(dataset.n_documents)
-        for rows, block in blocks:
-            # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
-            scores[rows] = projections(read_only(block, np.float64), read_only(weights, np.float64))
-        return scores
+        features = self._scaled(dataset) if self.scaling == "query" else dataset.features
+        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        return projections(read_only(features, np.float64), read_only(weights, np.float64))
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         return table_of(self._scaled(dataset) * self.coef_)

@@ -66,7 +66,6 @@ class Quadratic(Expanded):
     """
 
     _parameters: ClassVar[Rules] = {"dtype": one_of("float64", "float32", None)}
-    block_bytes = 2**24
 
     _fitted: ClassVar[Kinds] = {"dtype_": choice("float64", "float32")}
 

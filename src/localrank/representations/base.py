@@ -10,6 +10,7 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.filling import Filling
+from localrank.data.passes import in_partitions, over_parts
 from localrank.estimator import Estimator, check_is_fitted
 from localrank.fitted import Kind, Kinds, maybe, n_features
 from localrank.parameters import check_parameters
@@ -95,6 +96,9 @@ class Representation(Estimator):
 
     def transform_rows(self, dataset: RankingDataset) -> Array:
         """Describe the queries of a dataset that a door has checked."""
+        if in_partitions(dataset):
+            parts = over_parts(self.transform_rows, dataset, description="Descriptions")
+            return np.concatenate(parts)
         if not self._sees_missing:
             learned: Filling | None = getattr(self, "filling_", None)
             dataset = (learned or Filling.unlearned(dataset.n_features)).filled(dataset)
@@ -159,7 +163,7 @@ class Representation(Estimator):
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
-        """Learn."""
+        """Learn. The dataset may be in partitions: `over_parts` looks at them one by one."""
 
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
+from localrank.data.passes import over_parts
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count
 from localrank.linalg import principal_axes
@@ -32,15 +33,19 @@ class Contrast(PrincipalComponents):
     """
 
     def _fit(self, dataset: RankingDataset) -> None:
-        relevance = self._relevance(dataset)
-        both = [
-            np.add.reduceat(own, dataset.offsets[:-1]) > 0 for own in (relevance, 1 - relevance)
-        ]
-        if not np.logical_and(*both).any():
+        if not any(over_parts(self._has_both_kinds, dataset, description="Kinds of documents")):
             raise ValueError(
                 f"{self!r} finds no direction: no training query has documents of both kinds."
             )
         super()._fit(dataset)
+
+    def _has_both_kinds(self, dataset: RankingDataset) -> bool:
+        """Whether a query has documents of both kinds."""
+        relevance = self._relevance(dataset)
+        both = [
+            np.add.reduceat(own, dataset.offsets[:-1]) > 0 for own in (relevance, 1 - relevance)
+        ]
+        return bool(np.logical_and(*both).any())
 
     @abstractmethod
     def _relevance(self, dataset: RankingDataset) -> Floats:

@@ -9,6 +9,8 @@ import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.exact_sums import ExactSums, added
+from localrank.data.passes import over_parts
 from localrank.declaration import declare
 from localrank.fitted import Kinds, check_together, count, floats
 from localrank.linalg import principal_axes
@@ -77,12 +79,18 @@ class PrincipalComponents(Representation):
 
     def _fit(self, dataset: RankingDataset) -> None:
         self._check_n_components(dataset.n_features)
-        shares, _ = self._axes(dataset, 0)
-        varying = shares[shares[:, 0] > 0]
-        self.explained_ = varying.sum(axis=0) / max(len(varying), 1)
+        parts = over_parts(self._shares, dataset, description="Shares of variance")
+        n_varying = sum(n for n, _ in parts)
+        self.explained_ = added(sums for _, sums in parts).rounded(max(n_varying, 1))
         n_needed = np.argmax(np.cumsum(self.explained_) >= self.n_components - _ROUNDING) + 1
         whole = isinstance(self.n_components, Integral)
         self.n_components_ = int(self.n_components if whole else n_needed)
+
+    def _shares(self, dataset: RankingDataset) -> tuple[int, ExactSums]:
+        """How many queries have any variance, and the sum of the shares of their directions."""
+        shares, _ = self._axes(dataset, 0)
+        varying = shares[shares[:, 0] > 0]
+        return len(varying), ExactSums.of(varying)
 
     def _check_n_components(self, n_features: int) -> None:
         value = self.n_components

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.passes import MappedDataset, in_partitions
 from localrank.data.spread import spread_within_queries
 from localrank.declaration import declare
 from localrank.estimator import clone
@@ -86,4 +87,6 @@ class Scaled(Representation):
         return self.representation_.similarities(distances)
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
+        if in_partitions(dataset):
+            return MappedDataset.of(dataset, self._scaled)
         return dataset.replaced(features=dataset.features / self.spread_)

@@ -10,6 +10,7 @@ import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.content_order import keys_of_values
 from localrank.estimator import Estimator, clone
 from localrank.fitted import Kinds, count, floats, part
 from localrank.grouping.base import Groups
@@ -94,6 +95,14 @@ class Selector(Estimator):
     @abstractmethod
     def _fit(self, groups: Groups) -> None:
         """Learn from `descriptions_` and the groups."""
+
+    def _content_order(self, home: Integers) -> Integers:
+        """Positions of the training queries, in an order that they and their groups decide.
+
+        Sums in it round alike for any order of the queries.
+        """
+        values = self.descriptions_.reshape(len(home), -1)
+        return np.argsort(keys_of_values(values, home), kind="stable")
 
     def _check_points(self) -> None:
         """Refuse a representation that only gives distances."""

@@ -103,8 +103,9 @@ class Classifier(Selector):
         self._check_points()
         counts = np.bincount(groups.home, minlength=len(groups))
         self.majority_ = float(counts.max() / counts.sum())
-        self.classifier_ = self._trained(np.arange(len(groups.home)), groups.home)
-        self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home)
+        order = self._content_order(groups.home)
+        self.classifier_ = self._trained(order, groups.home)
+        self.accuracy_, self.calibration_error_ = self._out_of_fold(groups.home, order)
 
     def _check_fitted(self) -> None:
         known = self.classifier_
@@ -132,7 +133,7 @@ class Classifier(Selector):
             weights[:, classifier.classes_] = classifier.predict_proba(descriptions)
         return weights
 
-    def _out_of_fold(self, home: Integers) -> tuple[float, float]:
+    def _out_of_fold(self, home: Integers, order: Integers) -> tuple[float, float]:
         """Accuracy and calibration error on queries that a classifier has not seen."""
         from sklearn.model_selection import KFold
 
@@ -141,8 +142,8 @@ class Classifier(Selector):
             return float("nan"), float("nan")
         probabilities = np.empty((n, self.n_groups_))
         for seen, unseen in KFold(min(N_FOLDS, n), shuffle=True, random_state=0).split(home):
-            classifier = self._trained(seen, home)
-            probabilities[unseen] = self._probabilities(classifier, self.descriptions_[unseen])
+            classifier, asked = self._trained(order[seen], home), order[unseen]
+            probabilities[asked] = self._probabilities(classifier, self.descriptions_[asked])
         right = probabilities.argmax(axis=1) == home
         confidence = probabilities.max(axis=1)
         bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)

@@ -60,7 +60,12 @@ class NearestCentroid(Selector):
 
     def _fit(self, groups: Groups) -> None:
         centroid = self.representation_.centroid
-        self.centroids_ = np.array([centroid(self.descriptions_[own]) for own in groups])
+        order = self._content_order(groups.home)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        self.centroids_ = np.array(
+            [centroid(self.descriptions_[own[np.argsort(place[own])]]) for own in groups]
+        )
 
     def _check_fitted(self) -> None:
         one = self.descriptions_.shape[1:] == self.centroids_.shape[1:]

@@ -122,7 +122,8 @@ class NearestQueries(QuerySearch):
 
     def _usual_bandwidth(self) -> float:
         n_queries = len(self.descriptions_)
-        some = np.linspace(0, n_queries - 1, min(n_queries, _SAMPLE)).astype(np.int64)
+        order = self._content_order(self.home_)
+        some = order[np.linspace(0, n_queries - 1, min(n_queries, _SAMPLE)).astype(np.int64)]
         # One more than k, because a query is the nearest to itself.
         _, distances = self.neighbours(self.descriptions_[some], self.k + 1)
         farthest = distances.max(axis=1)

@@ -27,7 +27,7 @@ def problem():
 def pairs(request, problem):
     dataset, _ = problem
     features = dataset.features
-    scaled = Scaled(features, np.array([1.0, 2.0, 0.5, 3.0]))
+    scaled = Scaled(features, np.arange(len(features)), np.array([1.0, 2.0, 0.5, 3.0]))
     return RankingPairs.of(dataset, features if request.param == "array" else scaled)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from localrank.aggregation import ZScore
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.data.deferred import blocks_of_queries
+from localrank.data.deferred import query_blocks
 from localrank.declaration import declare
 from localrank.fitted import check_together
 from localrank.kernels.sorting import read_only
@@ -24,8 +23,6 @@ from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordi
 
 # What nets see of the coordinates.
 _PARTS = "zpa"
-# Of coordinates that exist at a time, unless one query takes more.
-_BLOCK_BYTES = 2**24
 
 
 @declare(
@@ -151,27 +148,20 @@ class ListwiseNet(GainRanker, NetRanker):
             return self._standard(dataset)
         n, width = dataset.features.shape
         inputs = np.zeros((n + -n % DOCUMENTS, 2 * width + N_AGGREGATES), np.float32)
-        for begin, end in self._blocks(dataset):
-            rows = slice(dataset.offsets[begin], dataset.offsets[end])
-            offsets = dataset.offsets[begin : end + 1] - dataset.offsets[begin]
-            table = coordinates(dataset.features[rows].astype(np.float64), offsets, _PARTS)
-            fill_inputs(table, read_only(offsets, np.int64), width, inputs[rows])
+        end = 0
+        for part in query_blocks(dataset, self._row_bytes(dataset)):
+            rows = slice(end, end := end + part.n_documents)
+            table = coordinates(part.features.astype(np.float64), part.offsets, _PARTS)
+            fill_inputs(table, read_only(part.offsets, np.int64), width, inputs[rows])
         return inputs
 
-    def _predict(self, dataset: RankingDataset) -> Array:
-        scores = np.empty(dataset.n_documents)
-        blocks = list(self._blocks(dataset))
-        for begin, end in blocks:
-            rows = slice(dataset.offsets[begin], dataset.offsets[end])
-            part = dataset if len(blocks) == 1 else dataset.taken(np.arange(begin, end))
-            lists = self._scores(self._inputs(part))[:, : part.n_documents]
-            scores[rows] = ZScore().aggregate_rows(part, lists)
-        return scores
+    def _row_bytes(self, dataset: RankingDataset) -> int:
+        """Of coordinates, in double precision."""
+        return 8 * (3 * dataset.n_features + N_AGGREGATES)
 
-    def _blocks(self, dataset: RankingDataset) -> Iterator[tuple[int, int]]:
-        """Queries whose coordinates take about as much memory as a block should."""
-        row_bytes = 8 * (3 * dataset.n_features + N_AGGREGATES)
-        return blocks_of_queries(dataset.offsets, row_bytes, _BLOCK_BYTES)
+    def _predict(self, dataset: RankingDataset) -> Array:
+        lists = self._scores(self._inputs(dataset))[:, : dataset.n_documents]
+        return ZScore().aggregate_rows(dataset, lists)
 
     def _check_fitted(self) -> None:
         names = ("mean_", "scale_")

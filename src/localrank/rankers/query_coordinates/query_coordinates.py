@@ -102,7 +102,6 @@ class QueryCoordinates(Expanded):
     """
 
     _parameters: ClassVar[Rules] = {"parts": some_parts}
-    block_bytes = 2**24
 
     def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
         self.ranker = ranker

@@ -1,4 +1,4 @@
-"""A wide table of scaled and centred features, of which a few rows exist at a time.
+"""A large table of scaled and centred features, of which a few rows exist at a time.
 
 In double precision it would take twice the memory of features in single precision, and more
 than all else beside it. Its rows are scaled and centred anew for each product, exactly.
@@ -13,6 +13,7 @@ from typing import Self
 import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
+from localrank.data import RankingDataset
 from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only
 
@@ -20,11 +21,21 @@ from localrank.kernels.sorting import read_only
 _BLOCK = 256
 
 
+# A table that would take more bytes in double precision is not made.
+LARGE_BYTES = 2**28
+
+
+def is_large(dataset: RankingDataset) -> bool:
+    """Whether a table of the features in double precision would take much room."""
+    return 8 * dataset.n_documents * dataset.n_features > LARGE_BYTES
+
+
 @dataclass(frozen=True)
 class Scaled:
-    """Features and what each is divided by, or None."""
+    """Documents as rows of a table of features, and what each feature is divided by, or None."""
 
     features: Array
+    rows: Integers
     scale: Floats | None
 
 
@@ -46,7 +57,7 @@ class CentredTable:
 
     Examples
     --------
-    >>> scaled = Scaled(np.array([[2.0], [6.0], [9.0]]), np.array([2.0]))
+    >>> scaled = Scaled(np.array([[2.0], [6.0], [9.0]]), np.arange(3), np.array([2.0]))
     >>> table = CentredTable.of(scaled, np.arange(3), np.array([0, 2, 3]))
     >>> table @ np.ones(1)
     array([-1.,  1.,  0.])
@@ -63,10 +74,10 @@ class CentredTable:
 
     @classmethod
     def of(cls, scaled: Scaled, rows: Integers, offsets: Integers) -> Self:
-        """The given rows, in groups."""
+        """The given documents, in groups."""
         features = read_only(scaled.features, scaled.features.dtype)
         scale = np.ones(features.shape[1]) if scaled.scale is None else scaled.scale
-        rows, scale = read_only(rows, np.int64), read_only(scale, np.float64)
+        rows, scale = read_only(scaled.rows[rows], np.int64), read_only(scale, np.float64)
         groups = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         means = _means(features, rows, read_only(offsets, np.int64), scale)
         return cls(features, rows, groups, scale, read_only(means, np.float64))
@@ -101,26 +112,47 @@ class CentredTable:
             total += weights[..., rows] @ (block * block)
         return total
 
+    def group_sums(self, weights: Floats) -> Floats:
+        """The sums over the rows of each group of a weight times the row, in the order of means."""
+        sums = np.zeros_like(self.means)
+        for rows, block in self._blocks():
+            groups = self.groups[rows]
+            begins = np.flatnonzero(np.diff(groups, prepend=-1))
+            block *= weights[rows, None]
+            sums[groups[begins]] += np.add.reduceat(block, begins)
+        return sums
+
+    def filled(self, begin: int, block: Floats) -> Floats:
+        """The rows from `begin` on, as many as the block has, written into it."""
+        _centre(self.features, self.rows, self.groups, self.scale, self.means, begin, block)
+        return block
+
     def _blocks(self) -> Iterator[tuple[slice, Floats]]:
         room = np.empty((_BLOCK, len(self.scale)))
         for begin in range(0, len(self), _BLOCK):
             rows = slice(begin, min(begin + _BLOCK, len(self)))
-            block = room[: rows.stop - begin]
-            _centre(self.features, self.rows, self.groups, self.scale, self.means, begin, block)
-            yield rows, block
+            yield rows, self.filled(begin, room[: rows.stop - begin])
 
 
 @kernel
 def _means(features: Array, rows: Integers, offsets: Integers, scale: Floats) -> Floats:
+    """Of each group; exactly the value where all are equal, which leaves 0 of it."""
     means = np.zeros((len(offsets) - 1, len(scale)))
     for group in range(len(means)):
-        mean = means[group]
+        mean, first = means[group], features[rows[offsets[group]]]
         for place in range(offsets[group], offsets[group + 1]):
             row = features[rows[place]]
             for column in range(len(scale)):
                 mean[column] += row[column] / scale[column]
         for column in range(len(scale)):
             mean[column] /= offsets[group + 1] - offsets[group]
+            equal = True
+            for place in range(offsets[group], offsets[group + 1]):
+                equal = equal and features[rows[place], column] == first[column]
+                if not equal:
+                    break
+            if equal:
+                mean[column] = first[column] / scale[column]
     return means
 
 

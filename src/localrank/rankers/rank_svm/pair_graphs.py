@@ -13,6 +13,7 @@ import numpy as np
 
 from localrank.arrays import Floats, Integers
 from localrank.kernels.compilation import kernel
+from localrank.kernels.sorting import read_only
 
 
 class PairGraph(NamedTuple):
@@ -37,6 +38,20 @@ class PairGraph(NamedTuple):
     knee: float
     order: Integers
     degrees: Floats
+
+    def between(self, first: int, last: int) -> PairGraph:
+        """That of the groups from `first` to `last`, whose documents count from 0."""
+        begin, end = int(self.offsets[first]), int(self.offsets[last])
+        return PairGraph(
+            self.scores[begin:end],
+            read_only(self.offsets[first : last + 1] - begin, np.int64),
+            self.levels[begin:end],
+            self.n_levels[first:last],
+            self.weights[first:last],
+            self.knee,
+            self.order[begin:end] - begin,
+            self.degrees[begin:end],
+        )
 
 
 @kernel

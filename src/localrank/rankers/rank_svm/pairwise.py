@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.data.deferred import gathered
+from localrank.data.deferred import gathered, is_made, table_and_rows
 from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rules, number, one_of, whole
 from localrank.rankers.base import Missing, Weights, missing_rule
@@ -66,20 +66,21 @@ class PairwiseRanker(ScalingRanker):
     ) -> RankingPairs:
         """The pairs of a dataset, features scaled by what is learned from it."""
         # Kernels that only training needs: `best` and linear models are loaded without.
-        from localrank.rankers.rank_svm.centred_table import Scaled
+        from localrank.rankers.rank_svm.centred_table import Scaled, is_large
         from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
 
         self._teaching(dataset, query_weights)
-        wide = dataset.n_features > EXPLICIT and self.scaling != "query"
-        if wide or label_pairs is not None:
+        wide = dataset.n_features > EXPLICIT or is_large(dataset)
+        in_place = wide and self.scaling != "query" and label_pairs is None
+        if label_pairs is not None or (in_place and is_made(dataset)):
             # Read many times, or not query by query.
             dataset = gathered(dataset)
         self._learn_scaling(dataset)
         features: Any = self._scaled_blocks(dataset)
         if label_pairs is not None:
             features = self._scaled(dataset)
-        elif wide:
-            features = Scaled(dataset.features, getattr(self, "scale_", None))
+        elif in_place:
+            features = Scaled(*table_and_rows(dataset), getattr(self, "scale_", None))
         return RankingPairs.of(
             dataset,
             features,

@@ -172,25 +172,30 @@ class RankingPairs:
     @property
     def explicit(self) -> bool:
         """Whether the matrix of second derivatives is formed, and not only multiplied with."""
-        return isinstance(self.features, np.ndarray) and self.features.shape[1] <= EXPLICIT
+        known = isinstance(self.features, np.ndarray | CentredTable)
+        return known and self.features.shape[1] <= EXPLICIT
 
     def hessian(self, at: PairLosses) -> Floats:
         """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
-        # A table has no such matrix.
-        features = cast(Floats, self.features)
-        n_features = features.shape[1]
+        n_features = self.features.shape[1]
         total = np.zeros((n_features, n_features))
         longest = int(np.diff(self.offsets).max())
         higher, lower = np.empty((2, max(_BLOCK, longest), n_features))
         # Room for a row of each level beside one of each document.
         scaled = np.empty((2 * len(higher), n_features))
+        room = np.empty((len(higher) if isinstance(self.features, CentredTable) else 0, n_features))
         first = 0
         while first < len(self.n_pairs):
             end = self.offsets[first] + len(higher)
             last = int(np.searchsorted(self.offsets, end, side="right")) - 1
-            n_scaled, n_higher = laplacian_factors(
-                features, at.graph, first, last, scaled, higher, lower
-            )
+            if isinstance(self.features, CentredTable):
+                graph = at.graph.between(first, last)
+                features = self.features.filled(int(self.offsets[first]), room[: len(graph.order)])
+                groups = 0, last - first
+            else:
+                # A table of blocks has no such matrix.
+                features, graph, groups = cast(Floats, self.features), at.graph, (first, last)
+            n_scaled, n_higher = laplacian_factors(features, graph, *groups, scaled, higher, lower)
             crossed = higher[:n_higher].T @ lower[:n_higher]
             total += scaled[:n_scaled].T @ scaled[:n_scaled] - crossed - crossed.T
             first = last

@@ -96,6 +96,8 @@ class SharedRankSVM(PairwiseRanker, LinearRanker):
         self.max_iter = max_iter
         self.missing = missing
 
+    trains_groups_together = True
+
     def fit_groups(
         self, dataset: RankingDataset, groups: Sequence[Integers], query_weights: Weights = None
     ) -> list[Self]:

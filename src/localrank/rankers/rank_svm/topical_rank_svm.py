@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.data.deferred import feature_blocks, gathered
+from localrank.data.deferred import gathered
 from localrank.declaration import declare
 from localrank.estimator import check_is_fitted, clone
 from localrank.fitted import Kinds, check_together, floats, part, real
@@ -201,17 +201,12 @@ class TopicalRankSVM(PairwiseRanker):
         mixtures = self._mixtures(dataset)
         if self.scaling == "standard":
             mixtures = mixtures / self.scale_
-        by_query = self.scaling == "query"
-        blocks = self._scaled_blocks(dataset) if by_query else feature_blocks(dataset)
-        scores = np.empty(dataset.n_documents)
-        for rows, block in blocks:
-            first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
-            scores[rows] = projections_by_query(
-                read_only(block, np.float64),
-                read_only(mixtures[first:last], np.float64),
-                read_only(dataset.offsets[first : last + 1] - rows.start, np.int64),
-            )
-        return scores
+        features = self._scaled(dataset) if self.scaling == "query" else dataset.features
+        return projections_by_query(
+            read_only(features, np.float64),
+            read_only(mixtures, np.float64),
+            read_only(dataset.offsets, np.int64),
+        )
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         return table_of(self._scaled(dataset) * self._mixtures(dataset)[dataset.query_index])

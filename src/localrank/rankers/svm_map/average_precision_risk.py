@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from localrank.arrays import Floats, Integers
+from localrank.data.offsets import rows_of
 from localrank.kernels.sorting import read_only
+from localrank.rankers.rank_svm.centred_table import CentredTable
 from localrank.rankers.svm_map.average_precision_oracle import most_violated_rankings
 from localrank.rankers.svm_map.query_planes import centre_by_query, store_planes, sum_of_highest
 
@@ -23,7 +25,7 @@ class AveragePrecisionRisk:
 
     Parameters
     ----------
-    features : ndarray of shape (n_documents, n_features)
+    features : ndarray or CentredTable of shape (n_documents, n_features)
         By query, each query's relevant documents before its irrelevant ones.
     offsets : ndarray of shape (n_queries + 1,)
     n_relevant : ndarray of shape (n_queries,)
@@ -47,7 +49,7 @@ class AveragePrecisionRisk:
 
     def __init__(
         self,
-        features: Floats,
+        features: Floats | CentredTable,
         offsets: Integers,
         n_relevant: Integers,
         weights: Floats,
@@ -55,9 +57,13 @@ class AveragePrecisionRisk:
         overwrite: bool = False,
     ) -> None:
         self.offsets = read_only(offsets, np.int64)
-        centred = np.array(features, dtype=np.float64, order="C", copy=None if overwrite else True)
-        centre_by_query(centred, self.offsets)
-        self.features = read_only(centred, np.float64)
+        if isinstance(features, CentredTable):
+            self.features: Floats | CentredTable = features
+        else:
+            copy = None if overwrite else True
+            centred = np.array(features, dtype=np.float64, order="C", copy=copy)
+            centre_by_query(centred, self.offsets)
+            self.features = read_only(centred, np.float64)
         self.n_relevant = n_relevant
         self.weights = read_only(weights, np.float64)
         n_documents, n_features = self.features.shape
@@ -81,17 +87,20 @@ class AveragePrecisionRisk:
         new = np.flatnonzero(values > known + 1e-11 * np.abs(known))
         if len(new):
             self.n_slots = min(self.n_slots + 1, len(self.slopes))
-            store_planes(
-                self.features,
-                self.offsets,
-                contributions,
-                losses,
-                new,
-                self.slopes,
-                self.intercepts,
-                self.last_used,
-            )
+            self._store(contributions, losses, new)
         return float(self.weights @ values)
+
+    def _store(self, contributions: Floats, losses: Floats, queries: Integers) -> None:
+        """Keep the planes of some queries, each in its slot that was used longest ago."""
+        kept = self.slopes, self.intercepts, self.last_used
+        if isinstance(self.features, CentredTable):
+            rows, _ = rows_of(self.offsets, queries)
+            slopes = self.features.taken(rows).group_sums(contributions[rows])
+            slots = self.last_used[:, queries].argmin(axis=0)
+            self.slopes[slots, queries] = slopes[queries]
+            self.intercepts[slots, queries] = losses[queries]
+        else:
+            store_planes(self.features, self.offsets, contributions, losses, queries, *kept)
 
     def heights(self, w: Floats) -> Floats:
         """Of each kept plane at w, of shape (n_slots, n_queries)."""

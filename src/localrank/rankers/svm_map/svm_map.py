@@ -10,12 +10,13 @@ import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.data.deferred import DeferredDataset
+from localrank.data.deferred import gathered, is_made, table_and_rows, view
 from localrank.declaration import declare
 from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rules, number, whole
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.linear import PathRanker, Scaling
+from localrank.rankers.rank_svm.centred_table import CentredTable, Scaled, is_large
 from localrank.rankers.relevance import RelevanceRanker
 from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
@@ -167,16 +168,20 @@ class SVMMap(PathRanker, RelevanceRanker):
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
         rows = np.argsort(2 * place[dataset.query_index] + ~relevant, kind="stable")
-        if isinstance(dataset, DeferredDataset) and dataset.is_made:
+        if is_made(dataset):
             # Read three times.
-            dataset = dataset.gathered()
-        if not isinstance(dataset, DeferredDataset):
-            dataset = DeferredDataset.of(dataset)
-        sorted_rows = dataset.reordered(rows, queries)
+            dataset = gathered(dataset)
+        sorted_rows = view(dataset).reordered(rows, queries)
         self._learn_scaling(sorted_rows)
         n_used = int(used.sum())
-        features = self._scaled(sorted_rows.taken(np.arange(n_used)))
         offsets = sorted_rows.offsets[: n_used + 1]
+        training = sorted_rows.taken(np.arange(n_used))
+        features: Floats | CentredTable
+        if is_large(training) and self.scaling != "query":
+            scaled = Scaled(*table_and_rows(training), getattr(self, "scale_", None))
+            features = CentredTable.of(scaled, np.arange(training.n_documents), offsets)
+        else:
+            features = self._scaled(training)
         weights = weights[queries[:n_used]]
         risk = AveragePrecisionRisk(
             features,

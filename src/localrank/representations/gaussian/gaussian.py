@@ -8,6 +8,8 @@ import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.exact_sums import ExactSums, added
+from localrank.data.passes import over_parts
 from localrank.declaration import declare
 from localrank.fitted import Kinds, floats
 from localrank.memory import check_memory
@@ -90,10 +92,18 @@ class Gaussian(Representation):
         self.shrinkage = shrinkage
 
     def _fit(self, dataset: RankingDataset) -> None:
-        means, rest = centred(dataset)
-        within = query_means(rest**2, dataset.offsets).mean(axis=0)
-        between = np.where(np.ptp(means, axis=0) > 0, means.var(axis=0), 1.0)
-        self.variances_ = np.where(within > 0, within, between)
+        parts = over_parts(_moments, dataset, description="Variances")
+        n_queries, n_features = dataset.n_queries, dataset.n_features
+        moments = added(sums for sums, _, _ in parts).rounded(n_queries)
+        within, means = moments[:n_features], moments[n_features:]
+        lowest = np.min([low for _, low, _ in parts], axis=0)
+        highest = np.max([high for _, _, high in parts], axis=0)
+        self.variances_ = np.where(within > 0, within, 1.0)
+        apart = (within <= 0) & (highest > lowest)
+        if apart.any():
+            squares = over_parts(_squares, dataset, shared=(means,), description="Variances")
+            between = added(squares).rounded(n_queries)
+            self.variances_[apart] = between[apart]
 
     def _transform(self, dataset: RankingDataset) -> Floats:
         # The covariances, their factors, and these beside the means.
@@ -125,6 +135,18 @@ class Gaussian(Representation):
         if self.distance == "bhattacharyya":
             return 1.0 - distances
         return super().similarities(distances)
+
+
+def _moments(dataset: RankingDataset) -> tuple[ExactSums, Floats, Floats]:
+    """Sums of the queries' variances and means, and the bounds of the means."""
+    means, rest = centred(dataset)
+    variances = query_means(rest**2, dataset.offsets)
+    return ExactSums.of(np.hstack([variances, means])), means.min(axis=0), means.max(axis=0)
+
+
+def _squares(dataset: RankingDataset, centre: Floats) -> ExactSums:
+    """The sum of the squared distances of the queries' means from their mean."""
+    return ExactSums.of((centred(dataset)[0] - centre) ** 2)
 
 
 def _divergence_terms(

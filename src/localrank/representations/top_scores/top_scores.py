@@ -9,6 +9,8 @@ import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
+from localrank.data.exact_sums import ExactSums, added
+from localrank.data.passes import over_parts
 from localrank.declaration import declare
 from localrank.fitted import Kinds, floats
 from localrank.parameters import Rules, one_of, refuse, whole
@@ -18,6 +20,8 @@ from localrank.representations.top_scores.top_values import top_values
 
 # By how much rounding may keep a sum of shares from the share it equals.
 _ROUNDING = 1e-12
+# Bits of a whole number, and rows for which sums of products of two stay below 2^53.
+_BITS, _ROWS = 20, 2**12
 
 
 @declare("top-scores", "principal components of the highest values of each feature")
@@ -81,31 +85,39 @@ class TopScores(Points):
         self.scaling = scaling
 
     def _fit(self, dataset: RankingDataset) -> None:
-        rows, _ = top_values(dataset.features, dataset.offsets, self.h)
-        self._check_n_components(min(rows.shape))
-        self.mean_ = rows.mean(axis=0)
-        rows = rows - self.mean_
-        spread = self._spread(rows)
-        # The triangular factor has the singular values and directions of all rows.
-        factor = np.linalg.qr(rows / spread, mode="r")
-        _, spreads, directions = np.linalg.svd(factor, full_matrices=False)
-        components = directions[: self._count_components(spreads**2)]
-        largest = np.abs(components).argmax(axis=1)[:, None]
-        signs = np.sign(np.take_along_axis(components, largest, axis=1))
+        parts = over_parts(_extent, dataset, shared=(self.h,), description="Top values")
+        n_rows = sum(n for n, _, _ in parts)
+        self._check_n_components(min(n_rows, dataset.n_features))
+        self.mean_ = added(sums for _, sums, _ in parts).rounded(n_rows)
+        largest = np.max([high for _, _, high in parts], axis=0) + np.abs(self.mean_)
+        # A power of two above all differences from the mean.
+        unit = np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1])
+        products = over_parts(
+            _centred_products, dataset, shared=(self.h, self.mean_, unit), description="Covariance"
+        )
+        products_of_units = added(products).rounded().reshape(len(unit), -1)
+        spread = self._spread(np.sqrt(np.diagonal(products_of_units) / n_rows) * unit)
+        factor = unit / spread
+        variances, directions = np.linalg.eigh(factor[:, None] * products_of_units * factor)
+        n_components = self._count_components(np.maximum(variances[::-1], 0.0))
+        components = directions.T[::-1][:n_components]
+        largest_loading = np.abs(components).argmax(axis=1)[:, None]
+        signs = np.sign(np.take_along_axis(components, largest_loading, axis=1))
         self.components_ = components * signs / spread
 
     def _transform(self, dataset: RankingDataset) -> Floats:
         # Projection is linear: that of the mean is the mean of the projected rows.
         means = query_means(*top_values(dataset.features, dataset.offsets, self.h))
-        points: Floats = (means - self.mean_) @ self.components_.T
+        # Not a product of matrices, which may round a row by the number of others.
+        points: Floats = np.einsum("qf,cf->qc", means - self.mean_, self.components_)
         return points
 
-    def _spread(self, centred: Floats) -> Floats:
+    def _spread(self, deviations: Floats) -> Floats:
         """What each feature is divided by; 1 where its values are all the same."""
         if self.scaling is None:
-            return np.ones(centred.shape[1])
-        spread: Floats = np.sqrt(np.mean(centred**2, axis=0))
-        return np.where(spread > _ROUNDING * (np.abs(self.mean_) + spread), spread, 1.0)
+            return np.ones(len(deviations))
+        varies = deviations > _ROUNDING * (np.abs(self.mean_) + deviations)
+        return np.where(varies, deviations, 1.0)
 
     def _check_n_components(self, most: int) -> None:
         value = self.n_components
@@ -124,3 +136,29 @@ class TopScores(Points):
             return int(self.n_components)
         reached = np.cumsum(variances)
         return int(np.searchsorted(reached, (self.n_components - _ROUNDING) * reached[-1])) + 1
+
+
+def _extent(dataset: RankingDataset, h: int) -> tuple[int, ExactSums, Floats]:
+    """The number of rows of top values, their sums, and the largest size of each feature."""
+    rows, offsets = top_values(dataset.features, dataset.offsets, h)
+    sums = ExactSums.of(np.add.reduceat(rows, offsets[:-1]))
+    return len(rows), sums, np.abs(rows).max(axis=0)
+
+
+def _centred_products(dataset: RankingDataset, h: int, mean: Floats, unit: Floats) -> ExactSums:
+    """The products of all pairs of columns of the centred rows, in units above all of their values.
+
+    A row is taken to 40 bits below the unit, in two whole numbers of 20 bits. Sums of products of
+    these are exact in double precision for some thousand rows, so that the result does not depend
+    on the order of the queries, nor on how they are partitioned.
+    """
+    rows, _ = top_values(dataset.features, dataset.offsets, h)
+    steps = []
+    for begin in range(0, len(rows), _ROWS):
+        scaled = (rows[begin : begin + _ROWS] - mean) / unit * 2.0**_BITS
+        high = np.rint(scaled)
+        low = np.rint((scaled - high) * 2.0**_BITS)
+        mixed = high.T @ low
+        parts = (high.T @ high, (mixed + mixed.T) * 2.0**-_BITS, low.T @ low * 2.0 ** (-2 * _BITS))
+        steps.append(ExactSums.of(np.stack([(part * 4.0**-_BITS).ravel() for part in parts])))
+    return added(steps)
