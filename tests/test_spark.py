@@ -20,6 +20,11 @@ pytest.importorskip("pyspark", reason="Spark's tests need pyspark: pip install '
 if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark's tests need Java", allow_module_level=True)
 
+# pyspark 4.0 leaves sockets to the garbage collector.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:.*<socket:pytest.PytestUnraisableExceptionWarning"),
+]
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "spark_scoring.py"
 BATCH_ROWS = 7

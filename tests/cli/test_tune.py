@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from partitioned import written
 
 import localrank
 from localrank.data import make_queries, read_letor, write_letor
@@ -113,6 +114,23 @@ def test_recipes_are_tuned_by_their_own_parameters_and_whole_parts(run, folder, 
 def test_a_recipe_is_tuned_in_python_as_well(queries):
     tuning = tune(local_rank, {"n_clusters": [1, 2], "ranker": [RankSVM()]}, queries, folds=2)
     assert tuning.best_estimator.grouping.n_clusters == tuning.best_parameters["n_clusters"]
+
+
+def test_partitions_and_files_choose_alike_from_queries_drawn_alike(run, folder, tmp_path):
+    train = read_letor(folder / "train.txt")
+    written(train, tmp_path / "parts", 3)
+    options = [*TREES, "--grid", "n_leaves=2,8", "--max-documents", 200, "--json"]
+    options += ["--valid", folder / "vali.txt"]
+    results = []
+    for data in (folder / "train.txt", tmp_path / "parts"):
+        code, out, err = run("tune", data, *options, "-o", tmp_path / f"{data.name}.localrank")
+        assert code == 0
+        assert re.search(r"\d+ of 45 training queries were drawn", err)
+        results.append(json.loads(out)["trials"])
+    assert results[0] == results[1]
+    one, two = (localrank.load(tmp_path / f"{name}.localrank") for name in ("train.txt", "parts"))
+    assert_array_equal(one.predict(train), two.predict(train))
+    assert one.training_data_["n_documents"] <= 200 < train.n_documents
 
 
 def test_values_with_commas_inside_are_whole(run, folder):

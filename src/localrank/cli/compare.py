@@ -78,11 +78,11 @@ def read(
     paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
 ) -> Sequence[Fold]:
     """The folds of a folder, those made of one file's queries, or the one split that files make."""
-    from localrank.cli.inputs import read_data, refuse_table_options
+    from localrank.cli.inputs import is_partitioned, read_data, refuse_table_options
     from localrank.cli.tables import say_if_compiling
     from localrank.data import Fold, folds
 
-    if len(paths) == 1 and paths[0].is_dir():
+    if len(paths) == 1 and paths[0].is_dir() and not is_partitioned(paths):
         say_if_compiling()
         refuse_table_options(paths[0], reading)
         return folds(paths[0], validation=validation, zero_based=reading.zero_based)

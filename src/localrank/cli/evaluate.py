@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @reads_data
 def evaluate(
-    run: Path = typer.Argument(help="A TREC run."),
-    data: list[Path] = typer.Argument(help="Labels: LETOR files, tables, or TREC qrels."),
+    run: Path = typer.Argument(help="A TREC run, or a folder of scores by partition."),
+    data: list[Path] = typer.Argument(help="Labels: LETOR files, tables, partitions, TREC qrels."),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="Measures, separated by commas."),
     convention: str = typer.Option(
         "default",
@@ -71,15 +71,15 @@ def evaluate(
 
 def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[RankingDataset, Any]:
     """The labelled documents and the run's scores, with a word about those that don't match."""
-    from dataclasses import replace
-
     import numpy as np
 
     from localrank.cli.inputs import read_data
     from localrank.cli.tables import say
-    from localrank.data import align, judged, read_qrels, read_run
+    from localrank.data import PartitionedDataset, align, judged, read_qrels, read_run
     from localrank.data.trec import run_document_ids
 
+    if run_path.is_dir():
+        return _labelled_partitions(run_path, paths, reading)
     run = read_run(run_path)
     if any(map(_looks_like_qrels, paths)):
         if len(paths) > 1:
@@ -87,8 +87,10 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
         dataset, scores = judged(run, read_qrels(paths[0]))
     else:
         dataset = read_data(paths, reading)
+        if isinstance(dataset, PartitionedDataset):
+            dataset = dataset.without_features()
         if dataset.document_ids is None:
-            dataset = replace(dataset, document_ids=np.array(run_document_ids(dataset)))
+            dataset = dataset.replaced(document_ids=np.array(run_document_ids(dataset)))
         scores = align(run, dataset)
     found = int(np.sum(scores > -np.inf))
     if found == 0:
@@ -102,6 +104,27 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
         say(f"{missing:,} of {dataset.n_documents:,} documents are not in the run: not retrieved")
     if found < len(run.scores):
         say(f"{len(run.scores) - found:,} documents of the run have no label here: left out")
+    return dataset, scores
+
+
+def _labelled_partitions(
+    folder: Path, paths: list[Path], reading: Reading
+) -> tuple[RankingDataset, Any]:
+    """The labelled documents and the scores that a folder has for each partition."""
+    import numpy as np
+
+    from localrank.cli.inputs import read_data
+    from localrank.cli.tables import say
+    from localrank.data import PartitionedDataset
+    from localrank.data.score_files import read_scores, refuse_others
+
+    dataset = read_data(paths, reading)
+    if not isinstance(dataset, PartitionedDataset):
+        raise ValueError(f"{folder}: is a folder of scores by partition. Name the partitions.")
+    refuse_others(folder, dataset)
+    scores = read_scores(folder, dataset)
+    if missing := int(np.sum(scores == -np.inf)):
+        say(f"{missing:,} of {dataset.n_documents:,} documents are not in the runs: not retrieved")
     return dataset, scores
 
 

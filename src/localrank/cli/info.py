@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from localrank.cli.inputs import Reading, reads_data
 from localrank.printing import UNBROKEN
 
+if TYPE_CHECKING:
+    from localrank.data import Partition, RankingDataset
+
 
 @reads_data
 def info(
-    files: list[Path] = typer.Argument(help="Data files (LETOR, tables), or one model file."),
+    files: list[Path] = typer.Argument(help="Data (LETOR, tables, partitions), or one model file."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     reading: Reading,
@@ -37,15 +41,14 @@ def info(
         _print_data(files, facts)
 
 
-def _describe(dataset: Any) -> dict[str, Any]:
+def _describe(dataset: RankingDataset) -> dict[str, Any]:
     import numpy as np
 
-    from localrank.rankers import BestFeature
-
     sizes = dataset.query_sizes
-    features = dataset.features
-    constant = np.flatnonzero((features == features[0]).all(axis=0))
-    missing = np.isnan(features).sum(axis=0)
+    columns = _pass(_columns, dataset)
+    first = columns[0][0]
+    same = np.all([part[1] & (part[0] == first) for part in columns], axis=0)
+    missing = np.sum([part[2] for part in columns], axis=0)
     facts: dict[str, Any] = {
         "n_queries": dataset.n_queries,
         "n_documents": dataset.n_documents,
@@ -55,11 +58,13 @@ def _describe(dataset: Any) -> dict[str, Any]:
             "median": float(np.median(sizes)),
             "max": int(sizes.max()),
         },
-        "document_ids": dataset.document_ids is not None,
-        "constant_features": [dataset.feature_label(column) for column in constant],
+        "document_ids": columns[0][3],
+        "constant_features": [
+            dataset.feature_label(column) for column in np.flatnonzero(same).tolist()
+        ],
         "missing_values": {
             dataset.feature_label(column): int(missing[column])
-            for column in np.flatnonzero(missing)
+            for column in np.flatnonzero(missing).tolist()
         },
     }
     if dataset.relevance is None:
@@ -72,23 +77,73 @@ def _describe(dataset: Any) -> dict[str, Any]:
     facts["queries_without_relevant_documents"] = int(np.sum(high <= 0))
     facts["queries_with_one_label"] = int(np.sum(low == high))
     if (low < high).any():
-        best = BestFeature().fit(dataset)
+        reached = sum(_pass(_reached, dataset)) @ np.array([2.0**-30, 2.0**-60])
+        best = int(np.argmax(reached))
         facts["best_feature"] = {
-            "name": dataset.feature_label(best.feature_),
-            "ndcg@5": float(best.values_[best.feature_]),
-            "tie_rate": _tie_rate(dataset, best.predict_rows(dataset)),
+            "name": dataset.feature_label(best),
+            "ndcg@5": float(reached[best]) / dataset.n_queries,
+            "tie_rate": sum(_pass(_n_tied, dataset, best)) / dataset.n_documents,
         }
     return facts
 
 
-def _tie_rate(dataset: Any, scores: Any) -> float:
-    """Share of the documents that have the same score as another document of their query."""
+def _pass(function: Callable[..., Any], dataset: RankingDataset, *shared: Any) -> list[Any]:
+    """What a function makes of each partition, or of a dataset in memory."""
+    from localrank.data import PartitionedDataset
+    from localrank.parallel import in_parallel
+
+    if not isinstance(dataset, PartitionedDataset):
+        return [function(dataset, *shared)]
+    return in_parallel(
+        _of_partition,
+        dataset.partitions,
+        shared=(function, *shared),
+        n_jobs=1,
+        description="Reading partitions",
+    )
+
+
+def _of_partition(partition: Partition, function: Callable[..., Any], *shared: Any) -> Any:
+    return function(partition.read(), *shared)
+
+
+def _columns(part: RankingDataset) -> tuple[Any, Any, Any, bool]:
+    """The first row, which features are the same in all rows, missing values of each feature."""
     import numpy as np
 
-    order = np.lexsort((scores, dataset.query_index))
-    same = (np.diff(scores[order]) == 0) & (np.diff(dataset.query_index[order]) == 0)
-    tied = np.append(same, False) | np.append(False, same)
-    return float(tied.mean())
+    features = part.features
+    same = (features == features[0]).all(axis=0)
+    return features[0], same, np.isnan(features).sum(axis=0), part.document_ids is not None
+
+
+def _reached(part: RankingDataset) -> Any:
+    """Sum of the NDCG@5 of each feature over queries, in units of 2^-30 and 2^-60.
+
+    Whole numbers add up to the same in any order, so the mean does not depend on partitions.
+    """
+    import numpy as np
+
+    from localrank.measures import NDCG
+    from localrank.measures.single_features import lowest_where_missing
+
+    sums = np.empty((part.n_features, 2), np.int64)
+    for column in range(part.n_features):
+        scores = lowest_where_missing(part, part.features[:, column].astype(np.float64))
+        large, rest = np.divmod(NDCG(5).of_rows(part, scores), 2.0**-30)
+        sums[column] = large.sum(dtype=np.int64), np.rint(rest * 2.0**60).sum(dtype=np.int64)
+    return sums
+
+
+def _n_tied(part: RankingDataset, column: int) -> int:
+    """How many documents have the same value of a feature as another document of their query."""
+    import numpy as np
+
+    from localrank.measures.single_features import lowest_where_missing
+
+    scores = lowest_where_missing(part, part.features[:, column])
+    order = np.lexsort((scores, part.query_index))
+    same = (np.diff(scores[order]) == 0) & (np.diff(part.query_index[order]) == 0)
+    return int(np.sum(np.append(same, False) | np.append(False, same)))
 
 
 def _print_data(files: list[Path], facts: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from localrank.data import RankingDataset
+    from localrank.data import PartitionedDataset, RankingDataset
     from localrank.data.drawing import Limit
     from localrank.data.tables import Categories, Labels
     from localrank.measures import Measure
@@ -94,7 +94,7 @@ def read_data(
     labels: Labels = "needed",
     n_features: int | None = None,
 ) -> RankingDataset:
-    """LETOR files, `-` for such text on standard input, or tables.
+    """LETOR files, `-` for such text on standard input, tables, or partitions.
 
     With `n_features`, LETOR files may lack the last features.
     """
@@ -103,6 +103,8 @@ def read_data(
     from localrank.data.tables import is_table
 
     say_if_compiling()
+    if is_partitioned(paths):
+        return _open_partitions(paths, reading, labels)
     for path in paths:
         if path.is_dir():
             raise ValueError(f"{path}: is a folder. Name the files in it.")
@@ -116,6 +118,48 @@ def read_data(
     if reading.zero_based:
         raise ValueError(f"{tables[0]}: is a table. --zero-based is for LETOR text.")
     return concatenate([_read_table(path, reading, labels) for path in tables])
+
+
+def is_partitioned(paths: Sequence[Path]) -> bool:
+    """Whether data is a folder of partitions, or the files in one that `convert` wrote."""
+    from localrank.data.partitions import UNFINISHED, is_partition
+
+    if len(paths) == 1 and paths[0].is_dir():
+        return any(path.name == UNFINISHED or is_partition(path) for path in paths[0].iterdir())
+    if not all(map(is_partition, paths)):
+        return False
+    from localrank.data.conversion import made_here
+
+    return all(map(made_here, paths))
+
+
+def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) -> PartitionedDataset:
+    from localrank.data import PartitionedDataset
+    from localrank.data.partition_files import damage_named, open_table
+    from localrank.data.partitions import partition_paths
+
+    for option in ("zero_based", "categories", "column_description"):
+        if getattr(reading, option):
+            name = option.replace("_", "-")
+            raise ValueError(
+                f"{paths[0]}: is a folder of partitions, and --{name} is not for them."
+            )
+    files = partition_paths(paths[0] if len(paths) == 1 else paths)
+    label, ignore = reading.label or None, column_names(reading.ignore)
+    if label is not None and labels == "optional":
+        with damage_named(files[0]):
+            label = label if label in open_table(files[0]).schema.names else None
+    elif label is not None and labels == "ignored":
+        ignore.append(label)
+        label = None
+    return PartitionedDataset.open(
+        files,
+        qid=reading.qid,
+        label=label,
+        document_id=reading.document_id or "document_id",
+        features=column_names(reading.features) or None,
+        ignore=ignore,
+    )
 
 
 def refuse_table_options(path: Path, reading: Reading) -> None:

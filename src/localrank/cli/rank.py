@@ -2,42 +2,117 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from localrank.cli.inputs import Reading, reads_data
+
+if TYPE_CHECKING:
+    from localrank.data import Partition, PartitionedDataset
+    from localrank.data.score_files import ScoreFormat
 
 
 @reads_data
 def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
     data: list[Path] = typer.Argument(
-        help="Documents to rank: LETOR files or tables; - for standard input."
+        help="Documents to rank: LETOR files, tables or partitions; - for standard input."
     ),
     output: Path = typer.Option(
-        Path("-"), "--output", "-o", help="The TREC run to write; - for standard output."
+        Path("-"),
+        "--output",
+        "-o",
+        help="The TREC run to write; - for standard output; a folder for scores by partition.",
     ),
     tag: str = typer.Option("localrank", help="Name of the run, its last column."),
+    form: str = typer.Option(
+        "parquet", "--format", help="Of the files in a folder, one per partition: parquet or run."
+    ),
     *,
     reading: Reading,
 ) -> None:
     """Rank documents with a saved model, as a TREC run."""
-    import sys
-
-    from localrank.cli.inputs import check_output, read_data
+    from localrank.cli.inputs import check_output, is_partitioned, read_data
     from localrank.cli.tables import say
-    from localrank.data import write_run
+    from localrank.data import PartitionedDataset, write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load
 
-    if str(output) != "-" and not output.exists():
+    into_folder = str(output) != "-" and (output.is_dir() or not output.suffix)
+    into_folder = into_folder and is_partitioned(data)
+    if into_folder:
+        _check_format(form, output)
+    elif str(output) != "-" and not output.exists():
         check_output(output)
     ranker = load(model)
     dataset = read_data(data, reading, labels="ignored", n_features=ranker.n_features_in_)
+    if into_folder and isinstance(dataset, PartitionedDataset):
+        _rank_partitions(model, ranker, dataset, output, form, tag)
+        return
     scores = ranker.predict(dataset)
+    if isinstance(dataset, PartitionedDataset):
+        dataset = dataset.without_features()
     if str(output) == "-":
         sys.stdout.writelines(run_lines(dataset, scores, tag))
         return
     write_run(dataset, scores, output, tag=tag)
     say(f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {output}")
+
+
+def _check_format(form: str, output: Path) -> None:
+    from localrank.cli.inputs import check_folder
+
+    if form not in ("parquet", "run"):
+        raise ValueError(f"--format must be parquet or run. Got {form!r} instead.")
+    check_folder(output)
+
+
+def _rank_partitions(
+    model: Path, ranker: Any, dataset: PartitionedDataset, folder: Path, form: Any, tag: str
+) -> None:
+    """Write the scores of each partition that were not written before by the same model."""
+    import localrank
+    from localrank.cli.tables import say
+    from localrank.data.score_files import content_of, refuse_others
+    from localrank.parallel import in_parallel
+
+    folder.mkdir(parents=True, exist_ok=True)
+    refuse_others(folder, dataset)
+    facts = {"model": content_of(model), "tag": tag, "version": localrank.__version__}
+    made = in_parallel(
+        _rank_partition,
+        dataset.partitions,
+        shared=(ranker, folder.absolute(), form, tag, facts),
+        n_jobs=1,
+        description="Ranking",
+    )
+    kept = len(made) - sum(made)
+    say(
+        f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {folder}"
+        + (f"; {kept:,} of {len(made):,} partitions were there already" if kept else "")
+    )
+
+
+def _rank_partition(
+    partition: Partition,
+    ranker: Any,
+    folder: Path,
+    form: ScoreFormat,
+    tag: str,
+    facts: dict[str, str],
+) -> bool:
+    """Write the scores of a partition; whether there was need to."""
+    from localrank.data.score_files import is_finished, origin, score_path, write_scores
+
+    path, known = score_path(folder, partition, form), origin(partition, **facts)
+    if is_finished(path, known):
+        return False
+    part = partition.read()
+    write_scores(part, ranker.predict(part), path, tag, known)
+    for other in ("parquet", "run"):
+        if other != form:
+            score_path(folder, partition, other).unlink(missing_ok=True)
+    return True

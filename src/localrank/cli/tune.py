@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.evaluation import Tuning
@@ -35,6 +35,7 @@ def tune(
     valid: list[Path] = typer.Option([], help="Queries to choose by, instead of folds."),
     folds: int = typer.Option(3, min=2, help="Folds of the training queries to choose by."),
     measure: str = typer.Option("ndcg@10", help="What the best is best by."),
+    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
@@ -43,11 +44,12 @@ def tune(
 ) -> None:
     """Choose a method's parameters by queries that were not trained on."""
     from localrank import evaluation
-    from localrank.cli.inputs import check_held_out, check_model, read_data
+    from localrank.cli.inputs import check_held_out, check_model, limit_of, read_data
     from localrank.cli.tables import say
     from localrank.measures import parse_measure
     from localrank.methods import check_method, setting_values
     from localrank.parts import make_part
+    from localrank.rankers.inputs import drawn_in_memory
 
     name, settings = check_method(method), setting_values(setting)
 
@@ -64,6 +66,12 @@ def tune(
     check_held_out(valid, data)
     train = read_data(data, reading)
     held_out = read_data(valid, reading, n_features=train.n_features) if valid else None
+    # Once, so that every combination learns from the same queries.
+    n_queries, limit = train.n_queries, limit_of(max_documents)
+    train = drawn_in_memory(train, limit)
+    held_out = None if held_out is None else drawn_in_memory(held_out, limit)
+    if train.n_queries < n_queries:
+        say(f"{train.n_queries:,} of {n_queries:,} training queries were drawn by their ids")
     if held_out is None:
         queries = f"{train.n_queries:,} training queries in {folds} folds"
     else:

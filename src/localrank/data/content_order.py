@@ -69,7 +69,7 @@ def rows_in_content_order(dataset: RankingDataset) -> RankingDataset:
     >>> X, y, qid = np.array([[1.0], [2.0], [3.0]]), np.array([0, 1, 2]), np.array([7, 7, 7])
     >>> one, two = (RankingDataset.from_arrays(X[i], y[i], qid) for i in ([0, 1, 2], [2, 0, 1]))
     >>> [rows_in_content_order(data).features.ravel().tolist() for data in (one, two)]
-    [[3.0, 1.0, 2.0], [3.0, 1.0, 2.0]]
+    [[1.0, 3.0, 2.0], [1.0, 3.0, 2.0]]
     """
     rows = np.lexsort((stirred(row_keys(dataset, 0)), dataset.query_index))
     return dataset.with_rows(rows, dataset.offsets, np.arange(dataset.n_queries))

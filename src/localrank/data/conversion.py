@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import shutil
@@ -194,7 +195,7 @@ def _unfinished(folder: Path, overwrite: bool) -> Iterator[Path]:
             f"--overwrite (overwrite=True)."
         )
     for path in old:
-        if path.name != UNFINISHED and not (_PART.fullmatch(path.name) and _made_here(path)):
+        if path.name != UNFINISHED and not (_PART.fullmatch(path.name) and made_here(path)):
             raise ValueError(
                 f"{path}: was not written by `localrank convert`, which replaces nothing else. "
                 f"Name another folder."
@@ -220,11 +221,13 @@ def _unfinished(folder: Path, overwrite: bool) -> Iterator[Path]:
         raise
 
 
-def _made_here(path: Path) -> bool:
+def made_here(path: Path) -> bool:
+    """Whether a Parquet file is one that `convert` wrote."""
     import pyarrow
     from pyarrow import parquet
 
     try:
-        return b"localrank" in (parquet.read_schema(path).metadata or {})
+        facts = json.loads((parquet.read_schema(path).metadata or {}).get(b"localrank", "{}"))
+        return "n_features" in facts
     except (pyarrow.ArrowException, OSError):
         return False

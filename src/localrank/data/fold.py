@@ -17,7 +17,6 @@ from localrank.data.concatenation import concatenate
 from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import view
 from localrank.data.letor import read_letor
-from localrank.data.passes import in_partitions
 from localrank.printing import Printed, Table
 
 SUFFIXES = ("", ".gz", ".bz2", ".xz")
@@ -185,9 +184,8 @@ def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: boo
             train, valid, test = np.concatenate(turned[: k - 2]), turned[k - 2], turned[k - 1]
         else:
             train, valid, test = np.concatenate(turned[1:]), None, turned[0]
-        if in_partitions(source):
-            # In another order than that of the files they would have to be in memory.
-            train = np.sort(train)
+        # In another order than that of its files, a partitioned dataset would have to be in memory.
+        train = np.sort(train)
         held_out = None if valid is None else source.taken(valid)
         return Fold(f"Fold{number + 1}", source.taken(train), held_out, source.taken(test))
 

@@ -85,11 +85,9 @@ class Partition:
         """
         return self._read(self.columns.features)
 
-    def document_ids(self) -> Array:
-        """The document ids alone, which the file must have."""
-        ids = self._read(()).document_ids
-        assert ids is not None
-        return ids
+    def without_features(self) -> RankingDataset:
+        """The queries with their labels and document ids alone."""
+        return self._read(())
 
     def of_queries(self, positions: Integers, n_documents: int) -> Partition:
         """The queries at ascending positions of this partition, which have so many documents."""
@@ -121,7 +119,7 @@ class Partition:
             if columns.document_id is not None:
                 column = table.column(columns.document_id)
                 documents = _ids(column if rows is None else column.take(rows), "document_id")
-            names = columns.feature_names
+            names = columns.feature_names if features else None
             return RankingDataset._checked(
                 features=checked_features(values, names) if features else values,
                 relevance=labels,

@@ -155,9 +155,9 @@ class PartitionedDataset(BlockwiseDataset):
     @property
     def document_ids(self) -> Array | None:
         """Read from the files each time; None where they have none."""
-        if self.columns.document_id is None:
-            return None
-        return joined_ids([partition.document_ids() for partition in self._partitions])
+        ids = [partition.without_features().document_ids for partition in self._partitions]
+        present = [part for part in ids if part is not None]
+        return joined_ids(present) if present else None
 
     @cached_property
     def has_missing(self) -> bool:
@@ -198,6 +198,11 @@ class PartitionedDataset(BlockwiseDataset):
             **self._kept() | {"document_ids": joined_ids(documents) if documents else None},
             features=table,
         )
+
+    def without_features(self) -> RankingDataset:
+        """All queries with their labels and document ids, in memory."""
+        nothing = np.empty((self.n_documents, 0))
+        return self.replaced(features=nothing, feature_names=None)
 
     def taken(self, positions: Integers) -> Self:
         if (np.diff(positions) <= 0).any():

@@ -11,6 +11,7 @@ import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import column_description as descriptions
+from localrank.data.advice import AdvisedError
 from localrank.data.checks import natural_ids
 from localrank.data.column_description import ColumnDescription
 from localrank.data.letor_reader import LetorReader
@@ -190,6 +191,8 @@ class TableBatches:
                     continue
                 try:
                     yield self._batch(table, roles)
+                except AdvisedError as error:
+                    raise AdvisedError(f"{path}: {error.args[0]}", *error.args[1:]) from None
                 except ValueError as error:
                     where = f"{path}: in the {table.num_rows:,} rows from row {first:,} on: "
                     raise ValueError(f"{where}{error}") from None

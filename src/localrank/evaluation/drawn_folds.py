@@ -43,7 +43,7 @@ def drawn_folds(
     >>> with warnings.catch_warnings(action="ignore"):
     ...     drawn, facts = drawn_folds(folds(dataset, 3), 500)
     >>> facts["training_queries"], drawn[0].train.n_queries
-    ([(12, 20), (11, 20), (13, 20)], 12)
+    ([(12, 20), (12, 20), (12, 20)], 12)
     """
     if max_documents == "auto" and not any(in_partitions(fold.train) for fold in folds):
         return folds, {}

@@ -13,7 +13,11 @@ import localrank
 from localrank.data import PartitionedDataset, RankingDataset, make_queries
 from localrank.measures import NDCG
 from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, McRank, RankSVM
-from localrank.rankers.boosted_trees.distributed_trees import _shares, fit_on_cluster
+from localrank.rankers.boosted_trees.distributed_trees import (
+    _shares,
+    exceeds_worker,
+    fit_on_cluster,
+)
 
 distributed = pytest.importorskip("distributed")
 pytest.importorskip("lightgbm")
@@ -159,6 +163,32 @@ def test_rankers_that_workers_cannot_train_together_are_refused(ranker, train, t
         fit_on_cluster(ranker, train, two)
 
 
+def test_weights_and_validation_queries_are_refused(train, test, two):
+    weights = np.ones(train.n_queries)
+    heavy = train.replaced(document_weights=np.ones(train.n_documents))
+    with pytest.raises(ValueError, match="train LambdaMART without weights"):
+        fit_on_cluster(LambdaMART(), train, two, weights)
+    with pytest.raises(ValueError, match="train LambdaMART without weights"):
+        fit_on_cluster(LambdaMART(), heavy, two)
+    with pytest.raises(ValueError, match="train LambdaMART without validation queries"):
+        fit_on_cluster(LambdaMART(), train, two, None, test)
+
+
+def test_the_smallest_worker_decides_what_is_too_large(train):
+    size = train.n_documents * train.n_features * 8
+
+    class Info:
+        def __init__(self, *limits):
+            self.limits = limits
+
+        def scheduler_info(self):
+            return {"workers": {i: {"memory_limit": limit} for i, limit in enumerate(self.limits)}}
+
+    assert not exceeds_worker(train, Info(2 * size, 2 * size))
+    assert exceeds_worker(train, Info(2 * size, 2 * size - 1))
+    assert not exceeds_worker(train, Info(0, None))
+
+
 def test_wrong_parameters_are_refused_as_by_fit(train, two):
     with pytest.raises(ValueError, match="'n_leaves' parameter of LambdaMART must be"):
         fit_on_cluster(LambdaMART(n_leaves=1), train, two)
@@ -192,6 +222,6 @@ def test_a_lost_worker_ends_the_training_with_an_error(train, two):
     address, pid = min(two.run(os.getpid).items())
     killer = threading.Timer(3.0, os.kill, (pid, signal.SIGKILL))
     killer.start()
-    with pytest.raises(RuntimeError, match=f"The worker {address} was lost while 2 workers"):
+    with pytest.raises(RuntimeError, match=f"The worker {address} was lost while trees were"):
         fit_on_cluster(LambdaMART(100_000, n_leaves=50), train, two)
     killer.join()

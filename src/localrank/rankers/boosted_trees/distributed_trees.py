@@ -11,8 +11,9 @@ from urllib.parse import urlparse
 import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
-from localrank.data import Partition, PartitionedDataset, concatenate
+from localrank.data import Partition, PartitionedDataset, RankingDataset, concatenate
 from localrank.data.content_order import content_order
+from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees, import_lightgbm
 from localrank.rankers.boosted_trees.lambda_mart import MAX_DOCUMENTS
 
@@ -29,7 +30,27 @@ LOOK_SECONDS = 1.0
 WAIT_MINUTES = 10
 
 
-def fit_on_cluster(ranker: Trees, dataset: PartitionedDataset, client: Client) -> Trees:
+def exceeds_worker(dataset: RankingDataset, client: Any) -> bool:
+    """Whether the features, twice, are more than a worker of the cluster may hold.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    client : distributed.Client
+    """
+    workers = client.scheduler_info()["workers"].values()
+    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+    size = dataset.n_documents * dataset.n_features * dataset.dtype.itemsize
+    return bool(limits) and 2 * size > min(limits)
+
+
+def fit_on_cluster(
+    ranker: Trees,
+    dataset: PartitionedDataset,
+    client: Client,
+    query_weights: Weights = None,
+    valid: HeldOut = None,
+) -> Trees:
     """Fit boosted trees by all workers of a cluster together.
 
     No machine holds all features. Each worker reads some of the partitions and keeps their
@@ -49,6 +70,8 @@ def fit_on_cluster(ranker: Trees, dataset: PartitionedDataset, client: Client) -
     dataset : PartitionedDataset
         Of fewer partitions than workers each is on one worker, and the other workers have none.
     client : distributed.Client
+    query_weights, valid
+        Are refused: workers have no weights and no validation queries. So are weights of documents.
 
     Returns
     -------
@@ -77,6 +100,12 @@ def fit_on_cluster(ranker: Trees, dataset: PartitionedDataset, client: Client) -
         raise ValueError(
             f"{type(ranker).__name__} cannot be trained by several workers together. LambdaMART, "
             f"CrossEntropyMART and GBRT can; others learn from a part of the queries."
+        )
+    if query_weights is not None or dataset.document_weights is not None or valid is not None:
+        what = "validation queries" if valid is not None else "weights"
+        raise ValueError(
+            f"Several workers together train {type(ranker).__name__} without {what}. Leave them "
+            f"out, or learn from fewer documents, which one machine holds, by max_documents."
         )
     import_lightgbm()
     admitted, _, _ = ranker._admitted(dataset, None, None)
@@ -180,9 +209,8 @@ class _Together:
                     self.client.cancel(unfinished, force=True)
                 if lost:
                     raise RuntimeError(
-                        f"The worker {lost[0]} was lost while {len(self.workers)} workers trained "
-                        f"trees together, and its part of the data with it. Fit again. If its "
-                        f"memory was full, take more workers."
+                        f"The worker {lost[0]} was lost while trees were trained, and its part of "
+                        f"the data with it. Fit again. If its memory was full, take more workers."
                     ) from None
         for future in futures:
             if future.status != "finished":

@@ -1,0 +1,162 @@
+"""Scores of a partitioned dataset: one file for each partition, Parquet or a TREC run."""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b, file_digest
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from localrank.arrays import Array, Floats, Integers
+from localrank.data.atomic import atomic_write
+from localrank.data.dataset import RankingDataset
+from localrank.data.partition_files import Partition, damage_named, open_table
+from localrank.data.partitions import PartitionedDataset
+from localrank.data.trec import align, read_run, run_document_ids, write_run
+from localrank.kernels.sorting import argsort_descending
+from localrank.parallel import in_parallel
+
+ScoreFormat = Literal["parquet", "run"]
+SUFFIXES: dict[ScoreFormat, str] = {"parquet": ".parquet", "run": ".trec"}
+
+
+def score_path(folder: Path, partition: Partition, form: ScoreFormat) -> Path:
+    """The file for the scores of a partition: called as that one is."""
+    return folder / f"{partition.path.stem}{SUFFIXES[form]}"
+
+
+def content_of(path: Path) -> str:
+    """A number that tells files of other content apart."""
+    with path.open("rb") as file:
+        return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
+
+
+def origin(partition: Partition, **facts: str) -> dict[str, str]:
+    """What decides the scores of a partition: its content, and further facts."""
+    queries = b"" if partition.queries is None else partition.queries.tobytes()
+    which = blake2b(repr(partition.columns).encode() + queries, digest_size=16).hexdigest()
+    return {"data": content_of(partition.path), "columns": which, **facts}
+
+
+def is_finished(path: Path, facts: dict[str, str]) -> bool:
+    """Whether a file of scores is there, complete, and comes from these facts."""
+    if not path.is_file():
+        return False
+    if path.suffix == SUFFIXES["run"]:
+        beside = _facts_beside(path)
+        if not beside.is_file():
+            return False
+        known = json.loads(beside.read_text(encoding="utf-8"))
+        return bool(known == facts | {"run": content_of(path)})
+    try:
+        with damage_named(path):
+            metadata = open_table(path).schema.metadata or {}
+    except ValueError:
+        return False
+    return bool(json.loads(metadata.get(b"localrank", b"null")) == facts)
+
+
+def write_scores(
+    dataset: RankingDataset, scores: Floats, path: Path, tag: str, facts: dict[str, str]
+) -> None:
+    """Write the scores of a partition, whole or not at all, with the facts they come from.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+        The partition, read.
+    scores : ndarray of shape (n_documents,)
+    path : Path
+        A Parquet file has the columns `qid`, `document_id` or, without such, `row` from 0 on,
+        `score` and `rank` from 1 on; rows as in the partition. Otherwise it is a TREC run.
+    tag : str
+        Name of the run.
+    facts : dict
+    """
+    if path.suffix == SUFFIXES["run"]:
+        _facts_beside(path).unlink(missing_ok=True)
+        write_run(dataset, scores, path, tag=tag)
+        with atomic_write(_facts_beside(path)) as file:
+            file.write(json.dumps(facts | {"run": content_of(path)}).encode())
+        return
+    import pyarrow
+    from pyarrow import parquet
+
+    documents: dict[str, Array] = {"row": np.arange(dataset.n_documents)}
+    if dataset.document_ids is not None:
+        documents = {"document_id": dataset.document_ids}
+    columns = {
+        "qid": _plain(np.repeat(dataset.query_ids, dataset.query_sizes)),
+        **{name: _plain(ids) for name, ids in documents.items()},
+        "score": scores,
+        "rank": _ranks(dataset, scores),
+    }
+    table = pyarrow.table(columns).replace_schema_metadata({"localrank": json.dumps(facts)})
+    with atomic_write(path) as file:
+        parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+
+def read_scores(folder: Path, dataset: PartitionedDataset) -> Floats:
+    """The scores of a folder for the rows of a dataset, whose partitions it has files for.
+
+    A document that a run does not hold has the score minus infinity: not retrieved.
+    """
+    parts = in_parallel(
+        _scores_of, dataset.partitions, shared=(folder,), n_jobs=1, description="Reading scores"
+    )
+    return np.concatenate(parts)
+
+
+def refuse_others(folder: Path, dataset: PartitionedDataset) -> None:
+    """Refuse a folder with files of scores that are of no partition of the dataset."""
+    known = {partition.path.stem for partition in dataset.partitions}
+    for path in sorted(folder.iterdir()):
+        if path.suffix in SUFFIXES.values() and path.stem not in known:
+            raise ValueError(
+                f"{path}: belongs to no partition of the data. Delete it, or name another folder."
+            )
+
+
+def _scores_of(partition: Partition, folder: Path) -> Floats:
+    paths = [score_path(folder, partition, form) for form in SUFFIXES]
+    there = [path for path in paths if path.is_file()]
+    if len(there) != 1:
+        fault = "there are two files of scores" if there else "there is no file of scores"
+        raise ValueError(f"{folder}: {fault} for {partition.path.name}.")
+    part = partition.without_features()
+    path = there[0]
+    if path.suffix == SUFFIXES["run"]:
+        if part.document_ids is None:
+            part = part.replaced(document_ids=np.array(run_document_ids(part)))
+        return align(read_run(path), part)
+    with damage_named(path):
+        file = open_table(path)
+        if missing := {"qid", "score"} - set(file.schema.names):
+            raise ValueError(f"there is no column {min(missing)!r}.")
+        table = file.read(["qid", "score"])
+        queries, scores = table.column("qid").to_numpy(), table.column("score").to_numpy()
+        ids = np.repeat(part.query_ids, part.query_sizes)
+        if len(queries) != len(ids) or (queries != ids.astype(queries.dtype)).any():
+            raise ValueError(f"its rows are not those of {partition.path}: scores of other data.")
+        if not np.isfinite(scores).all():
+            raise ValueError("scores must be finite.")
+    return np.asarray(scores, dtype=np.float64)
+
+
+def _ranks(dataset: RankingDataset, scores: Floats) -> Integers:
+    """The rank of each row in its query, from 1; equal scores in the order of the rows."""
+    ranks = np.empty(dataset.n_documents, np.int64)
+    order = argsort_descending(scores, dataset.offsets)
+    ranks[order] = np.arange(dataset.n_documents) - dataset.offsets[dataset.query_index] + 1
+    return ranks
+
+
+def _facts_beside(path: Path) -> Path:
+    return path.with_name(f".{path.name}.json")
+
+
+def _plain(ids: Array) -> Any:
+    """Ids as pyarrow takes them: text as objects."""
+    return ids.astype(object) if ids.dtype.kind in "UT" else ids
