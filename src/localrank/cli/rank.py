@@ -6,9 +6,11 @@ from pathlib import Path
 
 import typer
 
+from localrank.cli.cluster import on_cluster
 from localrank.cli.inputs import Reading, reads_data
 
 
+@on_cluster
 @reads_data
 def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
