@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import threadpoolctl
 from threadpoolctl import threadpool_limits
 
+from localrank.distributed.scope import client_in_scope, in_task
 from localrank.estimator import Estimator, clone, is_estimator
 from localrank.progress import progress
 
@@ -89,12 +93,14 @@ def in_parallel(
     shared: Sequence[Any] = (),
     n_jobs: int | None,
     description: str,
+    here: bool = False,
 ) -> list[Result]:
     """Results of a function for each item, in their order.
 
-    Threads do the work, because kernels and LightGBM release the interpreter; under
-    `joblib.parallel_config` it may be processes or a Dask cluster. Linear algebra has one
-    thread meanwhile, whatever the number of jobs, so that results do not depend on it.
+    Where a Dask client is in scope, its workers do the work, whatever the number of jobs.
+    Otherwise threads do it, because kernels and LightGBM release the interpreter; under
+    `joblib.parallel_config` it may be processes. Linear algebra has one thread meanwhile,
+    whatever the number of jobs, so that results do not depend on it.
 
     Parameters
     ----------
@@ -108,22 +114,98 @@ def in_parallel(
         None is one job, -1 as many as cores.
     description : str
         What the progress bar says.
+    here : bool, default=False
+        Stay in this process in any case: the work is less than that of sending its data.
 
     Examples
     --------
     >>> in_parallel(len, ["a", "bcd"], n_jobs=2, description="Lengths")
     [1, 3]
     """
-    # Only who trains needs it.
-    import joblib
-
-    results = []
     with progress(description, len(items)) as advance, one_blas_thread():
+        if not here and client_in_scope() is not None:
+            calls = ((item, shared) for item in items)
+            done: dict[int, Result] = {}
+            for index, get in as_finished(function, calls, description=description):
+                done[index] = get()
+                advance()
+            return [done[index] for index in range(len(items))]
+        # Only who trains needs it.
+        import joblib
+
+        results = []
         jobs = (joblib.delayed(function)(item, *shared) for item in items)
         for result in joblib.Parallel(n_jobs, prefer="threads", return_as="generator")(jobs):
             results.append(result)
             advance()
-    return results
+        return results
+
+
+def as_finished(
+    function: Callable[..., Result],
+    calls: Iterable[tuple[Any, Sequence[Any]]],
+    *,
+    description: str,
+) -> Iterator[tuple[int, Callable[[], Result]]]:
+    """Calls of a function, on a cluster as they finish, otherwise one after the other.
+
+    Parameters
+    ----------
+    function : callable
+        Of an item, and what is shared.
+    calls : iterable of (item, shared)
+        Read as there is room for more.
+    description : str
+        Names the tasks on a cluster.
+
+    Yields
+    ------
+    index : int
+        The number of the call.
+    get : callable
+        Returns the result of the call, or raises its exception. Without a cluster this is where
+        it is made.
+
+    Examples
+    --------
+    >>> for index, get in as_finished(pow, [(2, [3]), (3, [2])], description="Powers"):
+    ...     print(index, get())
+    0 8
+    1 9
+    """
+    client = client_in_scope()
+    if client is None:
+        for index, (item, shared) in enumerate(calls):
+            yield index, partial(function, item, *shared)
+        return
+    from localrank.distributed.tasks import finished_tasks
+
+    yield from finished_tasks(client, _OneThread(function), calls, description)
+
+
+@dataclass(frozen=True)
+class _OneThread:
+    """A function that works with one thread, as every task does."""
+
+    function: Callable[..., Any]
+
+    def __call__(self, *arguments: Any) -> Any:
+        import joblib
+
+        # All that asks joblib for a number of threads is told one, LightGBM too.
+        with joblib.parallel_config("sequential"), one_blas_thread():
+            return self.function(*arguments)
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process; in a task, which shares it with others, of its thread.
+
+    Examples
+    --------
+    >>> cpu_seconds() > 0
+    True
+    """
+    return time.thread_time() if in_task() else time.process_time()
 
 
 def one_thread(estimator: Part) -> Part:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from localrank.cli.cluster import on_cluster
 from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,one,best"
 
 
+@on_cluster
 @reads_data
 def compare(
     data: list[Path] = typer.Argument(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from localrank.cli.cluster import on_cluster
 from localrank.cli.inputs import Reading, reads_data
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from localrank.data.score_files import ScoreFormat
 
 
+@on_cluster
 @reads_data
 def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),

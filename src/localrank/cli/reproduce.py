@@ -6,9 +6,11 @@ from pathlib import Path
 
 import typer
 
+from localrank.cli.cluster import on_cluster
 from localrank.experiments import EXPERIMENTS
 
 
+@on_cluster
 def reproduce(
     experiment: str = typer.Argument(help=f"One of {', '.join(EXPERIMENTS)}."),
     data: Path = typer.Option(

@@ -6,9 +6,11 @@ from pathlib import Path
 
 import typer
 
+from localrank.cli.cluster import on_cluster
 from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 
 
+@on_cluster
 @reads_data
 def train(
     data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),

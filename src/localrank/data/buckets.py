@@ -209,12 +209,7 @@ def _write_part(path: Path, columns: dict[str, Any]) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    import localrank
-
-    facts = {
-        "version": localrank.__version__,
-        "n_features": len(set(columns) - {"qid", "label", "document_id"}),
-    }
+    facts = {"n_features": len(set(columns) - {"qid", "label", "document_id"})}
     table = pyarrow.table(columns).replace_schema_metadata({"localrank": json.dumps(facts)})
     with path.open("wb") as file:
         # Features have few equal values: to look for them would take most of the time.

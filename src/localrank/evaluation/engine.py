@@ -1,47 +1,26 @@
-"""Methods on folds: train, time, score."""
+"""Methods on folds, and what comes of them."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import tempfile
-import time
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
-from localrank.data.deferred import gathered
-from localrank.data.passes import in_partitions
-from localrank.estimator import clone
-from localrank.evaluation.clairvoyance import clairvoyant_bound
-from localrank.evaluation.group_map import group_map
 from localrank.evaluation.significance import PairedTest, paired_test
-from localrank.evaluation.store import Run, Store, described, fingerprint
-from localrank.evaluation.tuning import Grid, tune
-from localrank.local_ranker import LocalRanker
+from localrank.evaluation.store import Run, Store, fingerprint
+from localrank.evaluation.tuning import Grid
+from localrank.evaluation.work import Work
 from localrank.measures import NDCG, Measure, parse_measure
 from localrank.measures.base import mean_of_queries
-from localrank.parallel import one_blas_thread
-from localrank.persistence import library_versions
+from localrank.parallel import as_finished
 from localrank.printing import Printed, Table
 from localrank.progress import progress
 from localrank.rankers import Ranker
-
-# Bounds of rankers with more groups would train too many models for their controls.
-MOST_GROUPS = 20
-# Parts for tuning where a fold has no validation queries.
-TUNING_FOLDS = 3
-# How often scoring is timed where that takes less than this many seconds: other work on the
-# machine can lengthen a short time tenfold.
-N_REPEATS, SHORT = 3, 0.5
-# Queries for the warm-up, to train on and to score.
-WARM_TRAIN, WARM_TEST = 30, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,7 +149,9 @@ def run(
     """Train every method on the training queries of each fold, and score its test queries.
 
     Before a method is timed it is trained once on a few queries, so that no time is that of
-    compiling kernels. Linear algebra has one thread, so that times compare.
+    compiling kernels. Linear algebra has one thread, so that times compare. Where a Dask client
+    is in scope, its workers do the runs, each with one thread, several at the same time; what is
+    finished is put into the store as it comes.
 
     Parameters
     ----------
@@ -191,8 +172,8 @@ def run(
     keep_failures : bool, default=False
         Note the reason where a method fails, and go on. False raises its exception.
     inspect : callable, optional
-        Called with name, fold and fitted model after each scoring. Not called for runs that come
-        from the store. No model is kept otherwise.
+        Called with name, fold and fitted model after each scoring, in the order of the folds and
+        methods. Not called for runs that come from the store. No model is kept otherwise.
     store : path, optional
         A folder for finished work. What it has already is not done again.
     n_jobs : int or None, default=None
@@ -215,108 +196,65 @@ def run(
     >>> results["rank-svm"].chosen
     ['C=0.1', 'C=1.0', 'C=1.0']
     """
-    measure = parse_measure(measure)
+    work = Work(parse_measure(measure), valid, n_controls, n_jobs, inspect is not None, uuid4().hex)
     kept = Store(store)
-    runs: dict[str, list[Run]] = {name: [] for name in methods}
-    warm: set[str] = set()
+    runs: dict[str, dict[int, Run]] = {name: {} for name in methods}
     tests, fold_names = [], []
+    # What is being worked on, by the number of its call, and models that are not looked at yet.
+    under_way: dict[int, tuple[int, Fold, str, str]] = {}
+    to_inspect: dict[int, tuple[str, Fold, Ranker | None]] = {}
     n_runs = len(folds) * len(methods) if isinstance(folds, Sized) else None
-    with progress("Training", n_runs) as advance:
-        for fold in folds:
+
+    def missing() -> Iterator[tuple[tuple[str, Ranker, Grid | None], tuple[Fold]]]:
+        """Calls for what the store does not have, as it is asked for more."""
+        n_calls = 0
+        for place, fold in enumerate(folds):
             tests.append(judged_queries(fold.test))
-            fold_names += [fold.name] * fold.test.n_queries
+            fold_names.extend([fold.name] * fold.test.n_queries)
             mark = "" if store is None else fingerprint(fold)
             for name, ranker in methods.items():
                 grid = (grids or {}).get(name) or None
-                decides = (
-                    mark,
-                    described(ranker),
-                    grid,
-                    str(measure),
-                    n_controls,
-                    valid,
-                    library_versions(),
-                )
-                key = hashlib.sha256(repr(decides).encode()).hexdigest()
+                key = work.key(mark, ranker, grid)
                 result = kept.get(fold.name, name, key)
-                model = None
-                if result is None:
-                    if name not in warm:
-                        _warm_up(ranker, fold, valid, n_jobs)
-                        warm.add(name)
-                    try:
-                        # Threads of linear algebra that wait for each other on a busy machine burn
-                        # many times the CPU seconds of the work itself.
-                        with one_blas_thread():
-                            model, result = _run(
-                                ranker, fold, grid, measure, valid, n_controls, n_jobs
-                            )
-                    except Exception as error:  # whatever it is, the other methods are compared
-                        if not keep_failures:
-                            raise
-                        reason = " ".join(f"{type(error).__name__}: {error}".split())
-                        nothing = np.empty(0), np.empty(0, dtype=np.int64)
-                        result = Run(fold.name, *nothing, failed=reason)
-                        say(f"{fold.name}: {name} failed: {reason}")
-                    else:
-                        say(f"{fold.name}: {name} trained in {result.train_seconds:.1f} s")
-                    kept.put(name, key, result)
-                    if inspect is not None and model is not None:
-                        inspect(name, fold, model)
-                runs[name].append(result)
-                advance()
-            # Let go before the next one is read.
-            del fold
+                if result is not None:
+                    runs[name][place] = result
+                    advance()
+                    continue
+                under_way[n_calls] = place, fold, name, key
+                n_calls += 1
+                yield (name, ranker, grid), (fold,)
+
+    with progress("Training", n_runs) as advance:
+        n_inspected = 0
+        for index, get in as_finished(work, missing(), description="Compare"):
+            place, fold, name, key = under_way.pop(index)
+            model = None
+            try:
+                model, result = get()
+            except Exception as error:  # whatever it is, the other methods are compared
+                if not keep_failures:
+                    raise
+                reason = " ".join(f"{type(error).__name__}: {error}".split())
+                nothing = np.empty(0), np.empty(0, dtype=np.int64)
+                result = Run(fold.name, *nothing, failed=reason)
+                say(f"{fold.name}: {name} failed: {reason}")
+            else:
+                say(f"{fold.name}: {name} trained in {result.train_seconds:.1f} s")
+            kept.put(name, key, result)
+            runs[name][place] = result
+            # In the order of the folds and methods, whichever is finished first.
+            to_inspect[index] = name, fold, model
+            while n_inspected in to_inspect:
+                name, fold, model = to_inspect.pop(n_inspected)
+                n_inspected += 1
+                if inspect is not None and model is not None:
+                    inspect(name, fold, model)
+            advance()
     test = concatenate(tests)
-    return {name: MethodResult(name, own, test, fold_names) for name, own in runs.items()}
-
-
-def _run(
-    ranker: Ranker,
-    fold: Fold,
-    grid: Grid | None,
-    measure: Measure,
-    valid: bool,
-    n_controls: int,
-    n_jobs: int | None,
-) -> tuple[Ranker, Run]:
-    model = _with_jobs(ranker, n_jobs)
-    facts: dict[str, Any] = {}
-    if grid is None:
-        start, cpu_start = time.perf_counter(), time.process_time()
-        model.fit(fold.train, valid=fold.valid if valid else None)
-        facts["train_seconds"] = time.perf_counter() - start
-        facts["train_cpu_seconds"] = time.process_time() - cpu_start
-    else:
-        tuning = tune(
-            model,
-            grid,
-            fold.train,
-            TUNING_FOLDS,
-            measure,
-            valid=fold.valid,
-            fit_with_valid=valid,
-            n_jobs=n_jobs,
-        )
-        model = tuning.best_estimator
-        facts["train_seconds"] = tuning.fit_seconds
-        facts["train_cpu_seconds"] = tuning.fit_cpu_seconds
-        facts["chosen"] = tuning.best_parameters
-        facts["path"] = tuning.table()
-    facts["n_models"] = model.n_models_
-    facts["model_bytes"] = _size(model)
-    test = fold.test if in_partitions(fold.test) else gathered(fold.test)
-    scores, facts["predict_seconds"] = _scored(model, test)
-    groups = np.empty(0, dtype=np.int64)
-    if isinstance(model, LocalRanker):
-        groups = model.selector_.weights(test, model.models_).argmax(axis=1)
-        if model.n_groups_ <= MOST_GROUPS:
-            facts["map"] = group_map(model, fold.train)
-        if n_controls and 1 < model.n_groups_ <= MOST_GROUPS:
-            facts["bound"] = clairvoyant_bound(
-                model, fold.train, test, measure, n_controls=n_controls
-            )
-    return model, Run(fold.name, scores, groups, **facts)
+    return {
+        name: MethodResult(name, [own[place] for place in sorted(own)], test, fold_names)
+        for name, own in runs.items()
+    }
 
 
 def judged_queries(test: RankingDataset) -> RankingDataset:
@@ -335,44 +273,3 @@ def judged_queries(test: RankingDataset) -> RankingDataset:
         test.query_ids,
         test.document_ids,
     )
-
-
-def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
-    """Scores row by row of the queries, and the shortest time; short times are repeated."""
-    taken: list[float] = []
-    while not taken or (len(taken) < N_REPEATS and sum(taken) < SHORT):
-        start = time.perf_counter()
-        scores = model.predict(test)
-        taken.append(time.perf_counter() - start)
-    return test.in_query_order(scores), min(taken)
-
-
-def _warm_up(ranker: Ranker, fold: Fold, valid: bool, n_jobs: int | None) -> None:
-    """Compile and load what the method needs; what fails here fails again where it counts."""
-    with contextlib.suppress(Exception), warnings.catch_warnings(), progress("Warming up", 1):
-        warnings.simplefilter("ignore")
-        teaching = np.flatnonzero(ranker.learns_from(fold.train))
-        train = fold.train.select(np.sort(teaching[:WARM_TRAIN]))
-        held_out = None
-        if valid and fold.valid is not None:
-            held_out = fold.valid.select(range(min(WARM_TRAIN, fold.valid.n_queries)))
-        model = _with_jobs(ranker, n_jobs).fit(train, valid=held_out)
-        model.predict(train.select(range(min(WARM_TEST, train.n_queries))))
-
-
-def _with_jobs(ranker: Ranker, n_jobs: int | None) -> Ranker:
-    model: Ranker = clone(ranker)
-    if "n_jobs" in model.get_params(deep=False):
-        model.set_params(n_jobs=n_jobs)
-    return model
-
-
-def _size(model: Ranker) -> int:
-    """Bytes of the model's file; 0 where it cannot be saved, as a ranker of one's own may not."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "model.localrank")
-        try:
-            model.save(path)
-        except ValueError:
-            return 0
-        return path.stat().st_size

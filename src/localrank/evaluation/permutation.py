@@ -114,7 +114,9 @@ def permutation_importance(
         raise ValueError(f"{measure} skips every query: there is nothing to lose.")
     orders = _orders_within_queries(dataset, n_repeats, drawn_seed(random_state))
 
-    def losses_without(column: int) -> Floats:
+    def losses_without(
+        column: int, ranker: Ranker, dataset: RankingDataset, orders: list[Integers], before: Floats
+    ) -> Floats:
         features = dataset.features.copy()
         total = np.zeros(dataset.n_queries)
         for order in orders:
@@ -125,7 +127,13 @@ def permutation_importance(
 
     columns = range(dataset.n_features)
     losses = np.empty((dataset.n_features, dataset.n_queries))
-    losses[:, queries] = in_parallel(losses_without, columns, n_jobs=n_jobs, description="Features")
+    losses[:, queries] = in_parallel(
+        losses_without,
+        columns,
+        shared=(ranker, dataset, orders, before),
+        n_jobs=n_jobs,
+        description="Features",
+    )
     # Summed in the order of the content: sums round the same in any order of the queries.
     counted = losses[:, queries][:, ~np.isnan(before)]
     n = counted.shape[1]

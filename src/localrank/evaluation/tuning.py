@@ -19,7 +19,7 @@ from localrank.estimator import clone
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.names import unknown
-from localrank.parallel import in_parallel, one_thread
+from localrank.parallel import cpu_seconds, in_parallel, one_thread
 from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 from localrank.rankers.inputs import has_two_labels, held_out_queries
@@ -178,17 +178,24 @@ def tune(
     measure = parse_measure(measure)
     combinations = _combinations(grid)
     models = [_with_parameters(estimator, parameters) for parameters in combinations]
-    name = type(models[0]).__name__
     if valid is None:
         scored, parts = dataset, _parts(dataset, folds, random_state)
     else:
         scored = held_out_queries(valid)
         parts = [np.arange(scored.n_queries)]
 
-    def held_out_values(item: tuple[list[int], int]) -> list[Floats]:
+    cross, kind_of_ranker = valid is None, type(models[0]).__name__
+
+    def held_out_values(
+        item: tuple[list[int], int],
+        dataset: RankingDataset,
+        scored: RankingDataset,
+        models: list[Ranker],
+        parts: list[Integers],
+    ) -> list[Floats]:
         together, fold = item
         train, test = dataset, scored
-        if valid is None:
+        if cross:
             own = np.isin(np.arange(dataset.n_queries), parts[fold])
             train, test = view(dataset).select(~own), view(dataset).select(own)
         try:
@@ -196,15 +203,21 @@ def tune(
             return [measure(test, model.predict(test)) for model in fitted]
         except Exception as error:  # whatever it is, it is raised again, with what was tried
             tried = " or ".join(parameters_text(combinations[index]) for index in together)
-            where = "" if valid is not None else f", fold {fold + 1} held out"
+            where = f", fold {fold + 1} held out" if cross else ""
             kind = ValueError if isinstance(error, ValueError) else RuntimeError
-            raise kind(f"{name} with {tried}{where}: {error}") from error
+            raise kind(f"{kind_of_ranker} with {tried}{where}: {error}") from error
 
     items = [
         (together, fold) for together in _paths(models, combinations) for fold in range(len(parts))
     ]
     values = np.full((len(models), scored.n_queries), np.nan)
-    results = in_parallel(held_out_values, items, n_jobs=n_jobs, description="Tuning")
+    results = in_parallel(
+        held_out_values,
+        items,
+        shared=(dataset, scored, models, parts),
+        n_jobs=n_jobs,
+        description="Tuning",
+    )
     for (together, fold), found in zip(items, results, strict=True):
         for index, held_out in zip(together, found, strict=True):
             values[index, parts[fold]] = held_out
@@ -213,10 +226,10 @@ def tune(
     if np.isnan(means).any():
         raise ValueError(f"There is nothing to choose by: {measure} skips every query.")
     best = int(means.argmax() if measure.higher_is_better else means.argmin())
-    start, cpu_start = time.perf_counter(), time.process_time()
+    start, cpu_start = time.perf_counter(), cpu_seconds()
     model = models[best].fit(dataset, valid=valid if fit_with_valid else None)
-    seconds, cpu_seconds = time.perf_counter() - start, time.process_time() - cpu_start
-    return Tuning(combinations[best], model, path, best, measure, seconds, cpu_seconds)
+    seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu_start
+    return Tuning(combinations[best], model, path, best, measure, seconds, cpu)
 
 
 def _combinations(grid: Grid) -> list[Parameters]:

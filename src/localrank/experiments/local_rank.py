@@ -87,10 +87,13 @@ def single_queries(
         train, test = fold.train, fold.test
         teaching = np.flatnonzero(SVMMap(C).learns_from(train))
 
-        def fit(query: int, fold: Fold = fold, C: float = C) -> SVMMap:
-            return SVMMap(C).fit(fold.train.select([query]))
-
-        models = in_parallel(fit, teaching.tolist(), n_jobs=n_jobs, description="Query models")
+        models = in_parallel(
+            lambda query, train, C: SVMMap(C).fit(train.select([query])),
+            teaching.tolist(),
+            shared=(train, C),
+            n_jobs=n_jobs,
+            description="Query models",
+        )
         components = PrincipalComponents().fit(train)
         distances = components.distances(
             components.transform(test), components.transform(train)[teaching]

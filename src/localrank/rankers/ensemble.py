@@ -93,10 +93,15 @@ class Ensemble(Aggregated):
         import joblib
 
         alone = joblib.effective_n_jobs(self.n_jobs) == 1
-
-        def train(ranker: Ranker) -> Ranker:
-            model: Ranker = clone(ranker) if alone else one_thread(ranker)
-            return model.fit_rows(dataset, query_weights, valid if self.stop_early else None)
-
-        rankers = in_parallel(train, self.rankers, n_jobs=self.n_jobs, description="Ensemble")
+        rankers = in_parallel(
+            _train,
+            [clone(ranker) if alone else one_thread(ranker) for ranker in self.rankers],
+            shared=(dataset, query_weights, valid if self.stop_early else None),
+            n_jobs=self.n_jobs,
+            description="Ensemble",
+        )
         self._keep(rankers, self.aggregator or ZScore(), dataset, query_weights)
+
+
+def _train(ranker: Ranker, dataset: RankingDataset, weights: Weights, valid: HeldOut) -> Ranker:
+    return ranker.fit_rows(dataset, weights, valid)

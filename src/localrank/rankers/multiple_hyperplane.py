@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from functools import partial
 from itertools import combinations
 from typing import ClassVar, Literal, Self
 
@@ -211,19 +212,13 @@ class MultipleHyperplaneRanker(Aggregated):
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
         seeds = np.random.SeedSequence(self.random_state).spawn(len(used))
 
-        def train(place: int) -> Ranker:
-            pair, seen, model = used[place], graded, clone(ranker)
-            if self.sampling_rate < 1:
-                seen = _sampled(graded, self.sampling_rate, np.random.default_rng(seeds[place]))
-            if isinstance(model, RankSVM):
-                model.set_params(label_pairs=[pair])
-                return model.fit_rows(seen, query_weights, valid)
-            part, queries = _with_labels(seen, pair)
-            weights = None if query_weights is None else query_weights[queries]
-            return model.fit_rows(part, weights, _held_out(valid, pair))
-
-        places = range(len(used))
-        rankers = in_parallel(train, places, n_jobs=self.n_jobs, description="Pairs of labels")
+        rankers = in_parallel(
+            partial(_train, ranker, self.sampling_rate),
+            list(zip(used, seeds, strict=True)),
+            shared=(graded, query_weights, valid),
+            n_jobs=self.n_jobs,
+            description="Pairs of labels",
+        )
         self._keep(rankers, self.aggregator or Borda(), *lesson)
         self.level_pairs_ = np.array(used)
         self.skipped_pairs_ = np.array(skipped).reshape(-1, 2)
@@ -257,6 +252,27 @@ class MultipleHyperplaneRanker(Aggregated):
             return [(float(known[high]), float(known[low])) for high, low in chosen]
 
         return labels(used), labels([place for place in places if place not in usable])
+
+
+def _train(
+    ranker: Ranker,
+    sampling_rate: float,
+    pair_and_seed: tuple[tuple[float, float], np.random.SeedSequence],
+    dataset: RankingDataset,
+    query_weights: Weights,
+    valid: HeldOut,
+) -> Ranker:
+    """A clone of the ranker for a pair of labels."""
+    pair, seed = pair_and_seed
+    model: Ranker = clone(ranker)
+    if sampling_rate < 1:
+        dataset = _sampled(dataset, sampling_rate, np.random.default_rng(seed))
+    if isinstance(model, RankSVM):
+        model.set_params(label_pairs=[pair])
+        return model.fit_rows(dataset, query_weights, valid)
+    part, queries = _with_labels(dataset, pair)
+    weights = None if query_weights is None else query_weights[queries]
+    return model.fit_rows(part, weights, _held_out(valid, pair))
 
 
 def _graded(dataset: RankingDataset, valid: HeldOut = None) -> tuple[RankingDataset, HeldOut]:

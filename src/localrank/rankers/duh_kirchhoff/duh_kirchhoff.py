@@ -169,35 +169,44 @@ class DuhKirchhoff(ScalingRanker):
         )
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        training = _dataset(self.training_)
-        valid = None if self.validation_ is None else _dataset(self.validation_)
-        ranker = one_thread(self._ranker())
-
-        def scores_of(documents: Floats) -> Floats:
-            # In an order of their own, documents have the same components, to the last bit, in
-            # whatever order they come.
-            order = np.lexsort(documents.T[::-1])
-            project = self._projection(documents[order])
-            scores = np.zeros(len(documents))
-            if project is None:
-                return scores
-            model: Ranker = clone(ranker)
-            model.fit_rows(
-                training.replaced(features=project(training.features)),
-                self.query_weights_,
-                None if valid is None else valid.replaced(features=project(valid.features)),
-            )
-            own_query = RankingDataset(
-                project(documents[order]), None, np.array([0, len(documents)]), np.array([0])
-            )
-            scores[order] = model.predict_rows(own_query)
-            return scores
-
         features = self._scaled(dataset)
-        queries = [features[begin:end] for begin, end in pairwise(dataset.offsets)]
         return np.concatenate(
-            in_parallel(scores_of, queries, n_jobs=self.n_jobs, description="Ranking queries")
+            in_parallel(
+                # Without what is fitted, which is large, and shared.
+                clone(self)._scores_of,
+                [features[begin:end] for begin, end in pairwise(dataset.offsets)],
+                shared=(
+                    _dataset(self.training_),
+                    None if self.validation_ is None else _dataset(self.validation_),
+                    self.query_weights_,
+                ),
+                n_jobs=self.n_jobs,
+                description="Ranking queries",
+            )
         )
+
+    def _scores_of(
+        self, documents: Floats, training: RankingDataset, valid: HeldOut, query_weights: Weights
+    ) -> Floats:
+        """Scores of a query's documents, by a model trained in their directions."""
+        # In an order of their own, documents have the same components, to the last bit, in
+        # whatever order they come.
+        order = np.lexsort(documents.T[::-1])
+        project = self._projection(documents[order])
+        scores = np.zeros(len(documents))
+        if project is None:
+            return scores
+        model = one_thread(self._ranker())
+        model.fit_rows(
+            training.replaced(features=project(training.features)),
+            query_weights,
+            None if valid is None else valid.replaced(features=project(valid.features)),
+        )
+        own_query = RankingDataset(
+            project(documents[order]), None, np.array([0, len(documents)]), np.array([0])
+        )
+        scores[order] = model.predict_rows(own_query)
+        return scores
 
     def _projection(self, documents: Floats) -> Function | None:
         """The function that takes rows to a query's components; None where it has none."""

@@ -80,12 +80,13 @@ class Training:
         n_jobs: int | None,
     ) -> LocalMetrics:
         """A metric and an anchor from each of the queries drawn."""
-        dataset, offsets = self.dataset, self.dataset.offsets
 
-        def learn(item: tuple[int, np.random.Generator]) -> tuple[Array, Array]:
+        def learn(
+            item: tuple[int, np.random.Generator], dataset: RankingDataset, scale: Floats
+        ) -> tuple[Array, Array]:
             query, own_rng = item
-            own = slice(offsets[query], offsets[query + 1])
-            documents, labels = dataset.features[own] / self.scale, dataset.labels[own]
+            own = slice(dataset.offsets[query], dataset.offsets[query + 1])
+            documents, labels = dataset.features[own] / scale, dataset.labels[own]
             # Labels ascend; documents between the irrelevant and the relevant are in neither.
             n_irrelevant = n_lower = int(np.searchsorted(labels, 0, side="right"))
             if relevance_level is not None:
@@ -94,16 +95,22 @@ class Training:
             P = _sample(own_rng, documents[n_lower:], sampling_rate)
             gmml = GMML(t, ridge=max(ridge, _least_ridge(P, N))).fit(P, N)
             if at_query:
-                return np.zeros(len(self.scale)), gmml.factor_
+                return np.zeros(len(scale)), gmml.factor_
             return _best_anchor(gmml, P, documents, labels, measure), gmml.factor_
 
         # Gains as `gains` has them.
-        grades = dataset.labels.max() <= HIGHEST_GRADE
+        grades = self.dataset.labels.max() <= HIGHEST_GRADE
         measure = NDCG(gain="exponential" if grades else "linear")
 
         queries = self._draw_queries(n_metrics, rng)
         items = list(zip(queries.tolist(), rng.spawn(n_metrics), strict=True))
-        learned = in_parallel(learn, items, n_jobs=n_jobs, description="Learning metrics")
+        learned = in_parallel(
+            learn,
+            items,
+            shared=(self.dataset, self.scale),
+            n_jobs=n_jobs,
+            description="Learning metrics",
+        )
         anchors, factors = zip(*learned, strict=True)
         return LocalMetrics.stack(self.scale, np.array(anchors), factors)
 
@@ -121,11 +128,12 @@ class Training:
                 blocks,
                 n_jobs=n_jobs,
                 description="Largest distance",
+                here=True,
             )
             size = float(np.max(parts))
         else:
             found = in_parallel(
-                metrics.distances, blocks, n_jobs=n_jobs, description="Median distance"
+                metrics.distances, blocks, n_jobs=n_jobs, description="Median distance", here=True
             )
             size = float(np.median(np.concatenate(found)))
         return metrics.scaled(1 / size) if size > 0 else metrics
@@ -140,12 +148,17 @@ class Training:
         n_jobs: int | None,
     ) -> Iterator[Floats]:
         """Weights of the metrics for each query, by WARP, with each of the margins and steps."""
-        dataset, offsets = self.dataset, self.dataset.offsets
-        n_lower = _n_lower(dataset)
-        seeds = rng.integers(2**64, size=dataset.n_queries, dtype=np.uint64)
+        n_lower = _n_lower(self.dataset)
+        seeds = rng.integers(2**64, size=self.dataset.n_queries, dtype=np.uint64)
 
-        def learn(queries: slice) -> list[Floats]:
-            own = offsets[queries.start : queries.stop + 1]
+        def learn(
+            queries: slice,
+            dataset: RankingDataset,
+            metrics: LocalMetrics,
+            n_lower: Integers,
+            seeds: Array,
+        ) -> list[Floats]:
+            own = dataset.offsets[queries.start : queries.stop + 1]
             rows = slice(own[0], own[-1])
             distances = metrics.distances(dataset.features[rows])
             values = -distances * np.exp(-distances)
@@ -162,8 +175,13 @@ class Training:
                 for margin, step in margins_and_steps
             ]
 
-        parts = list(_blocks_of_queries(offsets))
-        found = in_parallel(learn, parts, n_jobs=n_jobs, description="Learning weights")
+        found = in_parallel(
+            learn,
+            list(_blocks_of_queries(self.dataset.offsets)),
+            shared=(self.dataset, metrics, n_lower, seeds),
+            n_jobs=n_jobs,
+            description="Learning weights",
+        )
         return map(np.concatenate, zip(*found, strict=True))
 
     def _draw_queries(self, n: int, rng: np.random.Generator) -> Integers:

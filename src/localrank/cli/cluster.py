@@ -1,0 +1,50 @@
+"""`--dask`: a command's work on a cluster."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+
+def on_cluster(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option `--dask`, and run it with that cluster's client in scope."""
+
+    @functools.wraps(command)
+    def on_workers(*, dask: str, **arguments: Any) -> None:
+        if not dask:
+            command(**arguments)
+            return
+        from localrank.cli.tables import say
+        from localrank.distributed import connected, described_workers, peak_memory
+
+        with connected(dask) as client:
+            say(described_workers(client))
+            try:
+                command(**arguments)
+            except typer.Exit:
+                say(peak_memory(client))
+                raise
+            say(peak_memory(client))
+
+    option = inspect.Parameter(
+        "dask",
+        inspect.Parameter.KEYWORD_ONLY,
+        default=typer.Option(
+            "",
+            "--dask",
+            help="Work on a Dask cluster: tcp://host:8786, or local:4 for four processes here.",
+        ),
+        annotation=str,
+    )
+    signature = inspect.signature(command, eval_str=True)
+    given = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in signature.parameters.values()
+    ]
+    on_workers.__signature__ = signature.replace(parameters=[*given, option])  # type: ignore[attr-defined]
+    on_workers.__annotations__ = {p.name: p.annotation for p in [*given, option]}
+    return on_workers

@@ -1,0 +1,66 @@
+"""What the workers of a cluster are, and the memory they took."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def described_workers(client: Any) -> str:
+    """How many workers there are, their threads and memory, and where to watch them.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+    workers = list(client.scheduler_info()["workers"].values())
+    threads = sum(worker["nthreads"] for worker in workers)
+    count = "1 worker" if len(workers) == 1 else f"{len(workers):,} workers"
+    more = f", {threads:,} threads" if threads != len(workers) else ""
+    line = f"{count}{more}, memory of each {_limit(workers)}"
+    return f"{line}; dashboard {client.dashboard_link}" if client.dashboard_link else line
+
+
+def peak_memory(client: Any) -> str:
+    """The peak memory of the workers since each began, and their limit.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+    peaks = list(client.run(_peak, on_error="ignore").values())
+    if not peaks:
+        return "Workers' peak memory: no worker is left to ask"
+    limit = _limit(client.scheduler_info()["workers"].values())
+    return f"Workers' peak memory: {_gigabytes(peaks)} of {limit}"
+
+
+def _peak() -> int:
+    """Bytes, of this process."""
+    import sys
+    from pathlib import Path
+
+    # Linux counts what the parent process had into the answer of `resource`.
+    status = Path("/proc/self/status")
+    if status.exists():
+        lines = status.read_text(encoding="utf-8").splitlines()
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+    if sys.platform == "win32":
+        import psutil
+
+        return int(psutil.Process().memory_info().peak_wset)
+    import resource
+
+    # In KiB, on a Mac in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def _limit(workers: Any) -> str:
+    limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
+    return _gigabytes(limits) if limits else "what the machine has"
+
+
+def _gigabytes(amounts: Sequence[int]) -> str:
+    low, high = (f"{amount / 1e9:.1f}" for amount in (min(amounts), max(amounts)))
+    return f"{low} GB" if low == high else f"{low}–{high} GB"

@@ -1,0 +1,276 @@
+import os
+import threading
+import time
+import warnings
+
+import cluster_tasks
+import joblib
+import numpy as np
+import pytest
+from cluster_tasks import Counted, Lasting, die, die_once, process
+from threadpoolctl import threadpool_info
+
+from localrank.data import make_queries
+from localrank.distributed import client_in_scope, tasks
+from localrank.evaluation import permutation_importance, tune
+from localrank.parallel import as_finished, cpu_seconds, in_parallel
+from localrank.rankers import (
+    LGMML,
+    DuhKirchhoff,
+    Ensemble,
+    MultipleHyperplaneRanker,
+    RankBoost,
+    RankSVM,
+)
+
+
+def left(client) -> list[str]:
+    """What workers have not forgotten within some seconds."""
+    for _ in range(100):
+        found = [*client.who_has(), *client.futures]
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def test_results_have_the_order_of_the_items_whichever_is_first(client):
+    def slow(seconds):
+        time.sleep(seconds)
+        return seconds
+
+    items = [0.5, 0.0, 0.1, 0.0]
+    assert in_parallel(slow, items, n_jobs=None, description="Slow") == items
+
+
+def test_workers_do_it_and_not_this_process(client):
+    found = in_parallel(process, range(8), n_jobs=None, description="Processes")
+    assert set(found) == set(client.run(os.getpid).values())
+
+
+def test_what_is_better_done_here_stays_here(client):
+    found = in_parallel(process, range(2), n_jobs=2, description="Processes", here=True)
+    assert set(found) == {os.getpid()}
+
+
+def test_a_task_does_in_turn_and_with_one_thread_what_it_would_send_off(client):
+    def facts(_):
+        inner = in_parallel(
+            lambda _: (threading.get_ident(), os.getpid()), range(3), n_jobs=-1, description=""
+        )
+        blas = {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
+        own = threading.get_ident(), os.getpid()
+        return client_in_scope() is None, set(inner) == {own}, joblib.effective_n_jobs(-1), blas
+
+    np.ones((2, 2)) @ np.ones((2, 2))
+    [found] = in_parallel(facts, [0], n_jobs=None, description="Facts")
+    assert found == (True, True, 1, {1})
+
+
+def test_cpu_seconds_of_a_task_are_those_of_its_thread(client):
+    def seconds(_):
+        stop = threading.Event()
+
+        def burn():
+            while not stop.is_set():
+                sum(range(1000))
+
+        beside = threading.Thread(target=burn)
+        beside.start()
+        start = cpu_seconds()
+        time.sleep(0.5)
+        taken = cpu_seconds() - start
+        stop.set()
+        beside.join()
+        return taken
+
+    [taken] = in_parallel(seconds, [0], n_jobs=None, description="Seconds")
+    assert taken < 0.1
+
+
+def test_an_exception_keeps_its_type_and_message(client):
+    def fail(item):
+        if item == 2:
+            raise FileNotFoundError(2, "no such file", "part-7.parquet")
+
+    with pytest.raises(FileNotFoundError, match="no such file: 'part-7.parquet'"):
+        in_parallel(fail, range(4), n_jobs=None, description="Failing")
+    assert not left(client)
+
+
+def test_warnings_of_tasks_are_issued_here_each_time(client):
+    def warn(item):
+        warnings.warn(f"item {item} is odd", RuntimeWarning, stacklevel=1)
+        return item
+
+    for _ in range(2):
+        with pytest.warns(RuntimeWarning) as issued:
+            assert in_parallel(warn, range(2), n_jobs=None, description="Warn") == [0, 1]
+        assert {str(one.message) for one in issued} == {"item 0 is odd", "item 1 is odd"}
+
+
+def test_what_tasks_share_is_sent_once(client, monkeypatch):
+    monkeypatch.setattr(Counted, "n_sent", 0)
+    value = Counted()
+    for calls in (1, 2):
+        in_parallel(process, range(12), shared=(value,), n_jobs=None, description="Shared")
+        # It might have been changed between the calls.
+        assert Counted.n_sent == calls
+    assert not left(client)
+
+
+def test_what_stays_as_it_is_is_sent_once_for_all_calls_and_forgotten_with_its_owner(
+    client, monkeypatch
+):
+    monkeypatch.setattr(Lasting, "n_sent", 0)
+    value = Lasting()
+    for _ in range(3):
+        in_parallel(process, range(4), shared=(value,), n_jobs=None, description="Shared")
+    assert Lasting.n_sent == 1
+    assert len(client.who_has()) == 1
+    del value
+    assert not left(client)
+
+
+def test_lists_and_tuples_are_shared_whole(client):
+    def together(item, pair, names):
+        return item, pair, names
+
+    found = in_parallel(
+        together, [(len, 2)], shared=((1, 2), ["a", "b"]), n_jobs=None, description=""
+    )
+    assert found == [((len, 2), (1, 2), ["a", "b"])]
+
+
+def test_calls_are_read_only_as_far_as_there_is_room(client):
+    n_read = 0
+
+    def calls():
+        nonlocal n_read
+        for item in range(40):
+            n_read += 1
+            yield item, ()
+
+    ahead = []
+    for n_done, (_, get) in enumerate(as_finished(process, calls(), description="Many")):
+        get()
+        ahead.append(n_read - n_done)
+    assert n_read == len(ahead) == 40
+    assert max(ahead) == tasks.N_AHEAD * 2
+
+
+def test_leaving_early_cancels_what_is_left(client, tmp_path):
+    def mark(item, folder):
+        time.sleep(0.2)
+        (folder / str(item)).touch()
+
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012
+        for _ in as_finished(
+            mark, ((item, (tmp_path,)) for item in range(40)), description="Marks"
+        ):
+            raise KeyboardInterrupt
+    assert not left(client)
+    assert len(list(tmp_path.iterdir())) <= tasks.N_AHEAD * 2
+
+
+def test_tasks_have_readable_names(client, monkeypatch):
+    from dask.utils import key_split
+
+    keys = []
+    submit = client.submit
+    monkeypatch.setattr(
+        client, "submit", lambda *a, key, **k: keys.append(key) or submit(*a, key=key, **k)
+    )
+    in_parallel(process, range(3), n_jobs=None, description="Group models")
+    assert [key_split(key) for key in keys] == ["group-models"] * 3
+
+
+def test_a_worker_that_ends_is_replaced(client, tmp_path):
+    def dying(item, values):
+        if item == 3:
+            die_once(tmp_path / "flag")
+        return item + values.sum()
+
+    found = in_parallel(
+        dying, range(12), shared=(np.arange(1000),), n_jobs=None, description="Sums"
+    )
+    assert found == [item + 499_500 for item in range(12)]
+
+
+def test_data_that_is_lost_is_sent_again(single, tmp_path, monkeypatch):
+    monkeypatch.setattr(Lasting, "n_sent", 0)
+
+    def dying(item, values, lasting):
+        if item == 3:
+            die_once(tmp_path / "flag")
+        return item + values.sum()
+
+    lasting = Lasting()
+    with single.as_current():
+        found = in_parallel(
+            dying, range(12), shared=(np.arange(1000), lasting), n_jobs=None, description="Sums"
+        )
+    assert found == [item + 499_500 for item in range(12)]
+    assert Lasting.n_sent == 2
+    del lasting
+    assert not left(single)
+
+
+def test_a_task_that_ends_every_worker_is_named(single):
+    def dying(item):
+        die()
+
+    with (
+        single.as_current(),
+        pytest.raises(MemoryError, match=r"Group models, task 1: 4 workers ended .* 1\.9 GiB"),
+    ):
+        in_parallel(dying, [0], n_jobs=None, description="Group models")
+
+
+def test_data_that_is_lost_again_and_again_is_an_error(single, monkeypatch):
+    monkeypatch.setattr(tasks, "N_AGAIN", 1)
+
+    def dying(item, values):
+        die()
+
+    with (
+        single.as_current(),
+        pytest.raises(RuntimeError, match="Sums, task 1: workers that held its data ended 2 times"),
+    ):
+        in_parallel(dying, [0], shared=(np.arange(9),), n_jobs=None, description="Sums")
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda data: Ensemble([RankSVM(), RankSVM(2.0)]).fit(data),
+        lambda data: MultipleHyperplaneRanker(pairs="adjacent").fit(data),
+        lambda data: LGMML(n_metrics=3, n_iterations=10).fit(data),
+        lambda data: DuhKirchhoff(RankBoost(2)).fit(data).predict(data.select(range(3))),
+        lambda data: tune(RankSVM(), {"scaling": [None, "standard"]}, data, 2),
+        lambda data: permutation_importance(RankSVM().fit(data), data, n_repeats=1),
+    ],
+    ids=["ensemble", "hyperplanes", "lgmml", "duh-kirchhoff", "tuning", "permutation"],
+)
+def test_tasks_do_not_carry_the_data(client, monkeypatch, work):
+    import cloudpickle
+
+    sizes = []
+    submit = client.submit
+
+    def weighed(task, *arguments, **options):
+        sizes.append(len(cloudpickle.dumps((task, *arguments))))
+        return submit(task, *arguments, **options)
+
+    monkeypatch.setattr(client, "submit", weighed)
+    data, _ = make_queries(100, n_documents=(18, 20), n_features=10, random_state=2)
+    assert data.features.nbytes > 140_000
+    work(data)
+    assert len(sizes) >= 2
+    assert max(sizes) < 14_000
+
+
+def test_the_module_of_tasks_is_found_by_workers(client):
+    assert set(client.run(lambda: __import__("cluster_tasks").__name__).values()) == {
+        cluster_tasks.__name__
+    }
