@@ -8,6 +8,7 @@ import os
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -209,7 +210,10 @@ def _write_part(path: Path, columns: dict[str, Any]) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    facts = {"n_features": len(set(columns) - {"qid", "label", "document_id"})}
+    facts = {
+        "version": version("localrank"),
+        "n_features": len(set(columns) - {"qid", "label", "document_id"}),
+    }
     table = pyarrow.table(columns).replace_schema_metadata({"localrank": json.dumps(facts)})
     with path.open("wb") as file:
         # Features have few equal values: to look for them would take most of the time.
