@@ -20,7 +20,6 @@ from localrank.data.checks import (
     natural_ids,
     text_ids,
 )
-from localrank.data.columns import refusal
 from localrank.data.dataset import RankingDataset
 from localrank.data.offsets import offsets_of, rows_of
 
@@ -268,6 +267,9 @@ def _check_columns(
             dates = "dates or times" if types.is_temporal(kind) else f"values of type {kind}"
             wrong[name] = "text" if text else dates
     if wrong:
+        # Imported by those who need it: to load a model takes less.
+        from localrank.data.columns import refusal
+
         raise refusal(wrong, f"{path}: ")
 
 
