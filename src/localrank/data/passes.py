@@ -202,7 +202,9 @@ class MappedDataset(BlockwiseDataset):
             begin += len(features)
 
     def taken(self, positions: Integers) -> Self:
-        return self.of(self._source.taken(positions), self._step)
+        taken: RankingDataset = self._source.taken(positions)
+        # In another order than that of the files it is in memory.
+        return self.of(taken, self._step) if in_partitions(taken) else cast(Self, self._step(taken))
 
     def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
         return cast(Self, self.gathered().with_rows(rows, offsets, queries))
