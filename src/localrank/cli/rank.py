@@ -24,15 +24,17 @@ def rank(
 ) -> None:
     """Rank documents with a saved model, as a TREC run."""
     import sys
+    import time
 
     from localrank.cli.inputs import check_output, read_data
-    from localrank.cli.tables import say
+    from localrank.cli.tables import cost, say
     from localrank.data import write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load
 
     if str(output) != "-" and not output.exists():
         check_output(output)
+    start = time.perf_counter()
     ranker = load(model)
     dataset = read_data(data, reading, labels="ignored", n_features=ranker.n_features_in_)
     scores = ranker.predict(dataset)
@@ -40,4 +42,7 @@ def rank(
         sys.stdout.writelines(run_lines(dataset, scores, tag))
         return
     write_run(dataset, scores, output, tag=tag)
-    say(f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {output}")
+    say(
+        f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {output} "
+        f"in {cost(time.perf_counter() - start)}"
+    )

@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike
 from localrank.arrays import Flags, Floats
 from localrank.data import RankingDataset
 
+# Documents that a model learns from at most, where it holds more numbers of each than the features:
+# what linear models and small nets gain from more is not worth the memory.
+MOST_DOCUMENTS = 250_000
+
 
 class MissingQueryIds(BaseException):
     """No `qid` inside scikit-learn's model selection, which makes NaN of any `Exception`."""
