@@ -1,10 +1,12 @@
-"""Memory that methods take beside the data, in fit and in predict.
+"""Memory that reading, training and scoring take, beside the data and in all.
 
-Run with `python benchmarks/memory.py --documents 250000 1000000 --methods lambdamart fast`.
-Each fit is a process of its own on made-up queries of 100 documents, which first fits a small
-part, so that code and compiled kernels do not count. The extra peak is the most memory in use
-less that before the call, in units of the features, which are float32. Linux only: it reads and
-resets the peak in /proc. Trees are few (`--trees`), since their number changes the time only.
+Run with `python benchmarks/memory.py --documents 250000 1000000 --methods lambdamart fast`; the
+method `read` writes a file of so many documents and reads it. Each is a process of its own on
+made-up queries of 100 documents, which first does the same with few, so that compiling does not
+count. The extra peak is the most memory in use less that before the call; the total is the most
+in use at all, with data, Python and libraries. Both are in units of the features, which are
+float32. Linux only: it reads and resets the peak in /proc. Trees are few (`--trees`), since their
+number changes the time only.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import gc
 import json
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -22,11 +25,12 @@ from typing import Any
 
 import numpy as np
 
-from localrank.data import RankingDataset
+from localrank.data import RankingDataset, read_letor
 from localrank.methods import METHODS, make_ranker
 from localrank.parts import parameters
 
 METHODS_MEASURED = [
+    "read",
     "lambdamart",
     "rank-svm",
     "svm-map",
@@ -51,13 +55,14 @@ def status(name: str) -> int:
     return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
 
 
-def extra_peak(call: Callable[[], Any]) -> tuple[int, float]:
-    """Bytes at the peak of a call, less those before, and its seconds."""
+def peaks(call: Callable[[], Any]) -> tuple[int, int, float]:
+    """Bytes at the peak of a call less those before, bytes at the peak, and seconds."""
     gc.collect()
     Path("/proc/self/clear_refs").write_text("5")
     before, start = status("VmRSS"), time.perf_counter()
     call()
-    return status("VmHWM") - before, time.perf_counter() - start
+    peak = status("VmHWM")
+    return peak - before, peak, time.perf_counter() - start
 
 
 def measure(method: str, n_documents: int, n_features: int, n_jobs: int, n_trees: int) -> None:
@@ -67,10 +72,33 @@ def measure(method: str, n_documents: int, n_features: int, n_jobs: int, n_trees
     ranker = make_ranker(method, [f"n_trees={n_trees}"] if has_trees else [], n_jobs, 0)
     small, data = made_up(3000, n_features), made_up(n_documents, n_features)
     ranker.fit(small).predict(small)
-    fit, fit_seconds = extra_peak(lambda: ranker.fit(data))
-    predict, predict_seconds = extra_peak(lambda: ranker.predict(data))
     size = data.features.nbytes
-    print(json.dumps([size, fit / size, fit_seconds, predict / size, predict_seconds]))
+    fit = peaks(lambda: ranker.fit(data))
+    predict = peaks(lambda: ranker.predict(data))
+    print(json.dumps([size, *_in_units(fit, size), *_in_units(predict, size)]))
+
+
+def measure_reading(n_documents: int, n_features: int) -> None:
+    """Print the figures of reading a file as JSON, those of training as none."""
+    rng = np.random.default_rng(0)
+    rows = [
+        "".join(f" {column}:{value:.6g}" for column, value in enumerate(row, start=1))
+        for row in rng.random((1000, n_features)).tolist()
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path, small = Path(folder, "data.txt"), Path(folder, "small.txt")
+        for file, n in ((path, n_documents), (small, 1000)):
+            with file.open("w") as lines:
+                for i in range(n):
+                    lines.write(f"{i % 5} qid:{i // PER_QUERY}{rows[i % 1000]}\n")
+        read_letor(small, dtype=np.float32)
+        size = 4 * n_documents * n_features
+        figures = peaks(lambda: read_letor(path, dtype=np.float32))
+    print(json.dumps([size, *_in_units(figures, size), 0, 0, 0]))
+
+
+def _in_units(figures: tuple[int, int, float], size: int) -> list[float]:
+    return [figures[0] / size, figures[1] / size, figures[2]]
 
 
 def main() -> None:
@@ -82,11 +110,14 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=10)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.one == "read":
+        measure_reading(given.documents[0], given.features)
+        return
     if given.one:
         measure(given.one, given.documents[0], given.features, given.jobs, given.trees)
         return
-    print("| method | documents | data, GB | fit, extra / data | s | predict, extra / data | s |")
-    print("|---|---|---|---|---|---|---|")
+    print("| method | documents | data, GB | fit, extra | total | s | predict, extra | total | s |")
+    print("|---|---|---|---|---|---|---|---|---|")
     for n in given.documents:
         for method in given.methods:
             options = ["--one", method, "--documents", str(n), "--features", str(given.features)]
@@ -96,12 +127,9 @@ def main() -> None:
             if done.returncode:
                 print(f"| {method} | {n:,} | failed: {done.stderr.strip().splitlines()[-1:]} |")
                 continue
-            size, fit, s, predict, predict_s = json.loads(done.stdout)
-            print(
-                f"| {method} | {n:,} | {size / 1e9:.2f} | {fit:.1f} | {s:.0f} | {predict:.1f} "
-                f"| {predict_s:.1f} |",
-                flush=True,
-            )
+            size, *figures = json.loads(done.stdout)
+            cells = "{:.2f} | {:.2f} | {:.0f} | {:.2f} | {:.2f} | {:.1f}".format(*figures)
+            print(f"| {method} | {n:,} | {size / 1e9:.2f} | {cells} |", flush=True)
 
 
 if __name__ == "__main__":

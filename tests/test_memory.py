@@ -15,7 +15,7 @@ from localrank.aggregation import MarkovChain
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative
 from localrank.grouping.base import group_queries
-from localrank.memory import available_memory, check_memory
+from localrank.memory import available_memory, check_memory, peak_memory
 from localrank.rankers import Quadratic, RankSVM
 from localrank.representations import Gaussian, Mean
 
@@ -33,6 +33,12 @@ def test_the_machine_has_some_memory_and_an_error_names_both_figures():
     if available is not None:
         with pytest.raises(MemoryError, match=r"A table needs about .* GiB .* GiB are free. Wait."):
             check_memory(available + 2**40, "A table", "Wait.")
+
+
+def test_the_peak_of_memory_rises_with_what_is_held():
+    before = peak_memory()
+    held = np.ones(2**27, np.uint8)
+    assert before is None or peak_memory() >= max(before, held.nbytes)
 
 
 def test_a_container_has_its_own_limit(tmp_path, monkeypatch):
@@ -89,6 +95,6 @@ def test_methods_hold_few_copies_of_the_data(method, most):
     done = subprocess.run(
         [*command, "--trees", "3"], capture_output=True, text=True, check=True, env=environment
     )
-    _, fit, _, predict, _ = json.loads(done.stdout)
+    _, fit, _, _, predict, _, _ = json.loads(done.stdout)
     assert fit < most
     assert predict < 2

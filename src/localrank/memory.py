@@ -1,8 +1,9 @@
-"""What an array will take, against what the machine has."""
+"""What an array will take, against what the machine has, and what the process has taken."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 # Limits of containers, by version of control groups: the most, and what is in use.
@@ -40,6 +41,22 @@ def check_memory(n_bytes: float, what: str, instead: str) -> None:
             f"{what} needs about {_amount(n_bytes)} of memory, and {_amount(available)} are free. "
             f"{instead}"
         )
+
+
+def peak_memory() -> int | None:
+    """The most bytes that this process has held at a time; None where the system does not tell.
+
+    Examples
+    --------
+    >>> peak_memory() > 2**20
+    True
+    """
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak
 
 
 def available_memory() -> int | None:

@@ -44,7 +44,9 @@ def test_train_rank_and_evaluate_agree_with_python(run, folder, tmp_path):
     model, trec = tmp_path / "model.localrank", tmp_path / "run.trec"
     options = ["--method", "lambdamart", "--set", "n_trees=20", "--set", "measure=map"]
     assert run("train", folder / "train.txt", *options, "--seed", 3, "-o", model)[0] == 0
-    assert run("rank", model, folder / "test.txt", "-o", trec)[0] == 0
+    code, _, err = run("rank", model, folder / "test.txt", "-o", trec)
+    assert code == 0
+    assert re.search(r"into .* in [0-9.]+ s, peak memory [0-9.]+ [MG]B", err)
     code, out, _ = run("evaluate", trec, folder / "test.txt", "--measures", "ndcg@5", "--json")
     assert code == 0
     train, test = read_letor(folder / "train.txt"), read_letor(folder / "test.txt")
@@ -70,7 +72,7 @@ def test_train_prints_a_table_for_people(run, folder, tmp_path):
     )
     assert code == 0
     assert "ndcg@10" in out
-    assert "saved to" in err
+    assert re.search(r"Trained in [0-9.]+ s, peak memory [0-9.]+ [MG]B, saved to", err)
 
 
 def test_distil_makes_the_model_that_python_makes(run, model, folder, tmp_path):

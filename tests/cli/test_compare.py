@@ -11,7 +11,7 @@ from localrank.cli.compare import read, title_of
 from localrank.cli.inputs import Reading
 from localrank.data import folds, make_queries, read_letor, write_letor
 
-AS_USUAL = Reading("qid", "label", "", "", "", "", "", False)
+AS_USUAL = Reading("qid", "label", "", "", "", "", "", False, False)
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
 
 
@@ -132,6 +132,15 @@ def test_files_are_training_validation_and_test_data(collection, tmp_path):
     assert fold.test.n_features == 8
     with pytest.raises(ValueError, match="Name a folder, one file, or train"):
         read([*paths, collection / "S4.txt"], AS_USUAL, 5, 0, validation=True)
+
+
+def test_text_is_read_into_single_precision_on_request(collection):
+    single = Reading(**vars(AS_USUAL) | {"float32": True})
+    files = [collection / f"S{part}.txt" for part in (1, 2)]
+    for paths in ([collection], files[:1], files):
+        for reading, dtype in ((AS_USUAL, np.float64), (single, np.float32)):
+            for fold in read(paths, reading, 5, 0, validation=True):
+                assert fold.train.features.dtype == fold.test.dtype == dtype
 
 
 def test_data_is_called_by_its_files(collection, monkeypatch):

@@ -87,6 +87,7 @@ def test_ordered_categories_are_numbers_on_request(run, shop, tmp_path):
         (COLUMNS[:4], "leave them out with --ignore url,title,day, or write the values as numbers"),
         ([*COLUMNS, "--categories", "codes"], "--categories must be ordinal. Got 'codes'"),
         ([*COLUMNS, "--zero-based"], "--zero-based is for LETOR text"),
+        ([*COLUMNS, "--float32"], "--float32 is for LETOR text"),
     ],
 )
 def test_advice_is_in_the_words_of_the_command_line(run, table, options, message):

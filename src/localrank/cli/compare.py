@@ -87,7 +87,9 @@ def read(
     if len(paths) == 1 and paths[0].is_dir() and not is_partitioned(paths):
         say_if_compiling()
         refuse_table_options(paths[0], reading)
-        return folds(paths[0], validation=validation, zero_based=reading.zero_based)
+        return folds(
+            paths[0], validation=validation, dtype=reading.dtype, zero_based=reading.zero_based
+        )
     if len(paths) == 1:
         rotated = validation and n_folds > 2
         queries = read_data(paths, reading)

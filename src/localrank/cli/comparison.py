@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli.tables import print_result, say
+from localrank.cli.tables import cost, print_result, say
 from localrank.evaluation import Comparison, PairedTest
 from localrank.evaluation.comparison_tables import COSTS, short_p, texts
 from localrank.evaluation.contents import bound_of
@@ -24,7 +24,7 @@ def report(comparison: Comparison, output: Path, as_json: bool) -> None:
     for name, reason in comparison.failed.items():
         say(f"{name} failed: {reason}")
     seconds = comparison.made["seconds"]
-    say(f"Compared in {seconds:.0f} s. The report: {(output / 'index.html').resolve()}")
+    say(f"Compared in {cost(seconds)}. The report: {(output / 'index.html').resolve()}")
     if comparison.failed:
         raise typer.Exit(1)
 

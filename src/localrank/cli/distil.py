@@ -28,7 +28,7 @@ def distil(
 
     from localrank.aggregation import ZScore
     from localrank.cli.inputs import check_model, read_data
-    from localrank.cli.tables import say
+    from localrank.cli.tables import cost, say
     from localrank.persistence import load
     from localrank.rankers import distil
     from localrank.rankers.distilled import student_in_coordinates
@@ -50,6 +50,6 @@ def distil(
     )
     explained = 1 - ((ours - theirs) ** 2).mean() / (theirs**2).mean()
     say(
-        f"Trained in {seconds:.1f} s, saved to {output} ({output.stat().st_size / 1024:,.0f} KiB); "
+        f"Trained in {cost(seconds)}, saved to {output} ({output.stat().st_size / 1024:,.0f} KiB); "
         f"it explains {explained:.1%} of the variance of the teacher's scores within these lists"
     )

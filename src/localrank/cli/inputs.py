@@ -25,6 +25,8 @@ MAX_DOCUMENTS = (
     "default all, and 2,000,000 of a folder of partitions."
 )
 _TABLES = "Columns of tables"
+# Options that only LETOR text understands.
+FOR_TEXT = ("zero_based", "float32")
 
 
 def _option(default: Any, name: str, text: str, panel: str | None = _TABLES) -> Any:
@@ -47,11 +49,20 @@ class Reading:
     zero_based: bool = _option(
         False, "--zero-based", "LETOR text: feature ids begin at 0, not at 1.", None
     )
+    float32: bool = _option(
+        False, "--float32", "LETOR text: features in single precision, half the memory.", None
+    )
+
+    @property
+    def dtype(self) -> str:
+        """The precision that LETOR text is read into."""
+        return "float32" if self.float32 else "float64"
 
     @property
     def for_tables(self) -> list[str]:
         """The options given that only tables understand."""
-        usual = {"qid": "qid", "label": "label", "zero_based": self.zero_based}
+        usual = {"qid": "qid", "label": "label"}
+        usual |= {name: getattr(self, name) for name in FOR_TEXT}
         return [
             f"--{name.replace('_', '-')}"
             for name, value in vars(self).items()
@@ -112,11 +123,15 @@ def read_data(
     if not tables:
         refuse_table_options(paths[0], reading)
         files = [STANDARD_INPUT if str(path) == "-" else path for path in paths]
-        return read_letor(files, n_features=n_features, zero_based=reading.zero_based)
+        return read_letor(
+            files, n_features=n_features, dtype=reading.dtype, zero_based=reading.zero_based
+        )
     if len(tables) < len(paths):
         raise ValueError("Give LETOR files or tables, not both.")
-    if reading.zero_based:
-        raise ValueError(f"{tables[0]}: is a table. --zero-based is for LETOR text.")
+    for name in FOR_TEXT:
+        if getattr(reading, name):
+            option = name.replace("_", "-")
+            raise ValueError(f"{tables[0]}: is a table. --{option} is for LETOR text.")
     return concatenate([_read_table(path, reading, labels) for path in tables])
 
 

@@ -37,8 +37,10 @@ def rank(
     reading: Reading,
 ) -> None:
     """Rank documents with a saved model, as a TREC run."""
+    import time
+
     from localrank.cli.inputs import check_output, is_partitioned, read_data
-    from localrank.cli.tables import say
+    from localrank.cli.tables import cost, say
     from localrank.data import PartitionedDataset, write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load
@@ -49,10 +51,11 @@ def rank(
         _check_format(form, output)
     elif str(output) != "-" and not output.exists():
         check_output(output)
+    start = time.perf_counter()
     ranker = load(model)
     dataset = read_data(data, reading, labels="ignored", n_features=ranker.n_features_in_)
     if into_folder and isinstance(dataset, PartitionedDataset):
-        _rank_partitions(model, ranker, dataset, output, form, tag)
+        _rank_partitions(model, ranker, dataset, output, form, tag, start)
         return
     scores = ranker.predict(dataset)
     if isinstance(dataset, PartitionedDataset):
@@ -61,7 +64,10 @@ def rank(
         sys.stdout.writelines(run_lines(dataset, scores, tag))
         return
     write_run(dataset, scores, output, tag=tag)
-    say(f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {output}")
+    say(
+        f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {output} "
+        f"in {cost(time.perf_counter() - start)}"
+    )
 
 
 def _check_format(form: str, output: Path) -> None:
@@ -73,11 +79,19 @@ def _check_format(form: str, output: Path) -> None:
 
 
 def _rank_partitions(
-    model: Path, ranker: Any, dataset: PartitionedDataset, folder: Path, form: Any, tag: str
+    model: Path,
+    ranker: Any,
+    dataset: PartitionedDataset,
+    folder: Path,
+    form: Any,
+    tag: str,
+    start: float,
 ) -> None:
     """Write the scores of each partition that were not written before by the same model."""
+    import time
+
     import localrank
-    from localrank.cli.tables import say
+    from localrank.cli.tables import cost, say
     from localrank.data.score_files import content_of, refuse_others
     from localrank.parallel import in_parallel
 
@@ -93,7 +107,8 @@ def _rank_partitions(
     )
     kept = len(made) - sum(made)
     say(
-        f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {folder}"
+        f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {folder} "
+        f"in {cost(time.perf_counter() - start)}"
         + (f"; {kept:,} of {len(made):,} partitions were there already" if kept else "")
     )
 

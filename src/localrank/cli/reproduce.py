@@ -31,7 +31,7 @@ def reproduce(
     """Repeat an experiment: published numbers beside ours, and what holds."""
     import time
 
-    from localrank.cli.tables import print_json, say, say_if_compiling
+    from localrank.cli.tables import cost, print_json, say, say_if_compiling
     from localrank.experiments import reproduce as repeat
     from localrank.experiments.base import Making
     from localrank.experiments.setting import Setting
@@ -52,4 +52,4 @@ def reproduce(
         print(found)
     if not drawn:
         say("Figures are skipped: they need pip install 'localrank[plots]'.")
-    say(f"Repeated in {seconds:.0f} s. The tables: {(output / 'index.md').resolve()}")
+    say(f"Repeated in {cost(seconds)}. The tables: {(output / 'index.md').resolve()}")

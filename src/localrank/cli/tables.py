@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from localrank.memory import peak_memory
 from localrank.printing import Table, as_text, terminal_width, wrapped
 
 # Characters of a line that values need beside their names.
@@ -50,6 +51,26 @@ def print_json(value: Any) -> None:
 def say(text: str) -> None:
     """A line about what is going on, on the error stream."""
     print(text, file=sys.stderr)
+
+
+def cost(seconds: float) -> str:
+    """Time, and the most memory this process has taken, in words.
+
+    Examples
+    --------
+    >>> import re
+    >>> re.sub(r"[0-9.]+ [MG]B", "… GB", cost(1.25))
+    '1.2 s, peak memory … GB'
+    """
+    text = f"{seconds:.1f} s" if seconds < 100 else f"{seconds:.0f} s"
+    peak = peak_memory()
+    if peak is None:
+        return text
+    return (
+        f"{text}, peak memory {peak / 1e9:.1f} GB"
+        if peak >= 1e9
+        else (f"{text}, peak memory {peak / 1e6:.0f} MB")
+    )
 
 
 def say_if_compiling() -> None:

@@ -38,7 +38,7 @@ def train(
         parse_measures,
         read_data,
     )
-    from localrank.cli.tables import print_json, print_table, say
+    from localrank.cli.tables import cost, print_json, print_table, say
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
     from localrank.methods import make_ranker
@@ -89,4 +89,4 @@ def train(
         say(f"{skipped:,} training queries have one label only, which teaches nothing about order")
     if fitted:
         say(", ".join(f"{name.rstrip('_')} {value}" for name, value in fitted.items()))
-    say(f"Trained in {seconds:.1f} s, saved to {output} ({size / 1024:,.0f} KiB)")
+    say(f"Trained in {cost(seconds)}, saved to {output} ({size / 1024:,.0f} KiB)")

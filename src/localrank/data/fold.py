@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import overload
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from localrank.arrays import Integers
 from localrank.data.concatenation import concatenate
@@ -102,6 +103,7 @@ def folds(
     *,
     validation: bool = True,
     random_state: int | None = 0,
+    dtype: DTypeLike = np.float64,
     zero_based: bool = False,
 ) -> Folds:
     """The folds of a folder, or folds made of a dataset's queries, one at a time.
@@ -125,12 +127,15 @@ def folds(
         i and trains on all others. Folders that hold whole folds are read as they are.
     random_state : int or None, default=0
         Seed of the cut of a dataset.
+    dtype : float64 or float32, default=float64
+        Precision of the features of a folder's files; a dataset has its own.
     zero_based : bool, default=False
         Whether the ids of the features in a folder's files begin at 0, as `read_letor` says.
 
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import DTypeLike
     >>> dataset = RankingDataset.from_arrays(np.zeros((7, 1)), qid=np.arange(7))
     >>> folds(dataset, 3)[0]
     Fold1
@@ -156,7 +161,7 @@ def folds(
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder.")
     splits = _numbered(folder, r"Fold(\d+)")
-    read = partial(read_letor, zero_based=zero_based)
+    read = partial(read_letor, dtype=dtype, zero_based=zero_based)
     if splits:
         return Folds([partial(_read_split, split, read) for split in splits])
     files = _numbered(folder, rf"S(\d+)\.txt({'|'.join(map(re.escape, SUFFIXES))})")

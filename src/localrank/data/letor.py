@@ -16,6 +16,7 @@ from localrank.arrays import Array
 from localrank.data.atomic import atomic_write
 from localrank.data.compression import compressed
 from localrank.data.dataset import RankingDataset
+from localrank.data.deferred import gathered
 from localrank.data.letor_reader import LetorReader
 from localrank.kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 
@@ -124,6 +125,7 @@ def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     1 qid:7 1:0.5 2:2
     0 qid:7 1:NULL 2:1e-07
     """
+    dataset = gathered(dataset)
     labels = dataset.in_input_order(dataset.labels)
     queries = _checked_ids(dataset.query_ids, "query id")
     documents = None

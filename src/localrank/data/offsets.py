@@ -29,3 +29,14 @@ def rows_of(offsets: Integers, groups: Integers) -> tuple[Integers, Integers]:
     sizes = np.diff(offsets)[groups]
     begins = offsets_of(sizes)
     return np.arange(begins[-1]) + np.repeat(offsets[groups] - begins[:-1], sizes), begins
+
+
+def n_first(sizes: Array, most: int) -> int:
+    """How many of the first groups have at most so many rows together, one at least.
+
+    Examples
+    --------
+    >>> n_first(np.array([2, 3, 4]), 5), n_first(np.array([7]), 5)
+    (2, 1)
+    """
+    return max(int(np.searchsorted(np.cumsum(sizes), most, side="right")), 1)

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from localrank.aggregation import Aggregator, Borda, MarkovChain, MedianRank, WeightedBorda
 from localrank.arrays import Floats
-from localrank.data import Fold, RankingDataset
+from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.evaluation.significance import corrected
 from localrank.experiments.base import Reproduction, Value, decided, difference
@@ -136,7 +136,7 @@ def reproduce(setting: Setting) -> Reproduction:
     scores |= {method: np.concatenate(values) for method, values in others.items()}
     summary = compare_methods(found, test, scores, results)
     if n_levels == 3:
-        level_directions(found, test)
+        level_directions(found, concatenate([fold.test for fold in folds]))
     summary |= order_errors(found, diagnostics, levels)
     summary |= cosines(found, diagnostics)
     definition_search(found, summary)

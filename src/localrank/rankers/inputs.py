@@ -15,6 +15,10 @@ from localrank.data.deferred import gathered
 from localrank.data.drawing import Limit, checked_limit, drawn_queries
 from localrank.data.passes import in_partitions
 
+# Documents that a model learns from at most, where it holds more numbers of each than the features:
+# what linear models and small nets gain from more is not worth the memory.
+MOST_DOCUMENTS = 250_000
+
 
 class MissingQueryIds(BaseException):
     """No `qid` inside scikit-learn's model selection, which makes NaN of any `Exception`."""

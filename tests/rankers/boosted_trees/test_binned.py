@@ -43,3 +43,22 @@ def test_a_lightgbm_that_takes_no_blocks_trains_the_same_model(monkeypatch):
     scores = LambdaMART(9).fit(train, valid=valid).predict(dataset)
     monkeypatch.setattr(module, "_TAKES_BLOCKS", False)
     assert_array_equal(LambdaMART(9).fit(train, valid=valid).predict(dataset), scores)
+
+
+def test_bins_of_very_many_documents_are_chosen_by_a_sample_that_takes_little_room(monkeypatch):
+    dataset, _ = make_queries(60, n_documents=(10, 10), n_features=5, random_state=0)
+    sizes = []
+    sample = module._sample
+    monkeypatch.setattr(
+        module, "_sample", lambda data, rows: sizes.append(len(rows)) or sample(data, rows)
+    )
+    model = LambdaMART(9, min_leaf_documents=5)
+    scores = model.fit(dataset).predict(dataset)
+    monkeypatch.setattr(module, "MANY", 599)
+    monkeypatch.setattr(module, "LEAST", 20)
+    for n_bytes in (2**28, 8 * 5 * 100, 0):
+        monkeypatch.setattr(module, "SAMPLE_BYTES", n_bytes)
+        assert model.fit(dataset).score(dataset) > 0.7
+        if n_bytes == 2**28:
+            assert_array_equal(model.predict(dataset), scores)
+    assert sizes == [600, 600, 100, 20]

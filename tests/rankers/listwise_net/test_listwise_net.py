@@ -6,6 +6,7 @@ import localrank
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset, make_queries
 from localrank.rankers import ListwiseNet
+from localrank.rankers.listwise_net import net_ranker
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +139,15 @@ def test_missing_values_are_filled_and_told(queries, rng):
 def test_wrong_parameters_are_refused(queries, parameters, message):
     with pytest.raises(ValueError, match=message):
         ListwiseNet(**parameters).fit(queries)
+
+
+def test_nets_learn_from_whole_lists_of_so_many_documents_in_any_order(monkeypatch, rng):
+    dataset, _ = make_queries(60, n_documents=(8, 12), n_features=5, random_state=0)
+    whole = ListwiseNet(1).fit(dataset).predict(dataset)
+    monkeypatch.setattr(net_ranker, "MOST_DOCUMENTS", 200)
+    fewer = ListwiseNet(1).fit(dataset).predict(dataset)
+    again = ListwiseNet(1).fit(dataset.select(rng.permutation(60))).predict(dataset)
+    assert_array_equal(again, fewer)
+    assert not np.array_equal(fewer, whole)
+    monkeypatch.setattr(net_ranker, "MOST_DOCUMENTS", dataset.n_documents)
+    assert_array_equal(ListwiseNet(1).fit(dataset).predict(dataset), whole)

@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
-from localrank.rankers import RankSVM, SVMMap
-from localrank.rankers.rank_svm import centred_table
+from localrank.rankers import QueryCoordinates, RankSVM, SVMMap, expanded
+from localrank.rankers.rank_svm import centred_table, pairwise
 from localrank.rankers.rank_svm.centred_table import CentredTable, Scaled
 
 
@@ -88,3 +88,26 @@ def test_training_on_a_large_dataset_makes_no_table(ranker, monkeypatch):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 0.8 * dataset.features.nbytes
+
+
+def test_of_made_columns_whole_queries_of_so_many_documents_are_learned_from(
+    dataset, rng, monkeypatch
+):
+    monkeypatch.setattr(centred_table, "LARGE_BYTES", 0)
+    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
+    ranker = QueryCoordinates(RankSVM(0.1))
+    n_pairs = ranker.fit(dataset).ranker_.n_pairs_
+    monkeypatch.setattr(pairwise, "MOST_DOCUMENTS", 800)
+    scores = ranker.fit(dataset).predict(dataset)
+    assert 0.1 * n_pairs < ranker.ranker_.n_pairs_ < 0.6 * n_pairs
+    weights = rng.integers(1, 3, dataset.n_queries)
+    weighted = ranker.fit(dataset, query_weight=weights).predict(dataset)
+    order = rng.permutation(dataset.n_queries)
+    mixed = dataset.select(order)
+    assert_array_equal(ranker.fit(mixed).predict(dataset), scores)
+    again = ranker.fit(mixed, query_weight=weights[order]).predict(dataset)
+    assert_array_equal(again, weighted)
+    assert not np.array_equal(weighted, scores)
+    # A query that teaches nothing is not drawn.
+    labels = np.where(np.isin(dataset.query_index, [4, 90]), dataset.labels, 0.0)
+    assert ranker.fit(dataset.replaced(relevance=labels)).ranker_.n_pairs_ > 0

@@ -30,6 +30,9 @@ _TAKES_BLOCKS = all(
         "_push_rows",
     )
 )
+# Rows that LightGBM chooses bins by. Of more documents than this there are fewer, but no fewer than
+# the least, where their columns would take more bytes: as much as all the columns in bins.
+N_SAMPLED, MANY, SAMPLE_BYTES, LEAST = 200_000, 500_000, 2**28, 20_000
 # Of models trained side by side, only one holds its sample at a time.
 _sampling = Lock()
 
@@ -51,10 +54,13 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
     parameters : dict
         LightGBM's, those of training: the seed and the smallest leaf decide on bins.
     """
+    n = dataset.n_documents
+    if n > MANY:
+        n_rows = max(SAMPLE_BYTES // (8 * dataset.n_features), LEAST)
+        parameters = parameters | {"bin_construct_sample_cnt": min(n_rows, N_SAMPLED)}
     if not _TAKES_BLOCKS:
         return lightgbm.Dataset(gathered(dataset).features, params=dict(parameters))
     data = _Binned(None, params=dict(parameters))
-    n = dataset.n_documents
     with _sampling:
         rows = data._create_sample_indices(total_nrow=n)
         columns, places = _sample(dataset, rows)

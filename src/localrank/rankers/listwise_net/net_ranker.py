@@ -9,18 +9,22 @@ import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.data.offsets import rows_of
+from localrank.data.deferred import gathered
+from localrank.data.offsets import n_first, rows_of
 from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, floats, maybe
 from localrank.kernels.sorting import read_only
 from localrank.progress import progress
 from localrank.rankers.base import Ranker, Weights
+from localrank.rankers.inputs import MOST_DOCUMENTS
 from localrank.rankers.listwise_net.nets import Loss, Schedule, cross_entropy, trained
 from localrank.rankers.listwise_net.scoring import DOCUMENTS, MOST, net_scores
 
 
 class NetRanker(Ranker):
     """Trains nets with one hidden layer and a linear skip, and scores by them.
+
+    They learn from lists with up to `MOST_DOCUMENTS` documents in all.
 
     Attributes
     ----------
@@ -39,6 +43,8 @@ class NetRanker(Ranker):
         "mean_": maybe(floats("n_features")),
         "scale_": maybe(floats("n_features", above=0)),
     }
+
+    _reads_blocks = True
 
     hidden_: Array
     bias_: Array
@@ -67,8 +73,10 @@ class NetRanker(Ranker):
         """Learn from the lists that teach something."""
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         lists = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
+        # They are in an order that is as good as random.
+        lists = lists[: n_first(dataset.query_sizes[lists], MOST_DOCUMENTS)]
         rows, offsets = rows_of(dataset.offsets, lists)
-        inputs = self._inputs(dataset)[rows]
+        inputs = self._inputs(gathered(dataset.taken(lists)))[: len(rows)]
         with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
             nets = trained(
                 inputs,

@@ -6,12 +6,16 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import numpy as np
+
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.data.deferred import gathered, is_made, table_and_rows
+from localrank.data.offsets import n_first
 from localrank.fitted import Kinds, count, real
 from localrank.parameters import Rules, number, one_of, whole
 from localrank.rankers.base import Missing, Weights, missing_rule
+from localrank.rankers.inputs import MOST_DOCUMENTS
 from localrank.rankers.linear import ScalingRanker
 
 if TYPE_CHECKING:
@@ -69,9 +73,15 @@ class PairwiseRanker(ScalingRanker):
         from localrank.rankers.rank_svm.centred_table import Scaled, is_large
         from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
 
-        self._teaching(dataset, query_weights)
+        teaching = self._teaching(dataset, query_weights)
         wide = dataset.n_features > EXPLICIT or is_large(dataset)
         in_place = wide and self.scaling != "query" and label_pairs is None
+        if in_place and is_made(dataset) and dataset.n_documents > MOST_DOCUMENTS:
+            # All rows must be held. Queries are in an order that is as good as random.
+            queries = np.flatnonzero(teaching)
+            queries = queries[: n_first(dataset.query_sizes[queries], MOST_DOCUMENTS)]
+            dataset = dataset.taken(queries)
+            query_weights = None if query_weights is None else query_weights[queries]
         if label_pairs is not None or (in_place and is_made(dataset)):
             # Read many times, or not query by query.
             dataset = gathered(dataset)
