@@ -65,7 +65,7 @@ SMALL: dict[str, Callable[[], Ranker]] = {
 }
 
 
-def small_nets(ranker: Any) -> Ranker:
+def small_nets(ranker: Any) -> Any:
     """The same with one short net."""
     ensemble = ranker.ranker if isinstance(ranker, Distilled) else ranker
     first = ensemble.rankers[0]
