@@ -40,7 +40,7 @@ from memory import extra_peak
 from localrank import recipes
 from localrank.data import RankingDataset
 from localrank.grouping.training import TrainingQueries
-from localrank.rankers import LambdaMART, ListwiseNet, Ranker, RankSVM
+from localrank.rankers import Distilled, LambdaMART, ListwiseNet, Ranker, RankSVM
 from localrank.selection.base import Selector
 
 PER_QUERY, N_FEATURES, N_TYPES = 8, 10, 4
@@ -56,8 +56,8 @@ SMALL: dict[str, Callable[[], Ranker]] = {
     "shared_specific": lambda: recipes.shared_specific(),
     "in_coordinates": lambda: recipes.in_coordinates(LambdaMART(10)),
     "fast": lambda: recipes.fast(10),
-    "best": lambda: _small_nets(recipes.best(10)),
-    "one": lambda: _small_nets(recipes.one(10)),
+    "best": lambda: small_nets(recipes.best(10)),
+    "one": lambda: small_nets(recipes.one(10)),
     "global_ensemble": lambda: recipes.global_ensemble(ranker=LambdaMART(10)),
     "global_mixed": lambda: recipes.global_mixed(n_trees=10),
     "global_one": lambda: recipes.global_one(10),
@@ -65,9 +65,9 @@ SMALL: dict[str, Callable[[], Ranker]] = {
 }
 
 
-def _small_nets(ranker: Ranker) -> Ranker:
+def small_nets(ranker: Any) -> Any:
     """The same with one short net."""
-    ensemble = ranker if not hasattr(ranker, "teacher") else ranker.teacher
+    ensemble = ranker.ranker if isinstance(ranker, Distilled) else ranker
     first = ensemble.rankers[0]
     first.rankers = [
         ListwiseNet(1, n_units=8) if isinstance(one, ListwiseNet) else one for one in first.rankers

@@ -120,10 +120,10 @@ def effect(parts: Parts) -> None:
             note(rule.split(" #")[0], local, train, valid)
         for index in ("exact", LSH(), Cells()):
             note(f"search {index}", local_rank(ranker=RankSVM(0.1), index=index), train, valid)
-        for n_centres in (None, n // 2, n // 4):
+        for share in (1.0, *SHARES):
             ranker = query_neighbours(ranker=RankSVM(0.1))
-            ranker.set_params(grouping__max_centres=n_centres)
-            note(f"centres {n_centres and round(n_centres / n, 2)}", ranker, train, valid)
+            ranker.set_params(grouping__max_centres=int(share * n))
+            note(f"centres {share:.0%}", ranker, train, valid)
     print("  NDCG@10: " + ", ".join(f"{name} {np.mean(own):.4f}" for name, own in found.items()))
 
 

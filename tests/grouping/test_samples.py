@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
-from localrank.grouping import Agglomerative, Groups, Neighbourhoods, agglomerative
+from localrank.grouping import Agglomerative, Groups, Neighbourhoods, agglomerative, base
 from localrank.grouping import neighbourhoods as module
 from localrank.grouping.base import drawn_positions, group_queries
 from localrank.rankers import RankSVM
@@ -122,13 +123,22 @@ def test_of_many_queries_a_sample_has_neighbourhoods(points):
     assert_array_equal(groups.home, D.argmin(axis=0))
 
 
-def test_a_centre_is_served_by_its_own_group_where_another_is_as_near():
+@pytest.mark.parametrize("n_bytes", [1, 2**26])
+def test_a_centre_is_served_by_its_own_group_where_another_is_as_near(monkeypatch, n_bytes):
+    monkeypatch.setattr(module, "BLOCK_BYTES", n_bytes)
     groups = Neighbourhoods(2, max_centres=7).group(Mean(), np.zeros((40, 2)))
     centres = drawn_positions(40, 7, 0)
     assert_array_equal(groups.home[centres], np.arange(7))
     assert_array_equal(np.delete(groups.home, centres), 0)
     for group, centre in enumerate(centres):
         assert set(groups[group]) == {centre, *[i for i in (0, 1, 2) if i != centre][:2]}
+
+
+def test_different_queries_are_counted_beyond_the_first(monkeypatch):
+    monkeypatch.setattr(base, "_SOME", 4)
+    points = np.array([0.0, 0.0, 0.0, 0.0, 10.0, 11.0, 20.0, 21.0])[:, None]
+    home = group_queries(KMeans(3, n_init=3, random_state=0), Mean(), points).home
+    assert adjusted_rand_score(home, [0, 0, 0, 0, 1, 1, 2, 2]) == 1
 
 
 @pytest.mark.parametrize("n_bytes", [1, 8 * 60 * 5])

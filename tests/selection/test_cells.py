@@ -81,6 +81,16 @@ def test_where_cells_hold_too_few_all_queries_are_compared(points, asked):
     assert index.neighbours(Mean(), points, asked, 1000)[0].shape == (40, 300)
 
 
+def test_directions_found_in_cells_do_not_depend_on_queries_asked_together():
+    dataset, _ = make_queries(200, n_documents=(5, 8), n_features=6)
+    components = PrincipalComponents(2).fit(dataset)
+    described = components.transform(dataset)
+    index = Cells(20, 3).fit(components, described)
+    whole = index.neighbours(components, described, described, 2)[0]
+    alone = [index.neighbours(components, described, one[None], 2)[0][0] for one in described]
+    assert_array_equal(alone, whole)
+
+
 @pytest.mark.parametrize("size", [1, 16 * 3 * 7])
 def test_an_answer_depends_neither_on_blocks_nor_on_queries_asked_together(
     points, asked, monkeypatch, size
@@ -136,18 +146,7 @@ def test_of_few_training_queries_all_are_compared(selector, monkeypatch):
     monkeypatch.setattr(query_search, "MOST_EXACT", 60)
     assert search(selector).index_ is None
     assert isinstance(search(selector, 61).index_, Cells)
-    assert isinstance(search(selector, 61, Gaussian()).index_, Cells)
-
-
-def test_directions_are_hashed_where_they_are_many_numbers(monkeypatch):
-    monkeypatch.setattr(query_search, "MOST_EXACT", 60)
-    directions = PrincipalComponents(2)
-    assert search(NearestQuery(), 61, directions).index_ is None
-    monkeypatch.setattr(query_search, "MOST_NUMBERS", 61 * 2 * 8)
-    assert search(NearestQuery(), 61, directions).index_ is None
-    monkeypatch.setattr(query_search, "MOST_NUMBERS", 61 * 2 * 8 - 1)
-    assert isinstance(search(NearestQuery(), 61, directions).index_, LSH)
-    assert search(NearestQuery(), 60, directions).index_ is None
+    assert isinstance(search(selector, 61, PrincipalComponents()).index_, Cells)
 
 
 def test_an_index_that_is_asked_for_is_taken():
@@ -208,9 +207,9 @@ def test_cells_that_do_not_fit_are_refused_when_loaded(damage):
 
 def test_recipes_choose_by_the_number_of_training_queries(monkeypatch):
     monkeypatch.setattr(query_search, "MOST_EXACT", 50)
-    monkeypatch.setattr(query_search, "MOST_NUMBERS", 50)
     dataset, _ = make_queries(60, n_documents=(8, 20), n_features=8)
-    assert isinstance(local_rank(2).fit(dataset).selector_.index_, LSH)
+    assert isinstance(local_rank(2).fit(dataset).selector_.index_, Cells)
+    assert isinstance(local_rank(2, index="lsh").fit(dataset).selector_.index_, LSH)
     assert isinstance(query_neighbours(5).fit(dataset).selector_.index_, Cells)
     few = dataset.select(range(50))
     assert local_rank(2).fit(few).selector_.index_ is None

@@ -25,8 +25,7 @@ class NearestQuery(QuerySearch):
         How the nearest query is found: by its distance to every training query ("exact"), or
         faster among many, in ways that may miss it. "lsh" is `LSH()`, hashing, which needs
         queries described by `PrincipalComponents`; "cells" is `Cells()`, which takes any.
-        "auto" is exact up to 20,000 training queries. Of more it is "cells"; for
-        `PrincipalComponents` "lsh", from 4 million numbers in their descriptions on.
+        "auto" is "exact" up to 20,000 training queries, and "cells" among more.
     representation : Representation, optional
         How queries are described. None: use the grouping's representation.
 

@@ -11,22 +11,19 @@ from localrank.grouping.base import Groups
 from localrank.parameters import Rule, Rules
 from localrank.selection.base import Selector
 from localrank.selection.cells import Cells
-from localrank.selection.lsh.lsh import LSH, are_directions
+from localrank.selection.lsh.lsh import LSH
 
 Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 
 # The largest public collections have fewer training queries.
 MOST_EXACT = 20_000
-# Hashing takes a query about as long as to be compared with so many numbers, or longer.
-MOST_NUMBERS = 4_000_000
 
 
 class QuerySearch(Selector):
     """Finds near training queries, by all distances, by hashing or by cells.
 
     A selector of this kind has the parameter `index`. "auto" takes all distances up to 20,000
-    training queries. Of more it looks for directions, as of `PrincipalComponents`, by hashing
-    where they are more than 4 million numbers, and for other descriptions in cells.
+    training queries, and looks among more in cells.
 
     Attributes
     ----------
@@ -66,11 +63,7 @@ class QuerySearch(Selector):
             return clone(self.index)
         index = self.index
         if index == "auto":
-            index = "exact"
-            if len(self.descriptions_) > MOST_EXACT:
-                index = "cells"
-                if are_directions(self.descriptions_):
-                    index = "lsh" if self.descriptions_.size > MOST_NUMBERS else "exact"
+            index = "cells" if len(self.descriptions_) > MOST_EXACT else "exact"
         return {"exact": None, "lsh": LSH(), "cells": Cells()}[index]
 
     def _check_fitted(self) -> None:

@@ -192,27 +192,10 @@ def _check_directions(descriptions: Array) -> None:
     )
     if descriptions.ndim != 3 or not descriptions.size or descriptions.dtype not in _DTYPES:
         raise ValueError(f"{needs} Got {descriptions.dtype} of shape {descriptions.shape} instead.")
-    wrong = _other_squares(descriptions)
-    if len(wrong):
-        raise ValueError(f"{needs} Got length {np.sqrt(wrong[0]):.6g} instead.")
-
-
-def are_directions(descriptions: Array) -> bool:
-    """Whether descriptions are directions, as `LSH` needs them.
-
-    Examples
-    --------
-    >>> are_directions(np.array([[[0.6, 0.8]]])), are_directions(np.array([[0.6, 0.8]]))
-    (True, False)
-    """
-    return descriptions.ndim == 3 and not len(_other_squares(descriptions))
-
-
-def _other_squares(descriptions: Array) -> Floats:
-    """The squared lengths that are neither 1 nor 0."""
     squares = np.einsum("qpd,qpd->qp", descriptions, descriptions)
-    wrong: Floats = squares[~((np.abs(squares - 1) < LENGTH_ERROR) | (squares == 0))]
-    return wrong
+    wrong = ~((np.abs(squares - 1) < LENGTH_ERROR) | (squares == 0))
+    if wrong.any():
+        raise ValueError(f"{needs} Got length {np.sqrt(squares[wrong][0]):.6g} instead.")
 
 
 def _suitable_number(n_queries: int) -> int:
