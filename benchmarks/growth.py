@@ -35,7 +35,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from memory import extra_peak
+from memory import peaks
 
 from localrank import recipes
 from localrank.data import RankingDataset
@@ -131,7 +131,7 @@ def measure(recipe: str, n_queries: int) -> None:
     n_asked = min(n_queries, MOST_ASKED)
     train, asked = made_up(n_queries, 1), made_up(n_asked, 2)
     start = time.process_time()
-    fit_bytes, _ = extra_peak(lambda: ranker.fit(train))
+    fit_bytes, _, _ = peaks(lambda: ranker.fit(train))
     whole = time.process_time() - start
     seconds = watch.seconds
     rest = whole - sum(seconds.values())
@@ -140,7 +140,7 @@ def measure(recipe: str, n_queries: int) -> None:
     else:
         seconds["describe"] = rest
     start = time.process_time()
-    predict_bytes, _ = extra_peak(lambda: ranker.predict(asked))
+    predict_bytes, _, _ = peaks(lambda: ranker.predict(asked))
     seconds["predict"] = (time.process_time() - start) * n_queries / n_asked
     print(
         json.dumps(
