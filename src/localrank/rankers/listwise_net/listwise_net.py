@@ -45,6 +45,7 @@ class ListwiseNet(GainRanker, NetRanker):
 
     The inputs are the document's coordinates within its query (`QueryCoordinates`): z up to ±4 and
     (p - 1/2) √12 of each feature, and the nine aggregates, standardised within the query.
+    They learn from lists with up to 250,000 documents in all, chosen by their content.
 
     Parameters
     ----------

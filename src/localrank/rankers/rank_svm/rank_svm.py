@@ -72,6 +72,9 @@ class RankSVM(PairwiseRanker, PathRanker):
     Query weights multiply the weights of a query's pairs, and C/N is scaled so that all pairs
     together still weigh C. A query of weight 2 counts like the query given twice.
 
+    Of columns that another ranker makes, as `QueryCoordinates` does, more than 500 are held in
+    memory: then it learns from queries with up to 250,000 documents, chosen by their content.
+
     References
     ----------
     .. [1] Joachims. Optimizing Search Engines using Clickthrough Data. KDD 2002.
