@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from pyarrow import parquet
 
 import localrank
+from localrank.cli.info import _columns
 from localrank.data import (
     PartitionedDataset,
     RankingDataset,
@@ -303,3 +304,9 @@ def test_training_on_partitions_is_training_on_the_file(run, logs, tmp_path):
         assert code == 0, err
     one, two = (localrank.load(tmp_path / f"{name}.localrank") for name in ("log.txt", "data"))
     assert_array_equal(one.coef_, two.coef_)
+
+
+def test_a_pass_keeps_no_partition_in_memory(logs):
+    part = PartitionedDataset.open(logs / "data").partitions[0].read()
+    for kept in _columns(part)[:3]:
+        assert not np.shares_memory(kept, part.features)

@@ -319,7 +319,8 @@ def test_bad_lines_are_named_and_nothing_is_left(text, message, tmp_path):
 
 def test_a_line_without_query_late_in_a_file_is_not_taken_for_another_format(tmp_path, monkeypatch):
     monkeypatch.setattr("localrank.data.conversion._MOST_BATCH_BYTES", 0)
-    monkeypatch.setattr("localrank.data.letor_reader._BLOCK", 256)
+    # One line for each block, so that every line is the first of a batch.
+    monkeypatch.setattr("localrank.data.letor_reader._BLOCK", 18)
     text = "".join(f"0 qid:{i} 1:{i}\n" for i in range(100))
     (tmp_path / "a.txt").write_text(text + "0 1:5 #qid = 7\n" + text)
     with pytest.raises(ValueError, match=r"a.txt:101: found '1:5' after the label"):

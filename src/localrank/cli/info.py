@@ -113,7 +113,8 @@ def _columns(part: RankingDataset) -> tuple[Any, Any, Any, bool]:
 
     features = part.features
     same = (features == features[0]).all(axis=0)
-    return features[0], same, np.isnan(features).sum(axis=0), part.document_ids is not None
+    # A copy, because a row of the table would keep all of it.
+    return features[0].copy(), same, np.isnan(features).sum(axis=0), part.document_ids is not None
 
 
 def _reached(part: RankingDataset) -> Any:

@@ -8,6 +8,7 @@ import os
 import warnings
 import zlib
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -209,10 +210,8 @@ def _write_part(path: Path, columns: dict[str, Any]) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    import localrank
-
     facts = {
-        "version": localrank.__version__,
+        "version": version("localrank"),
         "n_features": len(set(columns) - {"qid", "label", "document_id"}),
     }
     table = pyarrow.table(columns).replace_schema_metadata({"localrank": json.dumps(facts)})
