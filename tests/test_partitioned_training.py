@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from partitioned import written
 
 from localrank import LocalRanker, rankers, recipes, representations
-from localrank.data import SampleWarning, make_queries
+from localrank.data import RankingDataset, SampleWarning, make_queries
 from localrank.data.content_order import content_order, query_order
 from localrank.data.filling import Filling
 from localrank.data.offsets import rows_of as rows_of_queries
@@ -96,22 +96,23 @@ def test_queries_are_described_alike(name, holed, holed_parts):
         TopScores(3, scaling="standard"),
         TopScores(n_components=4),
         Gaussian("bhattacharyya"),
+        PrincipalComponents(),
         representations.Scaled(PrincipalComponents(2)),
     ],
     ids=repr,
 )
-def test_what_a_representation_learns_does_not_depend_on_the_order(representation, queries):
+def test_what_a_representation_learns_depends_on_no_order(representation, queries, tmp_path):
     # A feature that varies between queries only has a variance of its own for Gaussians.
     flat = queries.features.copy()
     flat[:, 0] = queries.query_index * 0.1
     dataset = queries.with_features(flat)
     order = np.random.default_rng(0).permutation(dataset.n_queries)
-    learned = [
-        arrays_of(clone(representation).fit(data)) for data in (dataset, dataset.select(order))
-    ]
+    layouts = (dataset, dataset.select(order), written(dataset, tmp_path, 7))
+    learned = [arrays_of(clone(representation).fit(data)) for data in layouts]
     assert learned[0]
     for key in learned[0]:
         assert_array_equal(learned[0][key], learned[1][key])
+        assert_array_equal(learned[0][key], learned[2][key])
 
 
 def test_fills_are_the_same(holed, holed_parts):
@@ -123,6 +124,14 @@ def test_fills_are_the_same(holed, holed_parts):
     rows = rows_of(holed_parts, holed)
     assert_array_equal(filled.gathered().features, expected[rows])
     assert filled.n_features == expected.shape[1]
+
+
+def test_features_missing_in_different_files_keep_their_indicators(tmp_path):
+    features = np.arange(12.0).reshape(6, 2)
+    features[0, 0] = features[3, 1] = np.nan
+    dataset = RankingDataset.from_arrays(features, np.tile([0, 1, 2], 2), [1, 1, 1, 2, 2, 2])
+    parts = written(dataset, tmp_path, 2)
+    assert_array_equal(Filling.learned(parts).indicators, [0, 1])
 
 
 def test_scales_are_the_same(queries, partitioned):
@@ -165,6 +174,15 @@ def test_refined_groups_and_probabilities_are_the_same(grouping, hard, queries, 
     assert_array_equal(two.predict(queries), one.predict(queries))
     assert_array_equal(two.groups_.home, one.groups_.home[in_order_of(partitioned, queries)])
     assert two.selector_.accuracy_ == one.selector_.accuracy_
+
+
+@pytest.mark.parametrize("representation", [Mean(), PrincipalComponents(2)], ids=repr)
+def test_centres_are_the_same(representation, queries, partitioned):
+    def centres(data):
+        local = LocalRanker(representation, Agglomerative(3), RankSVM(), NearestCentroid())
+        return local.fit(data).selector_.centroids_
+
+    assert_array_equal(centres(queries), centres(partitioned))
 
 
 def test_categories_of_a_column_are_read_from_files(queries, tmp_path):

@@ -73,7 +73,7 @@ def test_finished_work_is_found_again_in_another_layout(partitioned, tmp_path):
 
 
 def test_folds_of_partitions_have_the_digest_of_those_in_memory(partitioned):
-    for one, two in zip(folds(partitioned, 3), folds(partitioned.gathered(), 3), strict=True):
+    for one, two in zip(folds(partitioned, 4), folds(partitioned.gathered(), 4), strict=True):
         assert isinstance(one.train, PartitionedDataset)
         assert fingerprint(one) == fingerprint(two)
 

