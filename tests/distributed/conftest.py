@@ -5,8 +5,8 @@ import pytest
 
 
 @contextmanager
-def started(n_workers: int):
-    """A client with so many worker processes of its own, in scope."""
+def started(n_workers: int, in_scope: bool = True):
+    """A client with so many worker processes of its own."""
     distributed = pytest.importorskip("distributed", reason="needs pip install 'localrank[dask]'")
     with (
         distributed.LocalCluster(
@@ -17,7 +17,7 @@ def started(n_workers: int):
             dashboard_address="127.0.0.1:0",
             silence_logs=logging.CRITICAL,
         ) as cluster,
-        distributed.Client(cluster) as client,
+        distributed.Client(cluster, set_as_default=in_scope) as client,
     ):
         yield client
 
@@ -29,10 +29,10 @@ def client():
         yield client
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def single():
-    """One worker: its end loses what it holds."""
-    with started(1) as client:
+    """One worker, which takes along what it holds. Not in scope, unless made the current one."""
+    with started(1, in_scope=False) as client:
         yield client
 
 

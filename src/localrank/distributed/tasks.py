@@ -82,8 +82,8 @@ def finished_tasks(
                 submit(own.index, own.task, own.shared, own.n_times + 1)
             else:
                 raise RuntimeError(
-                    f"{description}, task {own.index + 1}: workers that held its data ended "
-                    f"{own.n_times} times. Their logs say why; often their memory is too small."
+                    f"{description}, task {own.index + 1}: its data was lost {own.n_times} times "
+                    f"with the workers that held it. Most often their memory is too small."
                 )
             fill()
     finally:
@@ -137,10 +137,10 @@ def _result(future: Any, description: str, index: int) -> Callable[[], Any] | No
     if future.status != "error":
         return None
     # Raised here, it would hold on to the future, and what that needs, for as long as it lasts.
-    error = future.exception()
-    if isinstance(error, KilledWorker):
-        return partial(_raise, _killed(error, description, index))
-    return partial(_raise, error.with_traceback(future.traceback()))
+    failure = future.exception()
+    if isinstance(failure, KilledWorker):
+        return partial(_raise, _killed(failure, description, index))
+    return partial(_raise, failure.with_traceback(future.traceback()))
 
 
 def _raise(error: Exception) -> None:
@@ -151,7 +151,6 @@ def _killed(error: Any, description: str, index: int) -> MemoryError:
     limit = getattr(error.last_worker, "memory_limit", 0)
     own = f", whose limit is {limit / 2**30:.1f} GiB" if limit else ""
     return MemoryError(
-        f"{description}, task {index + 1}: {error.allowed_failures + 1} workers ended while they "
-        f"did it, the last one {error.last_worker.address}{own}. Most often the memory of a "
-        f"worker is too small for it."
+        f"{description}, task {index + 1}: it ended {error.allowed_failures + 1} workers, the last "
+        f"one {error.last_worker.address}{own}. Most often their memory is too small for it."
     )
