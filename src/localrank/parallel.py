@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
 import threadpoolctl
@@ -175,8 +176,11 @@ def as_finished(
     """
     client = client_in_scope()
     if client is None:
-        for index, (item, shared) in enumerate(calls):
-            yield index, partial(function, item, *shared)
+        numbers = count()
+        for item, shared in calls:
+            yield next(numbers), partial(function, item, *shared)
+            # Let go before the next call is asked for, which may need the room.
+            del item, shared
         return
     from localrank.distributed.tasks import finished_tasks
 

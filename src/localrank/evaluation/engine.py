@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
@@ -207,8 +208,9 @@ def run(
 
     def missing() -> Iterator[tuple[tuple[str, Ranker, Grid | None], tuple[Fold]]]:
         """Calls for what the store does not have, as it is asked for more."""
-        n_calls = 0
-        for place, fold in enumerate(folds):
+        n_calls, places = 0, count()
+        for fold in folds:
+            place = next(places)
             tests.append(judged_queries(fold.test))
             fold_names.extend([fold.name] * fold.test.n_queries)
             mark = "" if store is None else fingerprint(fold)
@@ -223,6 +225,8 @@ def run(
                 under_way[n_calls] = place, fold, name, key
                 n_calls += 1
                 yield (name, ranker, grid), (fold,)
+            # Let go before the next one is read.
+            del fold
 
     with progress("Training", n_runs) as advance:
         n_inspected = 0
@@ -249,6 +253,7 @@ def run(
                 n_inspected += 1
                 if inspect is not None and model is not None:
                     inspect(name, fold, model)
+            del get, fold, model
             advance()
     test = concatenate(tests)
     return {

@@ -218,6 +218,20 @@ def test_a_partition_that_is_gone_is_named(train, two, tmp_path):
         fit_on_cluster(LambdaMART(), data, two)
 
 
+def test_data_larger_than_a_worker_is_trained_by_all_of_them_together(
+    train, test, two, monkeypatch
+):
+    expected = fit_on_cluster(small(LambdaMART), train, two).predict(test)
+    in_memory = small(LambdaMART).fit(train.gathered()).predict(test)
+    with two.as_current():
+        assert_array_equal(small(LambdaMART).fit(train).predict(test), in_memory)
+        where = "localrank.rankers.boosted_trees.distributed_trees.exceeds_worker"
+        monkeypatch.setattr(where, lambda dataset, client: True)
+        assert_array_equal(small(LambdaMART).fit(train).predict(test), expected)
+        with pytest.raises(ValueError, match="without validation queries"):
+            small(LambdaMART).fit(train, valid=test)
+
+
 def test_a_lost_worker_ends_the_training_with_an_error(train, two):
     address, pid = min(two.run(os.getpid).items())
     killer = threading.Timer(3.0, os.kill, (pid, signal.SIGKILL))

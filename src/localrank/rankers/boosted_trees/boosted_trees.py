@@ -9,12 +9,13 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
-from localrank.data import RankingDataset
+from localrank.data import PartitionedDataset, RankingDataset
+from localrank.distributed.scope import client_in_scope
 from localrank.estimator import drawn_seed
 from localrank.fitted import Kinds, check_together, count, part
 from localrank.measures import Measure, parse_measure
@@ -267,6 +268,20 @@ class GainBoosting(GainRanker, Boosting):
 
 class BoostedTrees(SummedTrees, Boosting):
     """What LambdaMART and GBRT share: everything but the objective."""
+
+    def fit_rows(
+        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
+    ) -> Self:
+        client = client_in_scope() if isinstance(dataset, PartitionedDataset) else None
+        if client is not None:
+            from localrank.rankers.boosted_trees.distributed_trees import (
+                exceeds_worker,
+                fit_on_cluster,
+            )
+
+            if exceeds_worker(dataset, client):
+                return fit_on_cluster(self, dataset, client, query_weights, valid)
+        return super().fit_rows(dataset, query_weights, valid)
 
 
 def import_lightgbm() -> Any:
