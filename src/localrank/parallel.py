@@ -175,8 +175,14 @@ def as_finished(
     """
     client = client_in_scope()
     if client is None:
-        for index, (item, shared) in enumerate(calls):
-            yield index, partial(function, item, *shared)
+        index = 0
+        for item, shared in calls:
+            get = partial(function, item, *shared)
+            del item, shared
+            yield index, get
+            # What was shared is let go before the next call is read.
+            del get
+            index += 1  # noqa: SIM113 (enumerate holds on to what it gave last)
         return
     from localrank.distributed.tasks import finished_tasks
 

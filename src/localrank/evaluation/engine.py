@@ -207,8 +207,8 @@ def run(
 
     def missing() -> Iterator[tuple[tuple[str, Ranker, Grid | None], tuple[Fold]]]:
         """Calls for what the store does not have, as it is asked for more."""
-        n_calls = 0
-        for place, fold in enumerate(folds):
+        n_calls = place = 0
+        for fold in folds:
             tests.append(fold.test)
             fold_names.extend([fold.name] * fold.test.n_queries)
             mark = "" if store is None else fingerprint(fold)
@@ -223,6 +223,9 @@ def run(
                 under_way[n_calls] = place, fold, name, key
                 n_calls += 1
                 yield (name, ranker, grid), (fold,)
+            # Let go before the next one is read.
+            del fold
+            place += 1
 
     with progress("Training", n_runs) as advance:
         n_inspected = 0
@@ -249,6 +252,7 @@ def run(
                 n_inspected += 1
                 if inspect is not None and model is not None:
                     inspect(name, fold, model)
+            del fold, model, get
             advance()
     test = concatenate(tests)
     return {
