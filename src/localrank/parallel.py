@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from typing import Any, TypeVar
 
 import threadpoolctl
@@ -176,11 +175,14 @@ def as_finished(
     """
     client = client_in_scope()
     if client is None:
-        numbers = count()
+        index = 0
         for item, shared in calls:
-            yield next(numbers), partial(function, item, *shared)
-            # Let go before the next call is asked for, which may need the room.
+            get = partial(function, item, *shared)
             del item, shared
+            yield index, get
+            # What was shared is let go before the next call is read.
+            del get
+            index += 1  # noqa: SIM113 (enumerate holds on to what it gave last)
         return
     from localrank.distributed.tasks import finished_tasks
 

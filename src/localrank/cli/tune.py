@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from localrank.cli.cluster import on_cluster
 from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from localrank.rankers import Ranker
 
 
+@on_cluster
 @reads_data
 def tune(
     data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),

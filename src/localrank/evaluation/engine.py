@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from uuid import uuid4
 
@@ -208,9 +207,8 @@ def run(
 
     def missing() -> Iterator[tuple[tuple[str, Ranker, Grid | None], tuple[Fold]]]:
         """Calls for what the store does not have, as it is asked for more."""
-        n_calls, places = 0, count()
+        n_calls = place = 0
         for fold in folds:
-            place = next(places)
             tests.append(judged_queries(fold.test))
             fold_names.extend([fold.name] * fold.test.n_queries)
             mark = "" if store is None else fingerprint(fold)
@@ -227,6 +225,7 @@ def run(
                 yield (name, ranker, grid), (fold,)
             # Let go before the next one is read.
             del fold
+            place += 1
 
     with progress("Training", n_runs) as advance:
         n_inspected = 0
@@ -253,7 +252,7 @@ def run(
                 n_inspected += 1
                 if inspect is not None and model is not None:
                     inspect(name, fold, model)
-            del get, fold, model
+            del fold, model, get
             advance()
     test = concatenate(tests)
     return {

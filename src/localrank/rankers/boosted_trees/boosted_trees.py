@@ -272,8 +272,8 @@ class BoostedTrees(SummedTrees, Boosting):
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
-        client = client_in_scope() if isinstance(dataset, PartitionedDataset) else None
-        if client is not None:
+        client = client_in_scope()
+        if client is not None and isinstance(dataset, PartitionedDataset):
             from localrank.rankers.boosted_trees.distributed_trees import (
                 exceeds_worker,
                 fit_on_cluster,
