@@ -223,21 +223,6 @@ def test_the_warm_up_is_small_and_once_for_each_method(parts, seen):
         assert valid.n_queries <= WARM_TRAIN
 
 
-def test_a_fold_is_let_go_before_the_next_is_asked_for(parts):
-    given = []
-
-    def copies():
-        for fold in parts:
-            assert not [one for one in given if one() is not None]
-            copy = replace(fold)
-            given.append(weakref.ref(copy))
-            yield copy
-            del copy
-
-    run({"a": BestFeature(), "b": BestFeature()}, copies())
-    assert len(given) == 3
-
-
 def test_a_failing_warm_up_does_not_matter(parts):
     class Large(Recorder):
         def _fit(self, dataset, query_weights, valid):
