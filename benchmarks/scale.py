@@ -3,7 +3,7 @@
 Run with `python benchmarks/scale.py` (about half an hour on two cores, 4 GB of disk), or with
 `--queries 20000` for a try. The queries are made up partition by partition, and written to a
 folder that is removed at the end (`--folder` keeps it): 20 documents each, 46 features in
-float32, four types that rank by different features. Every step prints its time and the most
+float32, of four types that rank by different features. Every step prints its time and the most
 memory it took, of this process and of each worker; without a cluster, with one worker and with
 two. `--in-memory` does the other half: 3.8 million documents with 136 features, as many as
 MSLR-WEB30K has, are made up in memory; linear models and local_rank are trained on them, and they
@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,13 +27,12 @@ import numpy as np
 
 from localrank.data import PartitionedDataset, RankingDataset
 from localrank.grouping.training import TrainingQueries
+from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG
 from localrank.rankers import LambdaMART, Ranker, RankSVM
-from localrank.recipes import local_rank
-from localrank.representations import PrincipalComponents
-from localrank.selection import NearestQuery
+from localrank.recipes import local_rank, pca_queries
 
-N_TYPES = 4
+N_TYPES, N_FACTORS = 4, 3
 PER_QUERY, N_FEATURES = 20, 46
 QUERIES_PER_FILE = 10_000
 # Documents that a group's model is trained on at most.
@@ -42,20 +42,29 @@ WORKER_MEMORY = "3GiB"
 # Queries, documents of each, and features: about as many as MSLR-WEB30K has.
 MSLR = (31_531, 120, 136)
 
+RECIPES: dict[str, Callable[[], LocalRanker]] = {
+    "pca-queries": lambda: pca_queries(N_TYPES, ranker=RankSVM(), n_jobs=-1),
+    "local-rank": lambda: local_rank(N_TYPES, ranker=RankSVM(), n_jobs=-1),
+}
+
 Result = TypeVar("Result")
 
 
 def made_up(n_queries: int, n_documents: int, n_features: int, seed: int) -> RankingDataset:
-    """Queries of four types, each with features it spreads along and weights it ranks by."""
-    rng = np.random.default_rng(seed)
-    common = np.random.default_rng(0)
+    """Queries of four types: each varies along few directions, and ranks by its own weights."""
+    rng, common = np.random.default_rng(seed), np.random.default_rng(0)
     types = rng.integers(N_TYPES, size=n_queries)
+    directions = common.standard_normal((N_TYPES, N_FACTORS, n_features), dtype=np.float32)
     weights = common.standard_normal((N_TYPES, n_features), dtype=np.float32)
-    spread = 1 + 3 * common.random((N_TYPES, n_features), dtype=np.float32) ** 4
-    features = rng.standard_normal((n_queries, n_documents, n_features), dtype=np.float32)
-    utility = np.einsum("qdf,qf->qd", features, weights[types]) / np.float32(np.sqrt(n_features))
-    utility += 0.5 * rng.standard_normal((n_queries, n_documents), dtype=np.float32)
-    features *= spread[types][:, None]
+    features = np.empty((n_queries, n_documents, n_features), np.float32)
+    utility = 0.5 * rng.standard_normal((n_queries, n_documents), dtype=np.float32)
+    for kind in range(N_TYPES):
+        own = types == kind
+        shape = (int(own.sum()), n_documents)
+        factors = rng.standard_normal((*shape, N_FACTORS), dtype=np.float32)
+        details = rng.standard_normal((*shape, n_features), dtype=np.float32)
+        features[own] = factors @ directions[kind] + 0.3 * details
+        utility[own] += factors[..., 0] + details @ weights[kind] / np.float32(np.sqrt(n_features))
     rows = n_queries * n_documents
     return RankingDataset(
         features.reshape(rows, n_features),
@@ -100,6 +109,8 @@ class Steps:
         """Let each call of a method be a step, unless it is made in another step."""
         original = getattr(kind, method)
 
+        # By its own name workers find the method as it was.
+        @wraps(original)
         def measured(*arguments: Any, **named: Any) -> Any:
             if self.inside:
                 return original(*arguments, **named)
@@ -112,7 +123,7 @@ class Steps:
         setattr(kind, method, measured)
 
 
-def out_of_core(folder: Path, n_workers: int) -> None:
+def out_of_core(folder: Path, n_workers: int, recipe: str) -> None:
     """Every step of a local model, from files to measures."""
     with cluster(n_workers) as client:
         step = Steps(client)
@@ -120,8 +131,8 @@ def out_of_core(folder: Path, n_workers: int) -> None:
         print("| step | s | peak of this process, GB | peak of each worker, GB |")
         print("|---|---|---|---|", flush=True)
         dataset = step("open and check the files", lambda: PartitionedDataset.open(folder))
-        ranker = local_rank(N_TYPES, ranker=RankSVM(), n_jobs=-1)
-        with parts_of_fit(step):
+        ranker = RECIPES[recipe]()
+        with parts_of_fit(step, ranker):
             ranker.fit(dataset, max_documents=MAX_DOCUMENTS)
         scores = step("score", lambda: ranker.predict(dataset))
         values = step("measure", lambda: NDCG(10)(dataset, scores))
@@ -129,12 +140,13 @@ def out_of_core(folder: Path, n_workers: int) -> None:
 
 
 @contextmanager
-def parts_of_fit(step: Steps) -> Iterator[None]:
+def parts_of_fit(step: Steps, ranker: LocalRanker) -> Iterator[None]:
     """Measure the steps inside of a LocalRanker's fit."""
     parts = [
-        (PrincipalComponents, "transform_rows", "describe"),
+        (type(ranker.representation), "fit_rows", "learn how to describe"),
+        (type(ranker.representation), "transform_rows", "describe"),
         (TrainingQueries, "grouped", "group"),
-        (NearestQuery, "fit", "prepare the choice of a group"),
+        (type(ranker.selector), "fit", "prepare the choice of a group"),
         (TrainingQueries, "models", "train the groups' models"),
     ]
     kept = [(kind, method, getattr(kind, method)) for kind, method, _ in parts]
@@ -155,11 +167,7 @@ def cluster(n_workers: int) -> Iterator[Any]:
         return
     from distributed import Client, LocalCluster
 
-    options: dict[str, Any] = {
-        "threads_per_worker": 1,
-        "memory_limit": WORKER_MEMORY,
-        "dashboard_address": None,
-    }
+    options: dict[str, Any] = {"memory_limit": WORKER_MEMORY, "dashboard_address": None}
     workers: Any = LocalCluster
     connect: Any = Client
     with (
@@ -197,6 +205,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--queries", type=int, default=1_000_000)
     parser.add_argument("--workers", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--recipe", choices=list(RECIPES), default="pca-queries")
     parser.add_argument("--folder", type=Path, help="keep the files here, or take those there")
     parser.add_argument("--in-memory", action="store_true", help="the other half instead")
     given = parser.parse_args()
@@ -207,7 +216,7 @@ def main() -> None:
     try:
         write(folder, given.queries)
         for n_workers in given.workers:
-            out_of_core(folder, n_workers)
+            out_of_core(folder, n_workers, given.recipe)
     finally:
         if given.folder is None:
             shutil.rmtree(folder)
