@@ -14,7 +14,7 @@ from partitioned import written
 from localrank.data import make_queries, write_letor
 from localrank.persistence import keeping, kept_models
 from localrank.rankers import Ensemble, LambdaMART, MultipleHyperplaneRanker, RankSVM
-from localrank.recipes import local_rank
+from localrank.recipes import best, local_rank
 
 
 class Counting(RankSVM):
@@ -73,23 +73,23 @@ def test_after_a_failure_only_what_is_missing_is_trained(name, queries, tmp_path
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "n_kept"),
     [
-        lambda: Ensemble([LambdaMART(5), RankSVM(), local_rank(2)], n_jobs=2),
-        lambda: local_rank(3, ranker=LambdaMART(5), n_jobs=2),
-        lambda: local_rank(2, ranker=Ensemble([LambdaMART(5), RankSVM()])),
-        lambda: MultipleHyperplaneRanker(sampling_rate=0.5),
+        (lambda: Ensemble([LambdaMART(5), RankSVM(), local_rank(2)], n_jobs=2), 3),
+        (lambda: local_rank(3, ranker=LambdaMART(5), n_jobs=2), 3),
+        (lambda: local_rank(2, ranker=Ensemble([LambdaMART(5), RankSVM()])), 2 + 4),
+        (lambda: best(5), 2 + 6),
+        (lambda: MultipleHyperplaneRanker(sampling_rate=0.5, pairs="all"), 10),
     ],
 )
-def test_a_model_of_kept_parts_is_saved_as_the_same_bytes(make, queries, tmp_path):
+def test_a_model_of_kept_parts_is_saved_as_the_same_bytes(make, n_kept, queries, tmp_path):
     valid = make_queries(20, n_features=8, n_types=2, random_state=7)[0]
     expected = content(make().fit(queries, valid=valid), tmp_path / "plain")
     with kept_models(tmp_path / "models"):
         first = make().fit(queries, valid=valid)
         n_files = len(list((tmp_path / "models").iterdir()))
         again = make().fit(queries, valid=valid)
-    assert n_files == len(first.__dict__.get("models_", first.__dict__.get("rankers_")))
-    assert len(list((tmp_path / "models").iterdir())) == n_files
+    assert n_files == len(list((tmp_path / "models").iterdir())) == n_kept
     assert content(first, tmp_path / "first") == content(again, tmp_path / "again") == expected
 
 

@@ -23,7 +23,9 @@ def train(
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
     keep: Path | None = typer.Option(
-        None, help="Folder of finished models, for the same command to go on where it was cut off."
+        None,
+        file_okay=False,
+        help="Folder of finished models, for the same command to go on where it was cut off.",
     ),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),

@@ -38,6 +38,9 @@ def kept_models(folder: str | PathLike[str] | None) -> Iterator[None]:
     with its parameters, the training and validation queries, their weights, and the versions of
     the libraries. A changed class of your own is not noticed. A damaged file is replaced.
 
+    Of models inside models, as of a local ranker in an ensemble, the inner ones are kept by
+    themselves where the outer ones are trained one after the other in this process.
+
     Parameters
     ----------
     folder : path or None
@@ -101,8 +104,8 @@ def trained_models(
 ) -> list[Any]:
     """Models that a function trains, one for each item, as `in_parallel` does.
 
-    Inside `kept_models` those that are there are read; others are saved as they come. What is
-    trained inside the function is not kept by itself.
+    Inside `kept_models` those that are there are read; others are saved as they come. What the
+    function trains inside is kept by itself where it runs in this thread: with one job.
     """
     folder = _folder.get()
     models: dict[int, Any] = {}
@@ -116,15 +119,14 @@ def trained_models(
     def save(place: int, model: Any) -> None:
         save_model(model, paths[missing[place]])
 
-    with kept_models(None):
-        made = in_parallel(
-            function,
-            [items[number] for number in missing],
-            shared=shared,
-            n_jobs=n_jobs,
-            description=description,
-            finished=save if paths else None,
-        )
+    made = in_parallel(
+        function,
+        [items[number] for number in missing],
+        shared=shared,
+        n_jobs=n_jobs,
+        description=description,
+        finished=save if paths else None,
+    )
     models |= zip(missing, made, strict=True)
     return [models[number] for number in range(len(items))]
 
