@@ -157,6 +157,15 @@ def test_of_changed_data_only_the_groups_that_it_changed_are_trained(queries, tm
     assert n_trained(ranker, queries, tmp_path, query_weight=weights) == 1
 
 
+def test_features_of_other_queries_do_not_matter(queries):
+    def name(dataset, first, end):
+        lesson = keeping.Lesson(RankSVM(), dataset, queries=np.arange(first, end))
+        return keeping._names([lesson])
+
+    assert name(queries, 0, 59) == name(negated(queries), 0, 59)
+    assert name(queries, 1, 60) != name(negated(queries), 1, 60)
+
+
 def test_other_versions_are_trained_anew(queries, tmp_path, n_trained, monkeypatch):
     ranker = Ensemble([Counting()])
     assert n_trained(ranker, queries, tmp_path) == 1
