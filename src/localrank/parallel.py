@@ -94,6 +94,7 @@ def in_parallel(
     n_jobs: int | None,
     description: str,
     here: bool = False,
+    finished: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
     """Results of a function for each item, in their order.
 
@@ -116,6 +117,8 @@ def in_parallel(
         What the progress bar says.
     here : bool, default=False
         Stay in this process in any case: the work is less than that of sending its data.
+    finished : callable, optional
+        Told the number of each item and its result, here, as they come.
 
     Examples
     --------
@@ -123,22 +126,41 @@ def in_parallel(
     [1, 3]
     """
     with progress(description, len(items)) as advance, one_blas_thread():
-        if not here and client_in_scope() is not None:
-            calls = ((item, shared) for item in items)
-            done: dict[int, Result] = {}
-            for index, get in as_finished(function, calls, description=description):
-                done[index] = get()
-                advance()
-            return [done[index] for index in range(len(items))]
-        # Only who trains needs it.
-        import joblib
-
-        results = []
-        jobs = (joblib.delayed(function)(item, *shared) for item in items)
-        for result in joblib.Parallel(n_jobs, prefer="threads", return_as="generator")(jobs):
-            results.append(result)
+        done: dict[int, Result] = {}
+        for index, result in _as_they_come(function, items, shared, n_jobs, description, here):
+            if finished is not None:
+                finished(index, result)
+            done[index] = result
             advance()
-        return results
+        return [done[index] for index in range(len(items))]
+
+
+def _as_they_come(
+    function: Callable[..., Result],
+    items: Sequence[Item],
+    shared: Sequence[Any],
+    n_jobs: int | None,
+    description: str,
+    here: bool,
+) -> Iterator[tuple[int, Result]]:
+    """Numbers of items and their results, in any order."""
+    if not here and client_in_scope() is not None:
+        calls = ((item, shared) for item in items)
+        for index, get in as_finished(function, calls, description=description):
+            yield index, get()
+        return
+    # Only who trains needs it.
+    import joblib
+
+    one = joblib.delayed(_numbered)
+    jobs = (one(index, function, item, shared) for index, item in enumerate(items))
+    yield from joblib.Parallel(n_jobs, prefer="threads", return_as="generator_unordered")(jobs)
+
+
+def _numbered(
+    index: int, function: Callable[..., Result], item: Any, shared: Sequence[Any]
+) -> tuple[int, Result]:
+    return index, function(item, *shared)
 
 
 def as_finished(

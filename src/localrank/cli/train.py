@@ -22,6 +22,11 @@ def train(
     ),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
+    keep: Path | None = typer.Option(
+        None,
+        file_okay=False,
+        help="Folder of finished models, for the same command to go on where it was cut off.",
+    ),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
@@ -42,7 +47,7 @@ def train(
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
     from localrank.methods import make_ranker
-    from localrank.persistence import read_manifest
+    from localrank.persistence import kept_models, read_manifest
 
     ranker = make_ranker(method, setting, n_jobs, seed)
     wanted = parse_measures(measures)
@@ -56,7 +61,8 @@ def train(
         f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
     )
     start = time.perf_counter()
-    ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))
+    with kept_models(keep):
+        ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))
     seconds = time.perf_counter() - start
     ranker.save(output)
 

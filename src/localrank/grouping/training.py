@@ -16,7 +16,8 @@ from localrank.data.deferred import gathered, view
 from localrank.data.drawing import drawn_queries
 from localrank.estimator import clone
 from localrank.grouping.base import Grouping, Groups, group_queries
-from localrank.parallel import in_parallel, one_thread
+from localrank.parallel import one_thread
+from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 
@@ -107,9 +108,20 @@ class TrainingQueries:
             places = [np.searchsorted(queries, own) for own in members]
             taken = gathered(self.dataset.taken(queries))
             return list(single.fit_groups(taken, places, weights))
-        return in_parallel(
+        lessons = [
+            Lesson(
+                single,
+                self.dataset,
+                self.query_weights,
+                None if held_out is None else held_out[number],
+                queries,
+            )
+            for number, queries in enumerate(members)
+        ]
+        return trained_models(
             _trained,
             list(enumerate(members)),
+            lessons,
             shared=(single, self.dataset, self.query_weights, held_out),
             n_jobs=self.n_jobs,
             description="Group models",

@@ -66,7 +66,8 @@ class Ranker(Weighing, Explained):
     training_data_ : dict
         Numbers of queries, documents and labels the ranker was fitted on; queries in which all
         documents have one label teach nothing about order. Where these were drawn from more,
-        "drawn" says from how many.
+        "drawn" says from how many. "learned_from" names the models, this one or some inside, that
+        learned from a part of these, because they take so many documents at most.
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}
@@ -171,7 +172,9 @@ class Ranker(Weighing, Explained):
         limit = checked_limit(max_documents, dataset)
         if held_out is not None:
             held_out = drawn_in_memory(held_out, max_documents)
-        return self._fit_drawn(dataset, weights, held_out, limit)
+        self._fit_drawn(dataset, weights, held_out, limit)
+        self._tell_parts()
+        return self
 
     def _fit_drawn(
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
@@ -344,6 +347,8 @@ class Ranker(Weighing, Explained):
         if not self._sees_missing:
             seen = usual.filled(dataset)
             seen_valid = None if valid is None else usual.filled(valid)
+        # What a fit that failed has left.
+        self.__dict__.pop("_part", None)
         # Sums over several threads round differently from one machine to the next.
         with one_blas_thread():
             self._fit(seen, query_weights, seen_valid)

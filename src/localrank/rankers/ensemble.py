@@ -12,8 +12,9 @@ from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.estimator import clone
-from localrank.parallel import in_parallel, one_thread
+from localrank.parallel import one_thread
 from localrank.parameters import Rule, Rules, flag
+from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers.aggregated import Aggregated
 from localrank.rankers.base import HeldOut, Ranker, Weights
 
@@ -93,10 +94,13 @@ class Ensemble(Aggregated):
         import joblib
 
         alone = joblib.effective_n_jobs(self.n_jobs) == 1
-        rankers = in_parallel(
+        rankers = [clone(ranker) if alone else one_thread(ranker) for ranker in self.rankers]
+        lesson = (dataset, query_weights, valid if self.stop_early else None)
+        rankers = trained_models(
             _train,
-            [clone(ranker) if alone else one_thread(ranker) for ranker in self.rankers],
-            shared=(dataset, query_weights, valid if self.stop_early else None),
+            rankers,
+            [Lesson(ranker, *lesson) for ranker in rankers],
+            shared=lesson,
             n_jobs=self.n_jobs,
             description="Ensemble",
         )

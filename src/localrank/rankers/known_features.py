@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,10 +13,10 @@ from localrank.data import RankingDataset
 from localrank.data.deferred import feature_blocks
 from localrank.data.drawing import SampleWarning
 from localrank.data.filling import Filling
-from localrank.estimator import Estimator
+from localrank.estimator import Estimator, is_estimator
 from localrank.fitted import Kind, Kinds, Sizes, facts, maybe, n_inputs, texts
 from localrank.parameters import parts_of
-from localrank.rankers.inputs import check_same_features, has_two_labels
+from localrank.rankers.inputs import MOST_DOCUMENTS, check_same_features, has_two_labels
 
 
 def _is_filling(value: Any, sizes: Sizes) -> bool:
@@ -24,6 +25,10 @@ def _is_filling(value: Any, sizes: Sizes) -> bool:
     fits = value is None or (isinstance(value, Filling) and len(value.values) == n_inputs)
     sizes["n_features"] = n_inputs if value is None or not fits else value.n_columns
     return fits
+
+
+# Models that a warning names.
+_MOST_TOLD = 3
 
 
 class KnowsFeatures(Estimator):
@@ -36,6 +41,11 @@ class KnowsFeatures(Estimator):
         "filling_": Kind(_is_filling, "a Filling of all features", may_lack=True),
         "training_data_": facts,
     }
+
+    training_data_: dict[str, Any]
+
+    # Of how many queries `_fit` learned, where these were not all, until it is remembered.
+    _part: dict[str, Any] | None = None
 
     # Whether `_fit` and `_predict` see a missing value as NaN, not filled.
     _sees_missing: ClassVar[bool] = False
@@ -77,6 +87,49 @@ class KnowsFeatures(Estimator):
                 f"{labels[i]:g}": int(counts[i]) for i in np.sort(np.argsort(-counts)[:10])
             },
         }
+        if self._part is not None:
+            self.training_data_["learned_from"] = [self._part]
+            del self._part
+
+    def _learns_from_part(
+        self, dataset: RankingDataset, teaching: Integers, some: Integers
+    ) -> None:
+        """Note in `_fit` which of the queries that teach are learned from, where not all are."""
+        if len(some) == len(teaching):
+            return
+        counts = {
+            "n_queries": len(some),
+            "of_n_queries": len(teaching),
+            "n_documents": int(dataset.query_sizes[some].sum()),
+            "of_n_documents": int(dataset.query_sizes[teaching].sum()),
+        }
+        self._part = {"ranker": type(self).__name__, **counts}
+
+    def _tell_parts(self) -> None:
+        """Say and keep which models, this one or some inside, learned from a part."""
+        parts: list[dict[str, Any]] = []
+        for ranker in _fitted_parts(self):
+            parts += [
+                part
+                for part in getattr(ranker, "training_data_", {}).get("learned_from", [])
+                if part not in parts
+            ]
+        if not parts:
+            return
+        self.training_data_ = {**self.training_data_, "learned_from": parts}
+        told = [
+            f"{part['ranker']} learned from {part['n_queries']:,} of {part['of_n_queries']:,} "
+            f"queries ({part['n_documents']:,} of {part['of_n_documents']:,} documents)"
+            for part in parts[:_MOST_TOLD]
+        ]
+        if len(parts) > _MOST_TOLD:
+            told.append(f"{len(parts) - _MOST_TOLD:,} more models likewise")
+        warnings.warn(
+            f"{'; '.join(told)}. Each takes whole queries with at most {MOST_DOCUMENTS:,} "
+            f"documents, because more would take too much memory.",
+            SampleWarning,
+            stacklevel=3,
+        )
 
     def _remember_sample(self, dataset: RankingDataset, drawn: Integers, limit: int) -> None:
         """Say and keep which part of the queries the models learned from."""
@@ -117,3 +170,13 @@ class KnowsFeatures(Estimator):
             f"them by the medians of their queries; on the command line, without "
             f"--set ...missing=refuse."
         )
+
+
+def _fitted_parts(component: Any) -> Iterator[Any]:
+    """A fitted component, and those among its fitted attributes, with their own."""
+    yield component
+    for name, value in vars(component).items():
+        if name.endswith("_"):
+            for part in value if isinstance(value, list | tuple) else [value]:
+                if is_estimator(part):
+                    yield from _fitted_parts(part)

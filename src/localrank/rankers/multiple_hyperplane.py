@@ -17,8 +17,9 @@ from localrank.data.offsets import offsets_of
 from localrank.declaration import declare
 from localrank.estimator import check_is_fitted, clone
 from localrank.fitted import Kinds, count, floats
-from localrank.parallel import in_parallel, one_thread
+from localrank.parallel import one_thread
 from localrank.parameters import Rules, instance, number, one_of, optional, refuse, whole
+from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers.aggregated import Aggregated
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.gains import levels
@@ -212,9 +213,14 @@ class MultipleHyperplaneRanker(Aggregated):
         ranker = one_thread(RankSVM() if self.ranker is None else self.ranker)
         seeds = np.random.SeedSequence(self.random_state).spawn(len(used))
 
-        rankers = in_parallel(
+        items = list(zip(used, seeds, strict=True))
+        rankers = trained_models(
             partial(_train, ranker, self.sampling_rate),
-            list(zip(used, seeds, strict=True)),
+            items,
+            [
+                Lesson(ranker, graded, query_weights, valid, besides=f"{self.sampling_rate} {item}")
+                for item in items
+            ],
             shared=(graded, query_weights, valid),
             n_jobs=self.n_jobs,
             description="Pairs of labels",

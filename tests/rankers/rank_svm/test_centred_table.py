@@ -90,6 +90,7 @@ def test_training_on_a_large_dataset_makes_no_table(ranker, monkeypatch):
     assert peak < 0.8 * dataset.features.nbytes
 
 
+@pytest.mark.filterwarnings("ignore::localrank.data.SampleWarning")
 def test_of_made_columns_whole_queries_of_so_many_documents_are_learned_from(
     dataset, rng, monkeypatch
 ):

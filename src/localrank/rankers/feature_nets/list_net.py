@@ -29,7 +29,8 @@ class ListNet(FeatureNet):
     to ±4.
 
     `ListwiseLinear` and `ListwiseNet` have the same loss with targets in proportion to the gains
-    of NDCG, by which documents of label 0 have none.
+    of NDCG, by which documents of label 0 have none. ListNet learns from lists with up to 250,000
+    documents in all, chosen by their content.
 
     Parameters
     ----------

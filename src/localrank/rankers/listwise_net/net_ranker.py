@@ -72,9 +72,10 @@ class NetRanker(Ranker):
     ) -> None:
         """Learn from the lists that teach something."""
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
-        lists = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
+        teaching = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
         # They are in an order that is as good as random.
-        lists = lists[: n_first(dataset.query_sizes[lists], MOST_DOCUMENTS)]
+        lists = teaching[: n_first(dataset.query_sizes[teaching], MOST_DOCUMENTS)]
+        self._learns_from_part(dataset, teaching, lists)
         rows, offsets = rows_of(dataset.offsets, lists)
         inputs = self._inputs(gathered(dataset.taken(lists)))[: len(rows)]
         with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:

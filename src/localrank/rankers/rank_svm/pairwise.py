@@ -78,8 +78,9 @@ class PairwiseRanker(ScalingRanker):
         in_place = wide and self.scaling != "query" and label_pairs is None
         if in_place and is_made(dataset) and dataset.n_documents > MOST_DOCUMENTS:
             # All rows must be held. Queries are in an order that is as good as random.
-            queries = np.flatnonzero(teaching)
-            queries = queries[: n_first(dataset.query_sizes[queries], MOST_DOCUMENTS)]
+            lessons = np.flatnonzero(teaching)
+            queries = lessons[: n_first(dataset.query_sizes[lessons], MOST_DOCUMENTS)]
+            self._learns_from_part(dataset, lessons, queries)
             dataset = dataset.taken(queries)
             query_weights = None if query_weights is None else query_weights[queries]
         if label_pairs is not None or (in_place and is_made(dataset)):
