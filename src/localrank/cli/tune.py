@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @on_cluster
 @reads_data
 def tune(
-    data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
+    data: list[Path] = typer.Argument(help="Training data: LETOR files, tables or partitions."),
     output: Path | None = typer.Option(
         None, "--output", "-o", help="The model file to write: the best, fitted on all the data."
     ),
