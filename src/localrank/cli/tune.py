@@ -78,7 +78,8 @@ def tune(
         queries = f"{train.n_queries:,} training queries in {folds} folds"
     else:
         queries = f"{held_out.n_queries:,} validation queries"
-    say(f"Tuning {name}: {math.prod(map(len, values.values())):,} combinations, by {queries}")
+    n = math.prod(map(len, values.values()))
+    say(f"Tuning {name}: {n:,} {'combination' if n == 1 else 'combinations'}, by {queries}")
     tuning = evaluation.tune(
         make, values, train, folds, chosen_by, valid=held_out, n_jobs=n_jobs, random_state=seed
     )
