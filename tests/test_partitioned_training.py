@@ -293,7 +293,7 @@ def test_models_trained_together_share_the_limit(queries):
     assert model.training_data_["drawn"]["n_documents"] <= 450
 
 
-def test_validation_queries_are_drawn_too(queries, monkeypatch):
+def test_validation_queries_are_drawn_too_and_that_is_said(queries, monkeypatch):
     seen = []
     fit = RankSVM._fit
     monkeypatch.setattr(
@@ -302,7 +302,8 @@ def test_validation_queries_are_drawn_too(queries, monkeypatch):
         lambda self, data, weights, valid: seen.append(valid) or fit(self, data, weights, valid),
     )
     small = queries.select(range(4))
-    RankSVM().fit(small, valid=queries, max_documents=small.n_documents)
+    with pytest.warns(SampleWarning, match=f"of {queries.n_queries} validation queries"):
+        RankSVM().fit(small, valid=queries, max_documents=small.n_documents)
     assert seen[0].n_documents <= small.n_documents < queries.n_documents
 
 

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from pyarrow import parquet
+from pyarrow import feather, parquet
 
 import localrank
 from localrank.cli.info import _columns
@@ -271,6 +271,62 @@ def test_scores_of_other_data_are_refused(run, logs, model, tmp_path):
     assert f"{path.name}: its rows are not those of" in err
     _, _, err = run("evaluate", tmp_path / "copy", logs / "log.txt")
     assert "is a folder of scores by partition. Name the partitions" in err
+
+
+@pytest.mark.parametrize("form", ["parquet", "run"])
+def test_scores_never_take_the_place_of_data(form, run, logs, model, tmp_path):
+    shutil.copytree(logs / "data", tmp_path / "data")
+    shutil.copytree(logs / "data", tmp_path / "other")
+    before = by_name(tmp_path / "data") | by_name(tmp_path / "other")
+    for folder, fault in (
+        ("data", "data: has the data that is to be ranked"),
+        ("other", "part-00000.parquet: was not written by `localrank rank`"),
+    ):
+        code, _, err = run(
+            "rank", model, tmp_path / "data", "-o", tmp_path / folder, "--format", form
+        )
+        assert code == 1
+        assert fault in err
+    assert by_name(tmp_path / "data") | by_name(tmp_path / "other") == before
+
+
+def test_partitions_of_one_name_are_not_ranked_into_one_file(run, logs, model, tmp_path):
+    first, second = sorted((logs / "data").iterdir())[:2]
+    shutil.copy(first, tmp_path / "a.parquet")
+    feather.write_feather(parquet.read_table(second), tmp_path / "a.arrow")
+    code, _, err = run("rank", model, tmp_path, "-o", tmp_path / "scores")
+    assert code == 1
+    assert "its scores would have the name of those of" in err
+
+
+def test_scores_of_documents_in_another_order_are_refused(run, model, tmp_path):
+    make(tmp_path, documents=True)
+    run("rank", model, tmp_path / "data", "-o", tmp_path / "scores")
+    path = min((tmp_path / "data").iterdir())
+    table = parquet.read_table(path)
+    queries = table.column("qid").to_numpy()
+    runs = np.cumsum(np.append(True, queries[1:] != queries[:-1]))
+    parquet.write_table(table.take(np.lexsort((-np.arange(len(runs)), runs))), path)
+    code, _, err = run("evaluate", tmp_path / "scores", tmp_path / "data")
+    assert code == 1
+    assert "part-00000.parquet: its rows are not those of" in err
+
+
+def test_damaged_facts_of_a_run_let_it_be_made_again(run, logs, model, tmp_path):
+    command = ["rank", model, logs / "data", "-o", tmp_path, "--format", "run"]
+    run(*command)
+    (tmp_path / ".part-00000.trec.json").write_text("{")
+    code, _, err = run(*command)
+    assert code == 0, err
+    n = len(by_name(tmp_path))
+    assert f"{n - 1} of {n} partitions were there already" in err
+
+
+def test_convert_refuses_both_precisions(run, logs, tmp_path):
+    code, _, err = run("convert", logs / "log.txt", "-o", tmp_path / "x", "--float32", "--float64")
+    assert code == 1
+    assert "--float32 and --float64 exclude each other" in err
+    assert not (tmp_path / "x").exists()
 
 
 def test_options_that_are_not_for_partitions(run, logs, model, tmp_path):

@@ -73,3 +73,13 @@ def test_a_folder_compares_as_the_file_does(run, logs, tmp_path, limit):
         assert code == 0, err
     one, two = (tmp_path / name / "scores.csv" for name in ("log", "data"))
     assert one.read_text() == two.read_text()
+
+
+@pytest.mark.parametrize("command", ["train", "tune"])
+def test_partitions_that_are_trained_on_do_not_validate(run, logs, tmp_path, command):
+    part = min((logs / "data").iterdir())
+    for data, valid in ((logs / "data", part), (part, logs / "data"), (part, part)):
+        code, _, err = run(command, data, "--valid", valid, "-o", tmp_path / "model")
+        assert code == 1
+        assert "is training data, and cannot validate what was learned" in err
+    assert not (tmp_path / "model").exists()

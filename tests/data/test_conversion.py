@@ -449,3 +449,17 @@ def test_compressed_input_that_ends_too_early_is_named(tmp_path):
     (tmp_path / "a.txt.gz").write_bytes(content[:-20])
     with pytest.raises(ValueError, match=r"a.txt.gz: the compressed file is truncated"):
         convert(tmp_path / "a.txt.gz", tmp_path / "out")
+
+
+def test_a_file_named_twice_is_refused(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("1 qid:1 1:2\n")
+    with pytest.raises(ValueError, match=r"a\.txt: is named twice"):
+        convert([path, tmp_path / "." / "a.txt"], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_number_of_features_below_one_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_text("1 qid:1 1:2\n")
+    with pytest.raises(ValueError, match="must be at least 1. Got -3 instead"):
+        convert(tmp_path / "a.txt", tmp_path / "out", n_features=-3)

@@ -21,7 +21,8 @@ DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,one
 @reads_data
 def compare(
     data: list[Path] = typer.Argument(
-        help="A folder with folds; or one file, cut into folds; or train, (validation,) test files."
+        help="A folder with folds; or one file or a folder of partitions, cut into folds; or "
+        "train, (validation,) test files."
     ),
     output: Path = typer.Option(Path("report"), "--output", "-o", help="The folder to write."),
     methods: str = typer.Option(

@@ -17,7 +17,9 @@ def convert(
         "128MB", help="Documents in a partition, or bytes of features: 100000, 64MB, 1GB."
     ),
     float64: bool = typer.Option(False, "--float64", help="Features in double precision."),
-    n_features: int = typer.Option(0, help="LETOR text: number of features; 0: as many as seen."),
+    n_features: int = typer.Option(
+        0, min=0, help="LETOR text: number of features; 0: as many as seen."
+    ),
     overwrite: bool = typer.Option(False, "--overwrite", help="Replace partitions that are there."),
     *,
     reading: Reading,
@@ -28,6 +30,8 @@ def convert(
     from localrank.data import convert as convert_files
     from localrank.data.tables import is_table
 
+    if float64 and reading.float32:
+        raise ValueError("--float32 and --float64 exclude each other: give one.")
     if reading.categories:
         raise ValueError("--categories is not for convert: write the categories as numbers.")
     tables = bool(reading.column_description) or is_table(files[0])

@@ -12,7 +12,7 @@ from localrank.cli.inputs import Reading, reads_data
 from localrank.printing import UNBROKEN
 
 if TYPE_CHECKING:
-    from localrank.data import Partition, RankingDataset
+    from localrank.data import RankingDataset
 
 
 @reads_data
@@ -89,22 +89,9 @@ def _describe(dataset: RankingDataset) -> dict[str, Any]:
 
 def _pass(function: Callable[..., Any], dataset: RankingDataset, *shared: Any) -> list[Any]:
     """What a function makes of each partition, or of a dataset in memory."""
-    from localrank.data import PartitionedDataset
-    from localrank.parallel import in_parallel
+    from localrank.data.passes import over_parts
 
-    if not isinstance(dataset, PartitionedDataset):
-        return [function(dataset, *shared)]
-    return in_parallel(
-        _of_partition,
-        dataset.partitions,
-        shared=(function, *shared),
-        n_jobs=1,
-        description="Reading partitions",
-    )
-
-
-def _of_partition(partition: Partition, function: Callable[..., Any], *shared: Any) -> Any:
-    return function(partition.read(), *shared)
+    return over_parts(function, dataset, shared=shared, description="Reading partitions")
 
 
 def _columns(part: RankingDataset) -> tuple[Any, Any, Any, bool]:

@@ -276,10 +276,14 @@ def check_model(path: Path) -> None:
 
 
 def check_held_out(valid: Sequence[Path], data: Sequence[Path]) -> None:
-    """Refuse training files as validation files."""
+    """Refuse training files as validation files, also where a folder of partitions has them."""
+    from localrank.data.partitions import is_partition
+
     trained = {path.resolve() for path in data}
+    folders = {path.parent for path in trained if is_partition(path)}
     for path in valid:
-        if path.resolve() in trained:
+        own = path.resolve()
+        if own in trained | folders or (is_partition(own) and own.parent in trained):
             raise ValueError(f"{path}: is training data, and cannot validate what was learned.")
 
 

@@ -92,11 +92,12 @@ def _rank_partitions(
 
     import localrank
     from localrank.cli.tables import cost, say
-    from localrank.data.score_files import content_of, refuse_others
+    from localrank.data.score_files import content_of, refuse_data, refuse_others
     from localrank.parallel import in_parallel
 
     folder.mkdir(parents=True, exist_ok=True)
     refuse_others(folder, dataset)
+    refuse_data(folder, dataset)
     facts = {"model": content_of(model), "tag": tag, "version": localrank.__version__}
     made = in_parallel(
         _rank_partition,

@@ -13,7 +13,7 @@ from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 @on_cluster
 @reads_data
 def train(
-    data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
+    data: list[Path] = typer.Argument(help="Training data: LETOR files, tables or partitions."),
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
     method: str = typer.Option("lambdamart", help="As `localrank methods` lists them."),
     valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @on_cluster
 @reads_data
 def tune(
-    data: list[Path] = typer.Argument(help="Training data: LETOR files or tables."),
+    data: list[Path] = typer.Argument(help="Training data: LETOR files, tables or partitions."),
     output: Path | None = typer.Option(
         None, "--output", "-o", help="The model file to write: the best, fitted on all the data."
     ),
@@ -51,7 +51,7 @@ def tune(
     from localrank.measures import parse_measure
     from localrank.methods import check_method, setting_values
     from localrank.parts import make_part
-    from localrank.rankers.inputs import drawn_in_memory
+    from localrank.rankers.inputs import drawn_in_memory, drawn_validation
 
     name, settings = check_method(method), setting_values(setting)
 
@@ -71,14 +71,15 @@ def tune(
     # Once, so that every combination learns from the same queries.
     n_queries, limit = train.n_queries, limit_of(max_documents)
     train = drawn_in_memory(train, limit)
-    held_out = None if held_out is None else drawn_in_memory(held_out, limit)
+    held_out = None if held_out is None else drawn_validation(held_out, limit)
     if train.n_queries < n_queries:
         say(f"{train.n_queries:,} of {n_queries:,} training queries were drawn by their ids")
     if held_out is None:
         queries = f"{train.n_queries:,} training queries in {folds} folds"
     else:
         queries = f"{held_out.n_queries:,} validation queries"
-    say(f"Tuning {name}: {math.prod(map(len, values.values())):,} combinations, by {queries}")
+    n = math.prod(map(len, values.values()))
+    say(f"Tuning {name}: {n:,} {'combination' if n == 1 else 'combinations'}, by {queries}")
     tuning = evaluation.tune(
         make, values, train, folds, chosen_by, valid=held_out, n_jobs=n_jobs, random_state=seed
     )
@@ -123,7 +124,7 @@ def _report(tuning: Tuning, method: str, queries: str, output: Path | None, as_j
     columns = ["parameters", str(tuning.measure), "standard error"]
     chosen = parameters_text(tuning.best_parameters)
     print_result([Table(f"{method} by {queries}", columns, rows), f"Chosen: {chosen}"])
-    fitted = f"Fitted with these on all training queries in {tuning.fit_seconds:.1f} s"
+    fitted = f"Fitted with these on the training queries in {tuning.fit_seconds:.1f} s"
     say(f"{fitted}, saved to {output}" if output is not None else f"{fitted}; -o saves the model")
 
 

@@ -101,9 +101,17 @@ def convert(
     paths = [Path(path) for path in given]
     if not paths:
         raise ValueError("There is nothing to convert: the list of paths is empty.")
+    if n_features is not None and n_features < 1:
+        raise ValueError(
+            f"The 'n_features' argument of convert must be at least 1. Got {n_features} instead."
+        )
+    seen: set[Path] = set()
     for path in paths:
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file.")
+        if path.resolve() in seen:
+            raise ValueError(f"{path}: is named twice, which would double its documents.")
+        seen.add(path.resolve())
         if path.is_dir():
             raise ValueError(f"{path}: is a folder. Name the files in it.")
     if np.dtype(dtype) not in (np.float64, np.float32):

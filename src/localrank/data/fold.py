@@ -135,7 +135,6 @@ def folds(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import DTypeLike
     >>> dataset = RankingDataset.from_arrays(np.zeros((7, 1)), qid=np.arange(7))
     >>> folds(dataset, 3)[0]
     Fold1

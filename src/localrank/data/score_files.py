@@ -48,14 +48,11 @@ def is_finished(path: Path, facts: dict[str, str]) -> bool:
         beside = _facts_beside(path)
         if not beside.is_file():
             return False
-        known = json.loads(beside.read_text(encoding="utf-8"))
-        return bool(known == facts | {"run": content_of(path)})
+        return _parsed(beside.read_bytes()) == facts | {"run": content_of(path)}
     try:
-        with damage_named(path):
-            metadata = open_table(path).schema.metadata or {}
+        return _known_facts(path) == facts
     except ValueError:
         return False
-    return bool(json.loads(metadata.get(b"localrank", b"null")) == facts)
 
 
 def write_scores(
@@ -119,6 +116,50 @@ def refuse_others(folder: Path, dataset: PartitionedDataset) -> None:
             )
 
 
+def refuse_data(folder: Path, dataset: PartitionedDataset) -> None:
+    """Refuse a folder where scores would take the place of data, or of other scores."""
+    seen: dict[str, Path] = {}
+    for partition in dataset.partitions:
+        other = seen.setdefault(partition.path.stem, partition.path)
+        if other != partition.path:
+            raise ValueError(
+                f"{partition.path}: its scores would have the name of those of {other}. Rename "
+                f"one of the files, or name a run to write instead of a folder."
+            )
+        if folder.resolve() == partition.path.resolve().parent:
+            raise ValueError(
+                f"{folder}: has the data that is to be ranked. Name another folder for the scores."
+            )
+        path = score_path(folder, partition, "parquet")
+        if path.is_file() and not _is_replaceable(path):
+            raise ValueError(
+                f"{path}: was not written by `localrank rank`, which replaces nothing else. Name "
+                f"another folder for the scores."
+            )
+
+
+def _is_replaceable(path: Path) -> bool:
+    try:
+        return "model" in _known_facts(path)
+    except ValueError:
+        # Damaged, and of no use to anyone.
+        return True
+
+
+def _known_facts(path: Path) -> dict[str, Any]:
+    """The facts that a Parquet file's scores come from; none where it has no such."""
+    with damage_named(path):
+        return _parsed((open_table(path).schema.metadata or {}).get(b"localrank", b"{}"))
+
+
+def _parsed(text: bytes) -> dict[str, Any]:
+    try:
+        facts = json.loads(text)
+    except ValueError:
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
 def _scores_of(partition: Partition, folder: Path) -> Floats:
     paths = [score_path(folder, partition, form) for form in SUFFIXES]
     there = [path for path in paths if path.is_file()]
@@ -135,10 +176,15 @@ def _scores_of(partition: Partition, folder: Path) -> Floats:
         file = open_table(path)
         if missing := {"qid", "score"} - set(file.schema.names):
             raise ValueError(f"there is no column {min(missing)!r}.")
-        table = file.read(["qid", "score"])
+        known = part.document_ids if "document_id" in file.schema.names else None
+        table = file.read(["qid", "score", *([] if known is None else ["document_id"])])
         queries, scores = table.column("qid").to_numpy(), table.column("score").to_numpy()
         ids = np.repeat(part.query_ids, part.query_sizes)
-        if len(queries) != len(ids) or (queries != ids.astype(queries.dtype)).any():
+        same = len(queries) == len(ids) and (queries == ids.astype(queries.dtype)).all()
+        if same and known is not None:
+            documents = table.column("document_id").to_numpy()
+            same = (documents == known.astype(documents.dtype)).all()
+        if not same:
             raise ValueError(f"its rows are not those of {partition.path}: scores of other data.")
         if not np.isfinite(scores).all():
             raise ValueError("scores must be finite.")

@@ -28,7 +28,7 @@ from localrank.rankers.inputs import (
     as_dataset,
     check_same_features,
     checked_weights,
-    drawn_in_memory,
+    drawn_validation,
     has_two_labels,
     held_out_queries,
 )
@@ -171,7 +171,7 @@ class Ranker(Weighing, Explained):
         dataset, weights, held_out = self._admitted(X, y, qid, sample_weight, query_weight, valid)
         limit = checked_limit(max_documents, dataset)
         if held_out is not None:
-            held_out = drawn_in_memory(held_out, max_documents)
+            held_out = drawn_validation(held_out, max_documents)
         self._fit_drawn(dataset, weights, held_out, limit)
         self._tell_parts()
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from os import PathLike
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from localrank.arrays import Flags, Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.deferred import gathered
-from localrank.data.drawing import Limit, checked_limit, drawn_queries
+from localrank.data.drawing import Limit, SampleWarning, checked_limit, drawn_queries
 from localrank.data.passes import in_partitions
 
 # Documents that a model learns from at most, where it holds more numbers of each than the features:
@@ -105,6 +106,19 @@ def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDat
     if limit is not None:
         dataset = dataset.taken(all_drawn(dataset, limit))
     return gathered(dataset) if in_partitions(dataset) else dataset
+
+
+def drawn_validation(valid: RankingDataset, max_documents: Limit) -> RankingDataset:
+    """Validation queries in memory, with a warning where they are not all."""
+    drawn = drawn_in_memory(valid, max_documents)
+    if drawn.n_queries < valid.n_queries:
+        warnings.warn(
+            f"{drawn.n_queries:,} of {valid.n_queries:,} validation queries ({drawn.n_documents:,} "
+            f"of {valid.n_documents:,} documents) are used, drawn by their ids.",
+            SampleWarning,
+            stacklevel=3,
+        )
+    return drawn
 
 
 def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDataset:

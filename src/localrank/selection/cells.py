@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
-from localrank.data.content_order import hash_factors
+from localrank.data.content_order import hash_factors, stirred
 from localrank.data.offsets import offsets_of
 from localrank.estimator import Estimator
 from localrank.fitted import Kinds, check_together, integers
@@ -163,9 +163,7 @@ def some_by_content(descriptions: Array, n: int, seed: int = 0) -> Integers:
     """
     # The sum with 0.0 turns -0.0 into 0.0.
     values = np.ascontiguousarray(descriptions.reshape(len(descriptions), -1), np.float64) + 0.0
-    keys = values.view(np.uint64) @ hash_factors(values.shape[1], seed)
-    keys = (keys ^ (keys >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
-    keys ^= keys >> np.uint64(29)
+    keys = stirred(values.view(np.uint64) @ hash_factors(values.shape[1], seed))
     return np.argsort(keys, kind="stable")[:n]
 
 
