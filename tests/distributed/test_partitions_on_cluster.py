@@ -188,20 +188,21 @@ def test_tuning_by_command_is_the_same_from_partitions(run, partitioned, tmp_pat
     assert said[0] == said[1]
 
 
-def test_ranking_whose_client_was_killed_goes_on_where_it_was(tmp_path):
+def test_ranking_whose_client_was_killed_goes_on_where_it_was(run, tmp_path):
     queries, _ = make_queries(150, n_documents=(3, 6), n_features=6, random_state=3)
     n_parts = len(written(queries, tmp_path / "data", 120).partitions)
     RankSVM().fit(queries).save(tmp_path / "model.localrank")
     scores, plain = tmp_path / "scores", tmp_path / "plain"
 
-    def command(output, *options):
-        files = [str(tmp_path / "model.localrank"), str(tmp_path / "data"), "-o", str(output)]
-        return [sys.executable, "-m", "localrank", "rank", *files, *options]
+    def rank(output):
+        return ["rank", str(tmp_path / "model.localrank"), str(tmp_path / "data"), "-o", output]
+
+    command = [sys.executable, "-m", "localrank", *rank(scores), "--dask", "local:2"]
 
     def kept():
         return {path: path.stat().st_mtime_ns for path in scores.glob("*.parquet")}
 
-    client = subprocess.Popen(command(scores, "--dask", "local:2"), stderr=subprocess.PIPE)
+    client = subprocess.Popen(command, stderr=subprocess.PIPE)
     try:
         while not kept():
             assert client.poll() is None, client.stderr.read().decode()
@@ -211,9 +212,7 @@ def test_ranking_whose_client_was_killed_goes_on_where_it_was(tmp_path):
         client.wait()
         client.stderr.close()
     before = kept()
-    again = subprocess.run(
-        command(scores, "--dask", "local:2"), capture_output=True, text=True, check=True
-    )
+    again = subprocess.run(command, capture_output=True, text=True, check=True)
     after = kept()
     assert 0 < len(before) < len(after) == n_parts
     assert all(after[path] == time for path, time in before.items())
@@ -225,7 +224,7 @@ def test_ranking_whose_client_was_killed_goes_on_where_it_was(tmp_path):
     ]
     assert len(before) <= n_kept < n_parts
 
-    subprocess.run(command(plain), capture_output=True, check=True)
+    assert run(*rank(plain))[0] == 0
     for path in after:
         assert path.read_bytes() == (plain / path.name).read_bytes()
     assert np.isfinite(parquet.read_table(scores).column("score").to_numpy()).all()

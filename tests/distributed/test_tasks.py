@@ -163,7 +163,7 @@ def test_calls_are_read_only_as_far_as_there_is_room(client):
 
 def test_leaving_early_cancels_what_is_left(client, tmp_path):
     def mark(item, folder):
-        time.sleep(0.2)
+        time.sleep(2 if item else 0)
         (folder / str(item)).touch()
 
     with pytest.raises(KeyboardInterrupt):  # noqa: PT012
@@ -172,7 +172,8 @@ def test_leaving_early_cancels_what_is_left(client, tmp_path):
         ):
             raise KeyboardInterrupt
     assert not left(client)
-    assert len(list(tmp_path.iterdir())) <= tasks.N_AHEAD * 2
+    # The first, and those that two workers had begun when it was done.
+    assert len(list(tmp_path.iterdir())) <= 3
 
 
 def test_tasks_have_readable_names(client, monkeypatch):
