@@ -142,7 +142,7 @@ def out_of_core(folder: Path, n_workers: int, recipe: str) -> None:
 @contextmanager
 def parts_of_fit(step: Steps, ranker: LocalRanker) -> Iterator[None]:
     """Measure the steps inside of a LocalRanker's fit."""
-    parts = [
+    parts: list[tuple[type, str, str]] = [
         (type(ranker.representation), "fit_rows", "learn how to describe"),
         (type(ranker.representation), "transform_rows", "describe"),
         (TrainingQueries, "grouped", "group"),

@@ -1,4 +1,4 @@
-"""What tests send to workers: these import it by its name, as they do not import tests."""
+"""What tests send to workers, which import it by its name, as they do not import tests."""
 
 import os
 import signal
@@ -8,7 +8,19 @@ from pathlib import Path
 from typing import ClassVar
 
 from localrank.distributed import in_task
+from localrank.parts import make_sample
 from localrank.rankers import RankSVM
+
+SMALL = {"n_trees": 4, "n_rounds": 4, "n_metrics": 3, "n_nets": 2, "n_units": 4, "n_epochs": 2}
+
+
+def small_sample(part):
+    """A ranker or recipe as contract tests have it, and trained in a moment."""
+    ranker = make_sample(part)
+    names = {parameter: parameter.split("__")[-1] for parameter in ranker.get_params()}
+    return ranker.set_params(
+        **{parameter: SMALL[name] for parameter, name in names.items() if name in SMALL}
+    )
 
 
 def die() -> None:
@@ -79,3 +91,13 @@ class DyingInScoring(RankSVM):
         if in_task():
             die_once(self.flag)
         return super()._predict(dataset)
+
+
+class CountedRanker(RankSVM):
+    """Knows how often it was sent."""
+
+    n_sent: ClassVar[int] = 0
+
+    def __getstate__(self):
+        type(self).n_sent += 1
+        return super().__getstate__()

@@ -1,4 +1,5 @@
 import logging
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -30,14 +31,41 @@ def client():
 
 
 @pytest.fixture
+def task_sizes(client, monkeypatch):
+    """The bytes of each task that is sent, without what workers have already."""
+    import cloudpickle
+
+    sizes = []
+    submit = client.submit
+
+    def weighed(task, *arguments, **options):
+        sizes.append(len(cloudpickle.dumps((task, *arguments))))
+        return submit(task, *arguments, **options)
+
+    monkeypatch.setattr(client, "submit", weighed)
+    return sizes
+
+
+@pytest.fixture
 def single():
     """One worker, which takes along what it holds. Not in scope, unless made the current one."""
     with started(1, in_scope=False) as client:
         yield client
 
 
-@pytest.fixture(scope="module", params=[1, 2, 4])
-def sizes(request):
-    """Clusters of one, two and four workers in turn."""
-    with started(request.param) as client:
+@pytest.fixture(scope="module")
+def resized():
+    """A cluster for `sizes`. Not in scope, unless made the current one."""
+    with started(4, in_scope=False) as client:
         yield client
+
+
+@pytest.fixture(scope="module", params=[4, 2, 1], ids="{} workers".format)
+def sizes(request, resized):
+    """Clusters of four, two and one workers in turn: the same one, which loses some."""
+    resized.cluster.scale(request.param)
+    for _ in range(600):
+        if len(resized.nthreads()) == request.param:
+            return resized
+        time.sleep(0.1)
+    pytest.fail(f"the cluster has {len(resized.nthreads())} workers, not {request.param}")

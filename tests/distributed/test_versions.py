@@ -32,6 +32,14 @@ def test_equal_versions_are_asked_for_once(fresh, monkeypatch):
     assert [len(workers) for workers in asked] == [2]
 
 
+def test_a_worker_that_ends_before_it_answers_is_no_error_and_not_known(fresh, monkeypatch):
+    first, second = fresh.nthreads()
+    run = fresh.run
+    monkeypatch.setattr(fresh, "run", lambda *a, **k: run(*a, **k) | {first: OSError("closed")})
+    check_versions(fresh)
+    assert fresh._localrank_checked == {second}
+
+
 def test_another_version_on_one_worker_is_refused_by_name(fresh):
     first, _ = fresh.nthreads()
 

@@ -22,3 +22,13 @@ def test_peak_memory_is_that_of_the_worker_that_took_most(client):
     assert after[first] >= before[first] + 0.5 * taken
     low, high = min(after.values()) / 1e9, max(after.values()) / 1e9
     assert peak_memory(client) == f"Workers' peak memory: {low:.1f}–{high:.1f} GB of 2.0 GB"
+
+
+def test_all_workers_are_counted_where_dask_tells_of_five(client, monkeypatch):
+    each = {"nthreads": 1, "memory_limit": 3_000_000_000}
+
+    def scheduler_info(n_workers=5):
+        return {"workers": dict.fromkeys(range(12 if n_workers < 0 else n_workers), each)}
+
+    monkeypatch.setattr(client, "scheduler_info", scheduler_info)
+    assert described_workers(client).startswith("12 workers, memory of each 3.0 GB")

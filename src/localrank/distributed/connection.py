@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from localrank.distributed.sent import TO_FIND_WORKERS, wait_for_worker
+from localrank.distributed.sent import wait_for_worker
 from localrank.memory import available_memory
 
 # Seconds to wait for an answer.
@@ -72,18 +72,15 @@ def _client(address: str) -> Any:
 
 
 def _local(n_workers: int) -> Any:
-    import dask
     from distributed import LocalCluster
 
     free = available_memory()
-    # Without workers that come back, tasks would wait for ever.
-    with dask.config.set({"distributed.scheduler.no-workers-timeout": f"{TO_FIND_WORKERS}s"}):
-        return LocalCluster(
-            n_workers=n_workers,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit="auto" if free is None else free // (n_workers + 1),
-            dashboard_address="127.0.0.1:0",
-            # What goes wrong in a task is raised here, and need not be said twice.
-            silence_logs=logging.CRITICAL,
-        )
+    return LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=True,
+        memory_limit="auto" if free is None else free // (n_workers + 1),
+        dashboard_address="127.0.0.1:0",
+        # What goes wrong in a task is raised here, and need not be said twice.
+        silence_logs=logging.CRITICAL,
+    )

@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary
 # So many workers get a copy at once; the others fetch it when they need it. With two, the end of
 # a worker loses nothing.
 N_COPIES = 2
-# Seconds to wait for the first worker.
-TO_FIND_WORKERS = 30
+# Seconds to wait for a worker where there is none.
+TO_FIND_WORKERS = 60
 _LOST = ("cancelled", "lost")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from functools import partial
 from typing import Any
 from uuid import uuid4
 
-from localrank.distributed.sent import Sent
+from localrank.distributed.sent import Sent, wait_for_worker
 from localrank.distributed.versions import check_versions
 from localrank.distributed.warned import collected
 
@@ -18,6 +19,8 @@ from localrank.distributed.warned import collected
 N_AHEAD = 2
 # How often a task is given again to workers that lost the data it needs.
 N_AGAIN = 3
+# While no task is done: how often to look whether there are workers, in seconds.
+TO_LOOK = 5.0
 
 Call = tuple[Any, Sequence[Any]]
 Outcome = tuple[int, Callable[[], Any]]
@@ -29,8 +32,8 @@ def finished_tasks(
     """Do calls of a function on workers; yield each when it is done, as it comes.
 
     Calls are read as workers have room for more, so that neither the scheduler nor this process
-    holds all of them. Tasks of workers that end run again on others. Leaving the iteration
-    cancels what is left.
+    holds all of them. Tasks of workers that end run again on others; it is an error if none is
+    left and none comes back. Leaving the iteration cancels what is left.
 
     Parameters
     ----------
@@ -71,7 +74,9 @@ def finished_tasks(
 
     try:
         fill()
-        for future in done:
+        while waiting:
+            _wait_for_one(done, client)
+            future = next(done)
             own = waiting.pop(future.key)
             index, get = own.index, _result(future, description, own.index)
             if get is not None:
@@ -89,6 +94,17 @@ def finished_tasks(
     finally:
         if waiting and client.status == "running":
             client.cancel([own.future for own in waiting.values()])
+
+
+def _wait_for_one(done: Any, client: Any) -> None:
+    """Wait until a task is done, as long as there are workers."""
+    look = time.monotonic() + TO_LOOK
+    while not done.has_ready():
+        with done.thread_condition:
+            done.thread_condition.wait(0.1)
+        if time.monotonic() > look:
+            wait_for_worker(client)
+            look = time.monotonic() + TO_LOOK
 
 
 @dataclass(frozen=True)

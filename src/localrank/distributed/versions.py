@@ -20,6 +20,9 @@ def check_versions(client: Any) -> None:
     report = _reporter()
     own = report()
     for worker, versions in client.run(report, workers=workers, on_error="return").items():
+        if isinstance(versions, OSError):
+            # It ended before it could answer.
+            continue
         if isinstance(versions, Exception):
             raise ImportError(
                 f"worker {worker} cannot say its versions: {type(versions).__name__}: {versions}"

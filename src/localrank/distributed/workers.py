@@ -13,7 +13,7 @@ def described_workers(client: Any) -> str:
     ----------
     client : distributed.Client
     """
-    workers = list(client.scheduler_info()["workers"].values())
+    workers = list(client.scheduler_info(n_workers=-1)["workers"].values())
     threads = sum(worker["nthreads"] for worker in workers)
     count = "1 worker" if len(workers) == 1 else f"{len(workers):,} workers"
     more = f", {threads:,} threads" if threads != len(workers) else ""
@@ -31,7 +31,7 @@ def peak_memory(client: Any) -> str:
     peaks = list(client.run(_peak, on_error="ignore").values())
     if not peaks:
         return "Workers' peak memory: no worker is left to ask"
-    limit = _limit(client.scheduler_info()["workers"].values())
+    limit = _limit(client.scheduler_info(n_workers=-1)["workers"].values())
     return f"Workers' peak memory: {_gigabytes(peaks)} of {limit}"
 
 

@@ -181,7 +181,8 @@ def test_the_smallest_worker_decides_what_is_too_large(train):
         def __init__(self, *limits):
             self.limits = limits
 
-        def scheduler_info(self):
+        def scheduler_info(self, n_workers):
+            assert n_workers == -1
             return {"workers": {i: {"memory_limit": limit} for i, limit in enumerate(self.limits)}}
 
     assert not exceeds_worker(train, Info(2 * size, 2 * size))

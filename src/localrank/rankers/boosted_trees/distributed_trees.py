@@ -38,7 +38,7 @@ def exceeds_worker(dataset: RankingDataset, client: Any) -> bool:
     dataset : RankingDataset
     client : distributed.Client
     """
-    workers = client.scheduler_info()["workers"].values()
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
     limits = [worker["memory_limit"] for worker in workers if worker["memory_limit"]]
     size = dataset.n_documents * dataset.n_features * dataset.dtype.itemsize
     return bool(limits) and 2 * size > min(limits)
