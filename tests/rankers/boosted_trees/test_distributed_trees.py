@@ -228,7 +228,10 @@ def test_data_larger_than_a_worker_is_trained_by_all_of_them_together(
         assert_array_equal(small(LambdaMART).fit(train).predict(test), in_memory)
         where = "localrank.rankers.boosted_trees.distributed_trees.exceeds_worker"
         monkeypatch.setattr(where, lambda dataset, client: True)
-        assert_array_equal(small(LambdaMART).fit(train).predict(test), expected)
+        with pytest.warns(UserWarning, match="several workers together"):
+            model = small(LambdaMART).fit(train)
+        assert_array_equal(model.predict(test), expected)
+        assert model.training_data_["n_workers"] == 2
         with pytest.raises(ValueError, match="without validation queries"):
             small(LambdaMART).fit(train, valid=test)
 

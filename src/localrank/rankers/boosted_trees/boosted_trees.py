@@ -280,7 +280,14 @@ class BoostedTrees(SummedTrees, Boosting):
             )
 
             if exceeds_worker(dataset, client):
-                return fit_on_cluster(self, dataset, client, query_weights, valid)
+                fit_on_cluster(self, dataset, client, query_weights, valid)
+                warnings.warn(
+                    f"{type(self).__name__} was trained by several workers together, because the "
+                    f"data is more than one of them may hold: another number of workers gives "
+                    f"another model. max_documents draws queries that one worker holds.",
+                    stacklevel=2,
+                )
+                return self
         return super().fit_rows(dataset, query_weights, valid)
 
 
