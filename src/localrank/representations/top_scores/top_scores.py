@@ -22,6 +22,8 @@ from localrank.representations.top_scores.top_values import top_values
 _ROUNDING = 1e-12
 # Bits of a whole number, and rows for which sums of products of two stay below 2^53.
 _BITS, _ROWS = 20, 2**12
+# Rows whose products, of 40 bits each, add up in 62.
+_MOST_ROWS = 2**21
 
 
 @declare("top-scores", "principal components of the highest values of each feature")
@@ -153,12 +155,20 @@ def _centred_products(dataset: RankingDataset, h: int, mean: Floats, unit: Float
     on the order of the queries, nor on how they are partitioned.
     """
     rows, _ = top_values(dataset.features, dataset.offsets, h)
-    steps = []
-    for begin in range(0, len(rows), _ROWS):
-        scaled = (rows[begin : begin + _ROWS] - mean) / unit * 2.0**_BITS
-        high = np.rint(scaled)
-        low = np.rint((scaled - high) * 2.0**_BITS)
-        mixed = high.T @ low
-        parts = (high.T @ high, (mixed + mixed.T) * 2.0**-_BITS, low.T @ low * 2.0 ** (-2 * _BITS))
-        steps.append(ExactSums.of(np.stack([(part * 4.0**-_BITS).ravel() for part in parts])))
-    return added(steps)
+    sums = [ExactSums.of(np.zeros((1, len(unit) ** 2)))]
+    for first in range(0, len(rows), _MOST_ROWS):
+        products = np.zeros((3, len(unit), len(unit)), np.int64)
+        for begin in range(first, min(first + _MOST_ROWS, len(rows)), _ROWS):
+            scaled = (rows[begin : begin + _ROWS] - mean) / unit * 2.0**_BITS
+            high = np.rint(scaled)
+            low = np.rint((scaled - high) * 2.0**_BITS)
+            mixed = high.T @ low
+            products += np.stack([high.T @ high, mixed + mixed.T, low.T @ low]).astype(np.int64)
+        # In two parts, because a whole number of double precision has 53 bits.
+        for power, part in enumerate(products.reshape(3, -1)):
+            scale = 2.0 ** (-(2 + power) * _BITS)
+            upper = part >> _BITS
+            sums.append(
+                ExactSums.of(np.stack([upper * 2.0**_BITS, part - (upper << _BITS)]) * scale)
+            )
+    return added(sums)
