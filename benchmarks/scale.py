@@ -17,6 +17,7 @@ import gc
 import shutil
 import tempfile
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import wraps
@@ -25,7 +26,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from localrank.data import PartitionedDataset, RankingDataset
+from localrank.data import PartitionedDataset, RankingDataset, SampleWarning
 from localrank.grouping.training import TrainingQueries
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG
@@ -209,6 +210,8 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="keep the files here, or take those there")
     parser.add_argument("--in-memory", action="store_true", help="the other half instead")
     given = parser.parse_args()
+    # That models learn from a part of the queries is what is measured.
+    warnings.simplefilter("ignore", SampleWarning)
     if given.in_memory:
         in_memory()
         return

@@ -336,7 +336,7 @@ def test_options_that_are_not_for_partitions(run, logs, model, tmp_path):
     assert "--zero-based is not for them" in err
     (tmp_path / "empty").mkdir()
     _, _, err = run("info", tmp_path / "empty")
-    assert "empty: is a folder. Name the files in it" in err
+    assert "empty: is a folder without partitions. Name the files in it" in err
 
 
 def test_a_damaged_partition_is_named(run, logs, model, tmp_path):

@@ -118,7 +118,10 @@ def read_data(
         return _open_partitions(paths, reading, labels)
     for path in paths:
         if path.is_dir():
-            raise ValueError(f"{path}: is a folder. Name the files in it.")
+            raise ValueError(
+                f"{path}: is a folder without partitions. Name the files in it, or make "
+                f"partitions of them with `localrank convert`."
+            )
     tables = [path for path in paths if reading.column_description or is_table(path)]
     if not tables:
         refuse_table_options(paths[0], reading)
@@ -153,7 +156,7 @@ def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) ->
     from localrank.data.partition_files import damage_named, open_table
     from localrank.data.partitions import partition_paths
 
-    for option in ("zero_based", "categories", "column_description"):
+    for option in ("zero_based", "float32", "categories", "column_description"):
         if getattr(reading, option):
             name = option.replace("_", "-")
             raise ValueError(

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 def tune(
     data: list[Path] = typer.Argument(help="Training data: LETOR files, tables or partitions."),
     output: Path | None = typer.Option(
-        None, "--output", "-o", help="The model file to write: the best, fitted on all the data."
+        None,
+        "--output",
+        "-o",
+        help="The model file to write: the best, fitted on all training queries.",
     ),
     method: str = typer.Option("lambdamart", help="As `localrank methods` lists them."),
     grid: list[str] = typer.Option(

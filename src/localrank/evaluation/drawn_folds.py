@@ -62,8 +62,8 @@ def drawn_folds(
     where = f" of {folds[least].name}" if len(folds) > 1 else ""
     warnings.warn(
         f"Methods learn from {n:,} of {total:,} training queries{where} ({rows:,} of "
-        f"{all_rows:,} documents), drawn by their ids. max_documents={max(map(max, documents))} "
-        f"takes all.",
+        f"{all_rows:,} documents), drawn by their ids; validation queries are drawn likewise. "
+        f"max_documents={max(map(max, documents))} takes all.",
         SampleWarning,
         stacklevel=3,
     )
