@@ -92,6 +92,10 @@ class LinearRanker(ScalingRanker):
     def _needs_trial(self) -> bool:
         return False
 
+    def _row_bytes(self, dataset: RankingDataset) -> int:
+        """Of features in double precision."""
+        return 8 * dataset.n_features
+
     def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
         features = self._scaled(dataset) if self.scaling == "query" else dataset.features

@@ -130,7 +130,8 @@ def fit_on_cluster(
     text, ranker.n_trees_ = trained[0].result()
     ranker._keep_or_warn(text, dataset.n_documents)
     ranker._remember(dataset)
-    ranker.training_data_["n_workers"] = len(together.workers)
+    if len(together.workers) > 1:
+        ranker.training_data_["n_workers"] = len(together.workers)
     return ranker
 
 
