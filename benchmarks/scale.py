@@ -1,6 +1,6 @@
 """A million queries in files, described, grouped, trained, scored and measured in bounded memory.
 
-Run with `python benchmarks/scale.py` (about half an hour on two cores, 4 GB of disk), or with
+Run with `python benchmarks/scale.py` (about ten minutes on two cores, 4 GB of disk), or with
 `--queries 20000` for a try. The queries are made up partition by partition, and written to a
 folder that is removed at the end (`--folder` keeps it): 20 documents each, 46 features in
 float32, of four types that rank by different features. Every step prints its time and the most
