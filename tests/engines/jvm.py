@@ -21,7 +21,7 @@ CACHE = ENGINES.parent.parent / ".cache" / "engines"
 FETCH, RUN = 600, 300
 
 
-class NotThere(Exception):
+class UnavailableError(Exception):
     """An engine cannot be started on this machine."""
 
 
@@ -29,7 +29,7 @@ def run(engine: str, request: object) -> dict:
     """What the engine's program answers; skips the test where it cannot be had."""
     try:
         classpath = _classpath(engine)
-    except NotThere as reason:
+    except UnavailableError as reason:
         pytest.skip(str(reason))
     classes = _compiled(engine, classpath)
     folder = _folder(engine)
@@ -61,7 +61,7 @@ def _folder(engine: str) -> Path:
 def _classpath(engine: str) -> str:
     for program in ("java", "javac", "mvn"):
         if shutil.which(program) is None:
-            raise NotThere(f"{program} is not on this machine: {engine} cannot be started.")
+            raise UnavailableError(f"{program} is not on this machine: {engine} cannot be started.")
     path = _folder(engine) / "classpath.txt"
     if not path.is_file() or not all(map(os.path.exists, path.read_text().split(os.pathsep))):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -74,11 +74,13 @@ def _classpath(engine: str) -> str:
                 command, capture_output=True, text=True, timeout=FETCH, check=False
             )
         except subprocess.TimeoutExpired:
-            raise NotThere(
+            raise UnavailableError(
                 f"The artefacts of {engine} could not be fetched in {FETCH} seconds."
             ) from None
         if process.returncode:
-            raise NotThere(f"The artefacts of {engine} cannot be had: {process.stdout[-600:]}")
+            raise UnavailableError(
+                f"The artefacts of {engine} cannot be had: {process.stdout[-600:]}"
+            )
         partial.replace(path)
     return path.read_text().strip()
 
@@ -102,5 +104,5 @@ if __name__ == "__main__":
     for place in sorted(path.parent for path in ENGINES.glob("*/pom.xml")):
         try:
             _compiled(place.name, _classpath(place.name))
-        except NotThere as reason:
+        except UnavailableError as reason:
             print(f"{reason} Its tests will skip.")
