@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from localrank.export.base import ExportedModel as ExportedModel
     from localrank.export.base import Target as Target
     from localrank.export.lightgbm_file import LightGBM as LightGBM
+    from localrank.export.solr import Solr as Solr
     from localrank.export.verification import Verification as Verification
     from localrank.export.verification import verify as verify
     from localrank.export.writing import export as export
