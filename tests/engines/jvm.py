@@ -1,7 +1,8 @@
 """Real engines in a JVM, from the artefacts that they publish.
 
 `tests/engines/NAME/` has a pom.xml that names the artefacts with their versions, and a Main.java
-that reads the JSON file named by its first argument and writes that named by its second.
+that reads the JSON file named by its first argument and writes that named by its second. As a
+program this file fetches all of them, so that the tests find them there.
 """
 
 import hashlib
@@ -20,9 +21,16 @@ CACHE = ENGINES.parent.parent / ".cache" / "engines"
 FETCH, RUN = 600, 300
 
 
+class UnavailableError(Exception):
+    """An engine cannot be started on this machine."""
+
+
 def run(engine: str, request: object) -> dict:
     """What the engine's program answers; skips the test where it cannot be had."""
-    classpath = _classpath(engine)
+    try:
+        classpath = _classpath(engine)
+    except UnavailableError as reason:
+        pytest.skip(str(reason))
     classes = _compiled(engine, classpath)
     folder = _folder(engine)
     folder.mkdir(parents=True, exist_ok=True)
@@ -53,7 +61,7 @@ def _folder(engine: str) -> Path:
 def _classpath(engine: str) -> str:
     for program in ("java", "javac", "mvn"):
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not on this machine: {engine} cannot be started.")
+            raise UnavailableError(f"{program} is not on this machine: {engine} cannot be started.")
     path = _folder(engine) / "classpath.txt"
     if not path.is_file() or not all(map(os.path.exists, path.read_text().split(os.pathsep))):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,9 +74,13 @@ def _classpath(engine: str) -> str:
                 command, capture_output=True, text=True, timeout=FETCH, check=False
             )
         except subprocess.TimeoutExpired:
-            pytest.skip(f"The artefacts of {engine} could not be fetched in {FETCH} seconds.")
+            raise UnavailableError(
+                f"The artefacts of {engine} could not be fetched in {FETCH} seconds."
+            ) from None
         if process.returncode:
-            pytest.skip(f"The artefacts of {engine} cannot be had: {process.stdout[-600:]}")
+            raise UnavailableError(
+                f"The artefacts of {engine} cannot be had: {process.stdout[-600:]}"
+            )
         partial.replace(path)
     return path.read_text().strip()
 
@@ -86,3 +98,11 @@ def _compiled(engine: str, classpath: str) -> Path:
         except OSError:  # another process was first
             shutil.rmtree(partial)
     return classes
+
+
+if __name__ == "__main__":
+    for place in sorted(path.parent for path in ENGINES.glob("*/pom.xml")):
+        try:
+            _compiled(place.name, _classpath(place.name))
+        except UnavailableError as reason:
+            print(f"{reason} Its tests will skip.")

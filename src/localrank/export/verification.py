@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.export.writing import read_files, target
 from localrank.kernels.sorting import argsort_descending
@@ -28,12 +28,15 @@ class Move:
         Its place by the ranker, from 1.
     exported_rank : int
         Its place by the exported model.
+    gap : float
+        By how much the ranker scores it higher than the document that takes its place.
     """
 
     query: Any
     document: Any
     rank: int
     exported_rank: int
+    gap: float
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,8 @@ class Verification:
     >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], qid=["a"] * 3)
     >>> Verification.of(dataset, np.array([3.0, 2.0, 1.0]), np.array([7.0, 4.5, 5.0]))
     1 list, 3 documents. Largest difference of scores: 1 of 1. Lists in the same order: 0 of 1.
-    First that moves: document 2 of query a, from rank 2 to 3.
+    First that moves: document 2 of query a, from rank 2 to 3, which scores 1 more than the
+    document that takes its place.
     """
 
     n_lists: int
@@ -97,7 +101,7 @@ class Verification:
             float(np.abs(centred - other).max()),
             float(np.abs(centred).max()),
             int(np.sum(~changed)),
-            _first(dataset, places, others, changed) if moved.any() else None,
+            _first(dataset, scores, places, others) if moved.any() else None,
         )
 
     @property
@@ -118,7 +122,8 @@ class Verification:
             return text
         return (
             f"{text}\nFirst that moves: document {move.document} of query {move.query}, from "
-            f"rank {move.rank} to {move.exported_rank}."
+            f"rank {move.rank} to {move.exported_rank}, which scores {move.gap:.3g} more than the "
+            f"document that takes its place."
         )
 
 
@@ -164,7 +169,7 @@ def _centred(scores: Floats, dataset: RankingDataset) -> Floats:
     return centred
 
 
-def _places(scores: Floats, dataset: RankingDataset) -> Any:
+def _places(scores: Floats, dataset: RankingDataset) -> Integers:
     """The place of each row in its list, from 1."""
     order = argsort_descending(np.ascontiguousarray(scores, np.float64), dataset.offsets)
     places = np.empty(len(scores), np.int64)
@@ -172,11 +177,17 @@ def _places(scores: Floats, dataset: RankingDataset) -> Any:
     return places
 
 
-def _first(dataset: RankingDataset, places: Any, others: Any, changed: Any) -> Move:
-    query = int(np.argmax(changed))
+def _first(dataset: RankingDataset, scores: Floats, places: Integers, others: Integers) -> Move:
+    query = int(dataset.query_index[np.argmax(places != others)])
     rows = np.arange(dataset.offsets[query], dataset.offsets[query + 1])
-    rows = rows[np.argsort(places[rows])]
-    row = int(rows[np.argmax(places[rows] != others[rows])])
+    by_place = rows[np.argsort(places[rows])]
+    row = by_place[np.argmax(places[by_place] != others[by_place])]
+    rival = rows[others[rows] == places[row]][0]
     ids = dataset.document_ids
-    document = row - int(dataset.offsets[query]) + 1 if ids is None else ids[row]
-    return Move(dataset.query_ids[query], document, int(places[row]), int(others[row]))
+    return Move(
+        dataset.query_ids[query].item(),
+        (row - dataset.offsets[query] + 1 if ids is None else ids[row]).item(),
+        int(places[row]),
+        int(others[row]),
+        float(scores[row] - scores[rival]),
+    )
