@@ -16,6 +16,8 @@ from localrank.trees.columns import DEFAULT_LEFT, MISSING
 # Whether values go left at thresholds.
 Comparison = Callable[[Array, Array], Flags]
 LARGEST = float(np.finfo(np.float32).max)
+# What LightGBM takes for zero: values up to here, of either sign.
+ZERO = float(np.float32(1e-35))
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,21 @@ class NodeTable:
         return self.values[nodes]
 
 
+def plain_thresholds(trees: Trees) -> Floats:
+    """Thresholds that decide by `value <= threshold` alone what LightGBM decides.
+
+    LightGBM takes values of at most 1e-35 for zero before it compares.
+
+    Parameters
+    ----------
+    trees : Trees
+    """
+    near_zero = np.abs(trees.thresholds) <= ZERO
+    # Below them are all zeros and what is less, or only what is less than all zeros.
+    beside = np.where(trees.thresholds >= 0, ZERO, np.nextafter(-ZERO, -np.inf))
+    return np.where(near_zero, beside, trees.thresholds)
+
+
 def node_tables(trees: Trees) -> list[NodeTable]:
     """Each tree as a table: its splits in their order, then its leaves.
 
@@ -102,6 +119,7 @@ def node_tables(trees: Trees) -> list[NodeTable]:
     """
     tables = []
     bounds = zip(pairwise(trees.split_offsets), pairwise(trees.leaf_offsets), strict=True)
+    thresholds = plain_thresholds(trees)
     knows_missing = (trees.decisions & MISSING) > 0
     default_lefts = np.where(
         knows_missing, (trees.decisions & DEFAULT_LEFT) > 0, trees.thresholds >= 0
@@ -120,7 +138,7 @@ def node_tables(trees: Trees) -> list[NodeTable]:
         tables.append(
             NodeTable(
                 features=column(trees.split_features[at].astype(np.int64), -1),
-                thresholds=column(trees.thresholds[at], 0.0),
+                thresholds=column(thresholds[at], 0.0),
                 lefts=column(children(trees.left_children[at]), -1),
                 rights=column(children(trees.right_children[at]), -1),
                 default_lefts=column(default_lefts[at], False),
@@ -187,7 +205,7 @@ def largest_single_at_most(values: Array) -> Floats:
     """
     with np.errstate(over="ignore"):
         nearest = values.astype(np.float32)
-    lower = np.nextafter(nearest, np.float32(-np.inf))
+        lower = np.nextafter(nearest, np.float32(-np.inf))
     return np.where(nearest.astype(np.float64) <= values, nearest, lower).astype(np.float64)
 
 

@@ -11,7 +11,7 @@ from localrank.trees import Trees
 from localrank.trees.columns import MISSING, MISSING_ZERO
 
 
-def trees_of(model: ExportedModel, holder: str) -> Trees:
+def trees_of(model: ExportedModel, holder: str, *, zero_may_be_missing: bool = False) -> Trees:
     """The trees of a model that is one sum of trees; all else is refused.
 
     Parameters
@@ -19,14 +19,16 @@ def trees_of(model: ExportedModel, holder: str) -> Trees:
     model : ExportedModel
     holder : str
         What the trees go into, for the refusal.
+    zero_may_be_missing : bool, default=False
+        Whether it can say that a split takes zero for missing, as LightGBM can.
     """
     if isinstance(model.formula, TreeSum):
         trees = model.formula.trees
-        if (trees.decisions & MISSING_ZERO).any():
+        if (trees.decisions & MISSING_ZERO).any() and not zero_may_be_missing:
             raise NotExportable(
                 _what(model),
                 f"its trees take zero for missing, which {holder} cannot say",
-                "Train without `zero_as_missing`.",
+                "Take lightgbm, or train without `zero_as_missing`.",
             )
         return trees
     if isinstance(model.formula, Linear):

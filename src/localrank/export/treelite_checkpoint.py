@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.node_tables import plain_thresholds
 from localrank.export.single_models import trees_of
 from localrank.trees import write_lightgbm_text
 
@@ -27,7 +29,10 @@ class Treelite(Target):
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        text = write_lightgbm_text(trees_of(model, "Treelite's checkpoint"), "lambdarank")
+        trees = trees_of(model, "Treelite's checkpoint")
+        # Treelite compares values as they are, also those that LightGBM takes for zero.
+        trees = replace(trees, thresholds=plain_thresholds(trees))
+        text = write_lightgbm_text(trees, "lambdarank")
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "model.txt"
             path.write_text(text)
