@@ -6,6 +6,7 @@ import math
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.missing_values import DEFAULT_LEFT, MISSING_NAN, MISSING_ZERO, ZERO
+from localrank.export.node_tables import ZERO, plain_thresholds
 from localrank.formulas import (
     Column,
     Formula,
@@ -24,6 +25,7 @@ from localrank.formulas import (
     WeightedSum,
 )
 from localrank.trees import Trees
+from localrank.trees.columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
 from localrank.trees.nested import Leaf, Split, nested
 
 # What databases take: SQLite and DuckDB allow expressions 1,000 deep, one level for each tree
@@ -164,7 +166,8 @@ def _trees(trees: Trees, columns: list[str]) -> str:
             f"near to that",
             "Train fewer trees, or export to onnx.",
         )
-    sums = [_tree(tree, columns) for tree in nested(trees)]
+    plain = replace(trees, thresholds=plain_thresholds(trees))
+    sums = [_tree(tree, columns) for tree in nested(plain)]
     # The first decides that the sum is in double precision, whatever type numbers have.
     return "(" + " +\n".join(["CAST(0 AS DOUBLE PRECISION)", *sums]) + ")"
 
@@ -202,7 +205,7 @@ def _goes_left(split: Split, columns: list[str]) -> str:
         if is_default_left:
             return f"({test} OR ABS({column}) <= {_number(ZERO)} OR {column} IS NULL)"
         return f"({test} AND ABS({column}) > {_number(ZERO)})"
-    left = is_default_left if split.decision & MISSING_NAN else split.threshold >= 0
+    left = is_default_left if split.decision & MISSING else split.threshold >= 0
     return f"({test} OR {column} IS NULL)" if left else test
 
 

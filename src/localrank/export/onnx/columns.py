@@ -10,12 +10,15 @@ import numpy as np
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.export.onnx.aggregates import Aggregates
-from localrank.export.onnx.list_columns import Coordinates, Lists, median
+from localrank.export.onnx.list_columns import Coordinates, Lists
 from localrank.export.onnx.steps import Steps, Value
 from localrank.formulas import Column, OnColumns
+from localrank.rankers.listwise_net.scoring import MOST
 
 # Of `localrank.rankers.query_coordinates`: what is added to a rank, and the least range.
 _RANK_CONSTANT, _LEAST_RANGE = 60.0, 1e-300
+# Of `localrank.rankers.listwise_net`: deviations of aggregates that count as none, and the grid.
+_CONSTANT, _NET_GRID = 1e-12, 2.0**-20
 
 
 def table_of(steps: Steps, formula: OnColumns, table: Value, n_features: int) -> Value:
@@ -78,26 +81,40 @@ class _Maker:
         return self.table.is_nan().as_floats()
 
     def filled(self) -> Value:
-        """The median of the values present; where there is none, what the ranker has learned."""
-        lists = self.coordinates.lists
-        fills = self._of_one_document(np.nan, "filled")[:, None]
-        medians = self.steps.where(lists.counts <= 0, fills, median(lists.ascending, lists.counts))
-        return self.steps.where(lists.missing, medians, lists.values).transposed
+        return self.coordinates.lists.filled(self._fills()).transposed
 
     def min_max(self) -> Value:
-        """From 0 to 1; what a constant column becomes, the ranker says: 0 or 1/2."""
+        """1/2 + (x - midpoint) · (1 / range), the middle where all values are equal."""
         lists = self.coordinates.lists
-        middle = self._of_one_document(0.0, "min-max")
-        if not middle.any():
-            low, high = lists.low * 2.0, lists.high * 2.0
-            extent = high - low
-            extent = self.steps.where(extent <= 0.0, 1.0, extent)
-            return ((lists.values - low) / extent).transposed
         extent = lists.high - lists.low
         constant = extent <= _LEAST_RANGE
         factor = self.steps.value(1.0) / self.steps.where(constant, 1.0, extent)
         off = lists.values * 0.5 - (lists.low + lists.high) * 0.5
         return (off * self.steps.where(constant, 0.0, factor) + 0.5).transposed
+
+    def min_max_zero(self) -> Value:
+        """(x - smallest) / range, 0 where all values are equal."""
+        lists = self.coordinates.lists
+        low, high = lists.low * 2.0, lists.high * 2.0
+        extent = high - low
+        extent = self.steps.where(extent <= 0.0, 1.0, extent)
+        return ((lists.values - low) / extent).transposed
+
+    def cut_deviations(self) -> Value:
+        return self._single(self.steps.apply("Clip", self.deviations(), -MOST, MOST))
+
+    def centred_percentiles(self) -> Value:
+        return self._single((self.percentiles() - 0.5) / np.sqrt(1 / 12))
+
+    def standard_aggregates(self) -> Value:
+        """Less the mean over the list, divided by the deviation; sums from first to last."""
+        steps, table = self.steps, self.aggregates()
+        n = table.size(0).as_floats()
+        off = table - self._sum(table) / n
+        deviation = (self._sum(off * off) / n).sqrt()
+        constant = deviation <= table.magnitude.max(axis=0) * _CONSTANT
+        z = off / steps.where(constant, np.inf, deviation)
+        return self._single(steps.apply("Round", z / _NET_GRID) * _NET_GRID)
 
     def reciprocal_ranks(self) -> Value:
         lists, constant = self.coordinates.lists, self.coordinates.constant
@@ -108,13 +125,23 @@ class _Maker:
         ranks = counts + _RANK_CONSTANT + 1.0 - from_below
         return lists.masked(self.steps.value(1.0) / ranks).transposed
 
-    def _of_one_document(self, value: float, kind: str) -> Floats:
-        """What the ranker makes of one value that stands for all, by feature."""
-        document = np.full((1, self.n_features), value)
-        made = self.formula.make(RankingDataset.from_arrays(document, qid=[0])).features[0]
+    def _sum(self, table: Value) -> Value:
+        sums = self.steps.apply("CumSum", table, 0)
+        return self.steps.apply("Gather", sums, np.array([-1]), axis=0)
+
+    def _single(self, table: Value) -> Value:
+        """Rounded to single precision, in which nets see them."""
+        from onnx import TensorProto
+
+        return self.steps.apply("Cast", table, to=TensorProto.FLOAT).as_floats()
+
+    def _fills(self) -> Floats:
+        """What the ranker makes of a document that misses everything, by feature."""
+        nothing = np.full((1, self.n_features), np.nan)
+        made = self.formula.make(RankingDataset.from_arrays(nothing, qid=[0])).features[0]
         result = np.zeros(self.n_features)
         for column, value in zip(self.formula.columns, made.tolist(), strict=True):
-            if column.kind == kind:
+            if column.kind == "filled":
                 result[column.feature] = value
         return result
 
@@ -127,5 +154,9 @@ _MAKERS: dict[str, Callable[[_Maker], Value]] = {
     "missing": _Maker.missing,
     "filled": _Maker.filled,
     "min-max": _Maker.min_max,
+    "min-max-zero": _Maker.min_max_zero,
+    "cut-deviation": _Maker.cut_deviations,
+    "centred-percentile": _Maker.centred_percentiles,
+    "standard-aggregate": _Maker.standard_aggregates,
     "reciprocal-rank": _Maker.reciprocal_ranks,
 }

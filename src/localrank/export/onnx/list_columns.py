@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from localrank.arrays import Floats
 from localrank.export.onnx.steps import Steps, Value
 
 # As in `localrank.rankers.query_coordinates.coordinates`.
@@ -74,6 +75,12 @@ class Lists:
         """The mean percentile."""
         counts = self.counts.as_floats()
         return (counts + 1.0) * 0.5 / counts
+
+    def filled(self, fills: Floats) -> Value:
+        """The median of the values present for those missing; where there is none, `fills`."""
+        medians = median(self.ascending, self.counts)
+        medians = self.steps.where(self.counts <= 0, fills[:, None], medians)
+        return self.steps.where(self.missing, medians, self.values)
 
     def masked(self, table: Value) -> Value:
         """NaN where the value is missing."""

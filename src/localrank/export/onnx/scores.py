@@ -6,6 +6,7 @@ import numpy as np
 
 from localrank.export.onnx.columns import table_of
 from localrank.export.onnx.list_columns import total
+from localrank.export.onnx.routing import weights_of
 from localrank.export.onnx.steps import Steps, Value
 from localrank.export.onnx.trees import sum_of_trees
 from localrank.formulas import (
@@ -14,6 +15,7 @@ from localrank.formulas import (
     Net,
     NotExportable,
     OnColumns,
+    Routed,
     Standardised,
     TreeSum,
     WeightedSum,
@@ -55,20 +57,39 @@ def scores_of(steps: Steps, formula: Formula, table: Value, n_features: int) -> 
         case OnColumns():
             columns = table_of(steps, formula, table, n_features)
             return scores_of(steps, formula.term, columns, len(formula.columns))
+        case Routed():
+            return _routed(steps, formula, table, n_features)
         case _:
             raise NotExportable(
                 type(formula).__name__,
-                "the graph has no steps for it",
-                "Export the models of its groups one by one, or call it as a service: "
-                "localrank serve.",
+                "a graph has no steps for it",
+                "Call the model as a service: localrank serve.",
             )
+
+
+def _routed(steps: Steps, formula: Routed, table: Value, n_features: int) -> Value:
+    weights = weights_of(steps, formula.router, table, len(formula.groups))
+    several = None
+    if formula.standardises and formula.router.several:
+        used = steps.apply("Not", steps.apply("Equal", weights, 0.0))
+        several = steps.value(1.0) < used.as_floats().sum(axis=0)
+    result = steps.value(0.0)
+    for number, group in enumerate(formula.groups):
+        scores = scores_of(steps, group, table, n_features)
+        if several is not None:
+            scores = steps.where(several, _standardised(steps, scores), scores)
+        result = result + steps.apply("Gather", weights, np.array([number])) * scores
+    return result
 
 
 def _net(steps: Steps, net: Net, table: Value) -> Value:
     inputs = (table - net.mean) / net.scale
     inputs = steps.apply("Clip", inputs, -float(net.most), float(net.most))
-    units = steps.apply("Relu", inputs @ net.hidden.T + net.bias)
-    return units @ net.output + inputs @ net.skip
+    skip = inputs @ net.skip
+    # onnxruntime does not add up nothing.
+    if not len(net.bias):
+        return skip
+    return steps.apply("Relu", inputs @ net.hidden.T + net.bias) @ net.output + skip
 
 
 def _standardised(steps: Steps, scores: Value) -> Value:

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from localrank.arrays import Array, Floats
-from localrank.export.missing_values import MISSING_ZERO, ZERO, left_if_missing
+from localrank.export.node_tables import ZERO, left_if_missing, plain_thresholds
 from localrank.export.onnx.steps import ML_DOMAIN, Steps, Value
 from localrank.formulas import NotExportable
 from localrank.trees import Trees
+from localrank.trees.columns import MISSING_ZERO
 
 # Of the operator TreeEnsemble: leaves are added up; `value <= threshold` goes to the true branch.
 _SUM, _AT_MOST = 1, 0
@@ -54,7 +55,7 @@ def _attributes(trees: Trees) -> dict[str, Any]:
         "post_transform": 0,
         "tree_roots": starts[:-1][n_leaves > 1].tolist(),
         "nodes_featureids": trees.split_features.tolist(),
-        "nodes_splits": numpy_helper.from_array(np.array(trees.thresholds)),
+        "nodes_splits": numpy_helper.from_array(plain_thresholds(trees)),
         "nodes_modes": numpy_helper.from_array(np.full(len(tree), _AT_MOST, np.uint8)),
         "nodes_missing_value_tracks_true": left_if_missing(trees).astype(int).tolist(),
         "leaf_targetids": [0] * int(in_tree.sum()),
