@@ -170,13 +170,16 @@ class ServiceRouter(Router):
     own : callable
     reason : str
         Why the choice cannot be said in data: a clause without a full stop.
+    blends : bool
+        Whether more than one group may weigh in a list.
     """
 
     reason: str
+    blends: bool
 
     @property
     def several(self) -> bool:
-        return True
+        return self.blends
 
     @property
     def needs_service(self) -> bool:
