@@ -34,6 +34,7 @@ from localrank.selection import (
     NearestQuery,
     SameCategory,
 )
+from localrank.serving.explaining import reasons
 
 DESCRIBED = [
     Mean(),
@@ -212,6 +213,17 @@ def test_what_takes_the_whole_model_asks_a_service(selector, reason, weights, li
     assert content["standardised"] == isinstance(selector, NearestQueries)
     assert "POST /v1/rank" in content["service"]["request"]
     assert np.isnan(router_weights(content, lists)).all()
+
+
+@pytest.mark.parametrize("selector", [NearestQuery(), NearestQueries(3)], ids=repr)
+def test_the_service_answers_with_the_weights_of_the_groups(selector, lists):
+    ranker = local(selector, lists)
+    expected = ranker.formula().router.weights(lists)
+    weights = np.zeros_like(expected)
+    for row, why in zip(weights, reasons(ranker, lists), strict=True):
+        for group in why.groups:
+            row[group.group] = group.weight
+    assert_array_equal(weights, expected)
 
 
 def test_clouds_ask_a_service(lists):

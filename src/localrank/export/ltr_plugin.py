@@ -74,9 +74,7 @@ class LearningToRankPlugin(Target):
         features = dataset.features.astype(np.float32)
         if always_matches:
             features = zero_for_missing(features)
-        return single_sum(
-            [_table(tree, columns).outputs(features, np.less) for tree in definition]
-        )
+        return single_sum([_table(tree, columns).outputs(features, np.less) for tree in definition])
 
 
 def _feature(name: str, learned: bool) -> dict[str, Any]:
@@ -151,9 +149,7 @@ def _linear_scores(
     weights: Mapping[str, float], columns: Mapping[str, int], dataset: RankingDataset
 ) -> Floats:
     features = zero_for_missing(dataset.features)
-    terms = [
-        np.float32(weights[name]) * features[:, column] for name, column in columns.items()
-    ]
+    terms = [np.float32(weights[name]) * features[:, column] for name, column in columns.items()]
     return single_sum(terms)
 
 

@@ -127,7 +127,7 @@ def _routing_words(routed: Routed) -> str:
     else:
         lines.append(
             f"`{ROUTER}` says for which lists `localrank serve` has to choose, and why: "
-            "`POST /v1/rank` with the documents and `explain=true` answers with "
+            "`POST /v1/rank?explain=true` with the documents answers with "
             "`explanation.groups`, each with its number from 0 and its weight. The same answer has "
             "the ranking itself."
         )

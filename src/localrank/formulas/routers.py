@@ -13,7 +13,7 @@ from localrank.formulas.descriptions import Description
 
 # How `localrank serve` says which groups weigh in a list.
 SERVICE = {
-    "request": "POST /v1/rank with the documents of the list and explain=true",
+    "request": "POST /v1/rank?explain=true with the documents of the list",
     "answer": "explanation.groups: each has the number of a group and its weight; groups without "
     "weight, or not named, have none",
 }
