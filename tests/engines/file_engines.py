@@ -4,8 +4,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
 from engines import jvm
+
 from localrank.data import RankingDataset
 
 VERSIONS = {"elastic": "Elasticsearch 8.19.21", "ranklib": "RankyMcRankFace 0.2.0"}
