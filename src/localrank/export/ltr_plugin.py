@@ -204,7 +204,9 @@ then keeps fewer digits of the differences: documents of nearly equal scores may
 _LINEAR = """
 **Exactness**: weights and sums are float32. The plugin has no constant in linear models; that of
 the model is left out, which changes no order. Scores may be below zero: use the model in
-`rescore`, as above, and not inside `function_score`, which refuses negative scores.
+`rescore`, as above, and not inside `function_score`, which refuses negative scores. Documents
+outside the window then score 0 and stand before those below zero: ask for at most `window_size`
+documents.
 """
 
 _MISSING_ZERO = """
