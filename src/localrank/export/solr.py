@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.solr_emulation import solr_scores
-from localrank.export.solr_readings import Reading, comparisons, node, tells_missing
+from localrank.export.solr_readings import Reading, comparisons, missing_apart, node
 from localrank.export.solr_readme import readme
 from localrank.formulas import Formula, Linear, NotExportable, Routed, TreeSum
 from localrank.trees import nested
@@ -52,7 +52,7 @@ class Solr(Target):
             content, store = _linear(formula, fields)
         else:
             raise _refusal(ranker, formula)
-        if not np.isfinite(np.array(_numbers(formula), np.float32)).all():
+        if np.abs(_numbers(formula)).max() > np.finfo(np.float32).max:
             raise NotExportable(
                 ranker,
                 "it has a number that is beyond the range of float32, in which Solr computes",
@@ -83,16 +83,16 @@ def field_names(names: Sequence[str]) -> list[str]:
     >>> field_names(["bm25 of title", "bm25.of.title", "2gram", "score"])
     ['bm25_of_title', 'bm25_of_title_', 'f_2gram', 'f_score']
     """
-    fields: list[str] = []
+    fields: dict[str, None] = {}
     for name in names:
         field = re.sub(r"[^A-Za-z0-9_]", "_", name)
         if not re.match("[A-Za-z]", field) or field in _TAKEN:
             field = f"f_{field}"
-        fields.append(_new(field, fields))
-    return fields
+        fields[_new(field, fields)] = None
+    return list(fields)
 
 
-def _new(name: str, taken: Sequence[str]) -> str:
+def _new(name: str, taken: Container[str]) -> str:
     """The name, with underscores after it where it is taken."""
     while name in taken:
         name += "_"
@@ -102,19 +102,20 @@ def _new(name: str, taken: Sequence[str]) -> str:
 def _trees(formula: TreeSum, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
     trees = formula.trees
     written = comparisons(trees)
-    missing = tells_missing(trees)
-    store = [_value_of(field, field, column in missing) for column, field in enumerate(fields)]
+    apart = missing_apart(trees)
+    store = [_value_of(field, field, column in apart) for column, field in enumerate(fields)]
     names: dict[Reading, str] = {}
+    taken, used = set(fields), set()
     readings = {comparison.reading for comparison in written.values()}
     for reading in sorted(readings, key=lambda each: (each.feature, -abs(each.divisor))):
-        field = fields[reading.feature]
-        if field in names.values():
+        name = field = fields[reading.feature]
+        if reading.feature in used:
             # A model takes each feature of the store once.
-            name = _new(f"{field}_again", [feature["name"] for feature in store])
-            store.append(_value_of(name, field, reading.feature in missing))
-            names[reading] = name
-        else:
-            names[reading] = field
+            name = _new(f"{field}_again", taken)
+            store.append(_value_of(name, field, reading.feature in apart))
+        names[reading] = name
+        taken.add(name)
+        used.add(reading.feature)
     content = {
         "class": f"{_PACKAGE}.model.MultipleAdditiveTreesModel",
         "features": [_normalized(name, each.divisor) for each, name in names.items()]
@@ -127,7 +128,7 @@ def _trees(formula: TreeSum, fields: Sequence[str]) -> tuple[dict[str, Any], _St
 
 
 def _linear(formula: Linear, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
-    store = [_value_of(field, field, tells_missing=False) for field in fields]
+    store = [_value_of(field, field, False) for field in fields]
     weights = {
         field: weight
         for field, weight in zip(fields, formula.weights.tolist(), strict=True)
@@ -147,9 +148,9 @@ def _linear(formula: Linear, fields: Sequence[str]) -> tuple[dict[str, Any], _St
     return content, store
 
 
-def _value_of(name: str, field: str, tells_missing: bool) -> dict[str, Any]:
+def _value_of(name: str, field: str, is_apart: bool) -> dict[str, Any]:
     params = {"field": field}
-    if tells_missing:
+    if is_apart:
         params["defaultValue"] = "NaN"
     return {"name": name, "class": f"{_PACKAGE}.feature.FieldValueFeature", "params": params}
 
