@@ -259,13 +259,13 @@ def check_order(ranker, dataset):
 @pytest.mark.parametrize(
     ("formula", "reason"),
     [
-        (Standardised(Linear(np.ones(1))), "compares the documents of a list.*combine='fixed'"),
-        (Routed(None, (Linear(np.ones(1)),)), "chooses a model for each query"),
+        (Standardised(Linear(np.ones(1))), 'standardises scores within the query.*combine="fixed"'),
+        (Routed(None, (Linear(np.ones(1)),)), "chooses between models by the query"),
         (
             WeightedSum((Linear(np.ones(1)), TreeSum(stumps([0.5]))), np.ones(2)),
             "none that adds up both",
         ),
-        (TreeSum(stumps([0.5], 4)), "zeros for missing values"),
+        (TreeSum(stumps([0.5], 4)), "take zero for missing, which Solr's model"),
         (Linear(np.array([1e39])), "beyond the range of float32"),
     ],
 )

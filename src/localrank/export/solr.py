@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,13 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.node_tables import plain_thresholds
+from localrank.export.single_models import refusal, trees_of
 from localrank.export.solr_emulation import solr_scores
 from localrank.export.solr_readings import Reading, comparisons, missing_apart, node
 from localrank.export.solr_readme import readme
-from localrank.formulas import Formula, Linear, NotExportable, Routed, TreeSum
-from localrank.trees import nested
+from localrank.formulas import Linear, NotExportable, OnColumns, Routed, Standardised, TreeSum
+from localrank.trees import Trees, nested
 
 _PACKAGE = "org.apache.solr.ltr"
 # Names that mean something else in every collection.
@@ -44,17 +47,17 @@ class Solr(Target):
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        ranker, formula = str(model.facts.get("ranker", model.name)), model.formula
+        formula = model.formula
         fields = field_names(model.feature_names)
         if isinstance(formula, TreeSum):
-            content, store = _trees(formula, fields)
+            content, store = _trees(trees_of(model, "Solr's model"), fields)
         elif isinstance(formula, Linear):
             content, store = _linear(formula, fields)
         else:
-            raise _refusal(ranker, formula)
+            raise _refusal(model)
         if np.abs(_numbers(formula)).max() > np.finfo(np.float32).max:
             raise NotExportable(
-                ranker,
+                str(model.facts.get("ranker", model.name)),
                 "it has a number that is beyond the range of float32, in which Solr computes",
                 "Divide the relevance labels by a power of ten and train again.",
             )
@@ -99,8 +102,9 @@ def _new(name: str, taken: Container[str]) -> str:
     return name
 
 
-def _trees(formula: TreeSum, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
-    trees = formula.trees
+def _trees(given: Trees, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
+    # Solr compares values as they are, also those that LightGBM takes for zero.
+    trees = replace(given, thresholds=plain_thresholds(given))
     written = comparisons(trees)
     apart = missing_apart(trees)
     store = [_value_of(field, field, column in apart) for column, field in enumerate(fields)]
@@ -177,21 +181,11 @@ def _numbers(formula: Linear | TreeSum) -> Floats:
     return np.append(formula.weights, formula.constant)
 
 
-def _refusal(ranker: str, formula: Formula) -> NotExportable:
-    if isinstance(formula, Routed):
-        return NotExportable(
-            ranker,
-            "it chooses a model for each query, and a Solr query names one model",
-            "Call it as a service instead: localrank serve.",
-        )
-    if formula.looks_at_list:
-        return NotExportable(
-            ranker,
-            "it compares the documents of a list with each other, and Solr scores each alone",
-            "Take a ranker without within-query steps, such as an ensemble with combine='fixed'.",
-        )
+def _refusal(model: ExportedModel) -> NotExportable:
+    if any(isinstance(step, OnColumns | Routed | Standardised) for step in model.formula.walk()):
+        return refusal(model, "Solr's model")
     return NotExportable(
-        ranker,
+        str(model.facts.get("ranker", model.name)),
         "Solr has models of trees and linear models, but none that adds up both",
-        "Export one of its members.",
+        "Take onnx or vespa, or run the model with `localrank serve`.",
     )

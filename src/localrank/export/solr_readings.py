@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.arrays import Flags, Floats
-from localrank.formulas import NotExportable
+from localrank.export.node_tables import largest_single_at_most
 from localrank.trees import Leaf, Split, Trees
+from localrank.trees.columns import DEFAULT_LEFT, MISSING
 
 Singles = NDArray[np.float32]
 # A split's feature, threshold and decision.
@@ -33,11 +34,6 @@ SLACK = np.float32(1e-6)
 # A limit above 32 is the same after the slack is added; one below becomes larger than that when
 # divided by this, for none but zero is nearer to zero than 1e-35.
 MAGNIFIER = 2.0**-122
-
-# LightGBM takes values up to this for zero.
-_ZERO = 1.0000000180025095e-35
-# LightGBM's flags of decisions, as in `Trees`.
-_TO_LEFT, _ZERO_MISSING, _NAN_MISSING = 2, 4, 8
 
 
 @dataclass(frozen=True)
@@ -71,13 +67,8 @@ def comparisons(trees: Trees) -> dict[Key, Comparison]:
     Parameters
     ----------
     trees : Trees
+        With plain thresholds. None takes zero for missing.
     """
-    if np.any(trees.decisions & _ZERO_MISSING):
-        raise NotExportable(
-            "A model that takes zeros for missing values",
-            "Solr compares zeros as it does other numbers",
-            "Train without zero_as_missing.",
-        )
     keys: dict[int, dict[tuple[float, int], None]] = {}
     columns = (trees.split_features, trees.thresholds, trees.decisions)
     for feature, *split in zip(*(column.tolist() for column in columns), strict=True):
@@ -96,22 +87,20 @@ def comparisons(trees: Trees) -> dict[Key, Comparison]:
 
 def missing_apart(trees: Trees) -> set[int]:
     """The features whose missing values some split tells from zero."""
-    return set(trees.split_features[trees.decisions & _NAN_MISSING > 0].tolist())
+    return set(trees.split_features[trees.decisions & MISSING > 0].tolist())
 
 
 def _sends_missing_left(threshold: float, decision: int) -> bool:
-    return bool(decision & _TO_LEFT) if decision & _NAN_MISSING else threshold >= 0
+    return bool(decision & DEFAULT_LEFT) if decision & MISSING else threshold >= 0
 
 
 def _limits(thresholds: Floats, sign: float) -> Singles:
     """The largest float32 that go left, or the smallest that go right with their signs changed."""
-    zero = np.abs(thresholds) <= _ZERO
-    moved = np.where(thresholds < 0, np.nextafter(-_ZERO, -np.inf), _ZERO)
-    exact = np.where(zero, moved, thresholds)
+    limits = largest_single_at_most(thresholds).astype(np.float32)
+    if sign > 0:
+        return limits
     with np.errstate(over="ignore"):
-        nearest = exact.astype(np.float32)
-        limits = np.where(nearest > exact, np.nextafter(nearest, np.float32(-np.inf)), nearest)
-        return limits if sign > 0 else -np.nextafter(limits, np.float32(np.inf))
+        return -np.nextafter(limits, np.float32(np.inf))
 
 
 def _expressed(feature: int, limits: Singles, sign: float) -> Iterable[Comparison]:
