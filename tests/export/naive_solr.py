@@ -19,6 +19,9 @@ def normalized(entry, value):
     if "norm" not in entry:
         return np.float32(value)
     params = entry["norm"]["params"]
+    if "std" in params:
+        centred = np.float32(np.float32(value) - np.float32(params["avg"]))
+        return np.float32(centred / np.float32(params["std"]))
     least, most = np.float32(params["min"]), np.float32(params["max"])
     with np.errstate(over="ignore"):
         return np.float32(np.float32(np.float32(value) - least) / np.float32(most - least))
@@ -41,6 +44,8 @@ def _score(store, model, row):
                 value = feature["params"].get("defaultValue", "0")
         values[entry["name"]] = normalized(entry, value)
     total = np.float32(0)
+    if "layers" in model["params"]:
+        return _output(model["params"]["layers"], list(values.values()))
     if "weights" in model["params"]:
         for entry in model["features"]:
             weight = np.float32(model["params"]["weights"][entry["name"]])
@@ -54,3 +59,16 @@ def _score(store, model, row):
             total + np.float32(np.float32(tree["weight"]) * np.float32(node["value"]))
         )
     return total
+
+
+def _output(layers, inputs):
+    for layer in layers:
+        outputs = []
+        for weights, bias in zip(layer["matrix"], layer["bias"], strict=True):
+            total = np.float32(bias)
+            for weight, value in zip(weights, inputs, strict=True):
+                total = np.float32(total + np.float32(np.float32(weight) * value))
+            outputs.append(np.float32(0) if layer["activation"] == "relu" and total < 0 else total)
+        inputs = outputs
+    (score,) = inputs
+    return score

@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from naive_solr import goes_left, naive_scores, normalized
 from random_trees import N_FEATURES, random_documents, random_trees
+from sklearn.base import clone
 
-from localrank.data import RankingDataset, make_queries
+from localrank.data import RankingDataset, make_queries, read_letor
 from localrank.export import ExportedModel, NotExportable, Verification
 from localrank.export.solr import Solr
 from localrank.export.solr_readings import SLACK, before_slack
 from localrank.export.writing import exported_model
-from localrank.formulas import Linear, Routed, Standardised, TreeSum, WeightedSum
-from localrank.rankers import GBRT, LambdaMART, RankSVM
+from localrank.formulas import Linear, Net, Routed, Standardised, TreeSum, WeightedSum
+from localrank.rankers import GBRT, LambdaMART, ListNet, RankBoost, RankSVM
 from localrank.trees import Trees
 
 
@@ -190,6 +191,27 @@ def test_a_linear_model_adds_up_in_float32_with_its_constant():
     assert not np.array_equal(scores, rows @ weights + 0.75)
 
 
+@pytest.mark.parametrize("most", [4.0, np.inf])
+@pytest.mark.parametrize("n_units", [0, 3])
+def test_a_net_is_cut_and_adds_up_in_float32(n_units, most, rng):
+    net = Net(
+        hidden=rng.normal(size=(n_units, 4)),
+        bias=rng.normal(size=n_units),
+        output=rng.normal(size=n_units),
+        skip=rng.normal(size=4),
+        mean=rng.normal(size=4),
+        scale=10.0 ** np.arange(-1, 3),
+        most=most,
+    )
+    rows = net.mean + net.scale * rng.normal(scale=4, size=(50, 4))
+    # Far beyond where values are cut.
+    rows[:4] *= 1e6
+    files = files_of(net, 4)
+    scores = Solr().scores(files, dataset_of(rows))
+    assert np.array_equal(scores, naive_scores(*parsed(files), rows))
+    np.testing.assert_allclose(scores, net.score(dataset_of(rows)), rtol=1e-4, atol=2e-5)
+
+
 def test_a_model_without_weights_still_has_a_feature():
     files = files_of(Linear(np.zeros(2)), 2)
     assert Solr().scores(files, dataset_of(np.ones((3, 2)))).tolist() == [0.0] * 3
@@ -227,22 +249,23 @@ def test_numbers_of_trees_are_texts_and_weights_are_not():
     assert linear["params"]["weights"] == {"f1": 1.0}
 
 
-@pytest.mark.parametrize(
-    "ranker", [LambdaMART(30), GBRT(30), LambdaMART(60, n_leaves=2), RankSVM()]
-)
+RANKERS = [LambdaMART(50), GBRT(50), RankBoost(30), RankSVM(), ListNet()]
+
+
+@pytest.mark.parametrize("ranker", RANKERS)
 def test_exported_rankers_rank_as_they_do(ranker, queries):
-    ranker.fit(queries)
-    check_order(ranker, queries)
+    # As Solr has them: thresholds of RankBoost are values of the training data.
+    singles = queries.with_features(queries.features.astype(np.float32))
+    check_order(clone(ranker).fit(singles), singles)
 
 
-@pytest.mark.parametrize(
-    "ranker", [LambdaMART(100), GBRT(100), LambdaMART(200, n_leaves=2), RankSVM()]
-)
+@pytest.mark.parametrize("ranker", RANKERS)
 def test_exported_rankers_rank_a_benchmark_as_they_do(ranker, benchmark_data):
-    from localrank.data import read_letor
-
-    ranker.fit(read_letor(benchmark_data / "MQ2008" / "S1.txt.gz"))
-    check_order(ranker, read_letor(benchmark_data / "MQ2008" / "S5.txt.gz"))
+    train, test = (
+        read_letor(benchmark_data / "MQ2008" / name, dtype=np.float32)
+        for name in ("S1.txt.gz", "S5.txt.gz")
+    )
+    check_order(clone(ranker).fit(train), test)
 
 
 def check_order(ranker, dataset):
@@ -263,7 +286,7 @@ def check_order(ranker, dataset):
         (Routed(None, (Linear(np.ones(1)),)), "chooses between models by the query"),
         (
             WeightedSum((Linear(np.ones(1)), TreeSum(stumps([0.5]))), np.ones(2)),
-            "none that adds up both",
+            "none that adds up several",
         ),
         (TreeSum(stumps([0.5], 4)), "take zero for missing, which Solr's model"),
         (Linear(np.array([1e39])), "beyond the range of float32"),

@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import plain_thresholds
 from localrank.export.single_models import refusal, trees_of
 from localrank.export.solr_emulation import solr_scores
+from localrank.export.solr_net import net_layers
 from localrank.export.solr_readings import Reading, comparisons, missing_apart, node
 from localrank.export.solr_readme import readme
-from localrank.formulas import Linear, NotExportable, OnColumns, Routed, Standardised, TreeSum
+from localrank.formulas import Linear, Net, NotExportable, OnColumns, Routed, Standardised, TreeSum
 from localrank.trees import Trees, nested
 
 _PACKAGE = "org.apache.solr.ltr"
@@ -33,8 +34,9 @@ _Store = list[dict[str, Any]]
 class Solr(Target):
     """A feature store, a model and fields for Solr's learning-to-rank module.
 
-    Trees become a `MultipleAdditiveTreesModel`, a linear model a `LinearModel`. Every split sends
-    every float32 value where the ranker sends it; scores differ by the rounding of float32.
+    Trees become a `MultipleAdditiveTreesModel`, a linear model a `LinearModel`, a net a
+    `NeuralNetworkModel`. Every split sends every float32 value where the ranker sends it; scores
+    differ by the rounding of float32.
 
     Examples
     --------
@@ -53,6 +55,8 @@ class Solr(Target):
             content, store = _trees(trees_of(model, "Solr's model"), fields)
         elif isinstance(formula, Linear):
             content, store = _linear(formula, fields)
+        elif isinstance(formula, Net):
+            content, store = _net(formula, fields)
         else:
             raise _refusal(model)
         if np.abs(_numbers(formula)).max() > np.finfo(np.float32).max:
@@ -64,7 +68,12 @@ class Solr(Target):
         named = {"store": model.name}
         return {
             "features.json": _lines([named | feature for feature in store]),
-            "model.json": json.dumps({"name": model.name} | named | content, indent=1) + "\n",
+            "model.json": json.dumps(
+                {"name": model.name} | named | content,
+                # A matrix would have a line for each number.
+                indent=None if isinstance(formula, Net) else 1,
+            )
+            + "\n",
             "schema.json": json.dumps({"add-field": list(map(_field, fields))}, indent=1) + "\n",
             "README.md": readme(model, fields),
         }
@@ -152,6 +161,20 @@ def _linear(formula: Linear, fields: Sequence[str]) -> tuple[dict[str, Any], _St
     return content, store
 
 
+def _net(formula: Net, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
+    features = []
+    for field, mean, scale in zip(fields, formula.mean, formula.scale, strict=True):
+        params = {"avg": str(np.float32(mean)), "std": str(np.float32(scale))}
+        norm = {"class": f"{_PACKAGE}.norm.StandardNormalizer", "params": params}
+        features.append({"name": field, "norm": norm})
+    content = {
+        "class": f"{_PACKAGE}.model.NeuralNetworkModel",
+        "features": features,
+        "params": {"layers": net_layers(formula)},
+    }
+    return content, [_value_of(field, field, False) for field in fields]
+
+
 def _value_of(name: str, field: str, is_apart: bool) -> dict[str, Any]:
     params = {"field": field}
     if is_apart:
@@ -175,10 +198,14 @@ def _lines(entries: Sequence[Any]) -> str:
     return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"
 
 
-def _numbers(formula: Linear | TreeSum) -> Floats:
-    if isinstance(formula, TreeSum):
-        return formula.trees.leaf_values
-    return np.append(formula.weights, formula.constant)
+def _numbers(formula: Linear | TreeSum | Net) -> Array:
+    match formula:
+        case TreeSum():
+            return formula.trees.leaf_values
+        case Linear():
+            return np.append(formula.weights, formula.constant)
+        case Net():
+            return np.concatenate([formula.mean, formula.scale, formula.skip])
 
 
 def _refusal(model: ExportedModel) -> NotExportable:
@@ -186,6 +213,6 @@ def _refusal(model: ExportedModel) -> NotExportable:
         return refusal(model, "Solr's model")
     return NotExportable(
         str(model.facts.get("ranker", model.name)),
-        "Solr has models of trees and linear models, but none that adds up both",
+        "Solr has models of trees, linear models and nets, but none that adds up several",
         "Take onnx or vespa, or run the model with `localrank serve`.",
     )
