@@ -65,16 +65,11 @@ class Solr(Target):
                 "it has a number that is beyond the range of float32, in which Solr computes",
                 "Divide the relevance labels by a power of ten and train again.",
             )
-        named = {"store": model.name}
+        in_store = {"store": model.name}
         return {
-            "features.json": _lines([named | feature for feature in store]),
-            "model.json": json.dumps(
-                {"name": model.name} | named | content,
-                # A matrix would have a line for each number.
-                indent=None if isinstance(formula, Net) else 1,
-            )
-            + "\n",
-            "schema.json": json.dumps({"add-field": list(map(_field, fields))}, indent=1) + "\n",
+            "features.json": _text([in_store | feature for feature in store]),
+            "model.json": _text({"name": model.name} | in_store | content),
+            "schema.json": _text({"add-field": [_field(name) for name in fields]}),
             "README.md": readme(model, fields),
         }
 
@@ -193,9 +188,14 @@ def _field(name: str) -> dict[str, Any]:
     return {"name": name, "type": "pfloat", "indexed": False, "stored": False, "docValues": True}
 
 
-def _lines(entries: Sequence[Any]) -> str:
-    """A JSON list with a line for each entry."""
-    return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"
+def _text(value: Any) -> str:
+    """JSON with a line for each key, and one for each entry of a list."""
+    if isinstance(value, dict):
+        entries = [f"{json.dumps(key)}: {_text(entry).rstrip()}" for key, entry in value.items()]
+        return "{\n" + ",\n".join(entries) + "\n}\n"
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]\n"
+    return json.dumps(value)
 
 
 def _numbers(formula: Linear | TreeSum | Net) -> Array:
