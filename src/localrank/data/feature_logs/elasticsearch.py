@@ -30,7 +30,7 @@ def documents(body: dict[str, Any], log: str | None, document_id: str | None) ->
     """
     if body.get("error"):
         raise ValueError(f"the search failed: {shortened(body['error'], 200)}.")
-    hits = body.get("hits", {}) or {}
+    hits = body.get("hits", {})
     rows = hits.get("hits", []) if isinstance(hits, dict) else None
     # With `filter_path` an empty result has no hits at all.
     if not isinstance(rows, list) or (body and "hits" not in body):

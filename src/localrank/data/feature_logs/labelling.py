@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localrank.arrays import Array, Flags, Floats, Integers
+from localrank.data.checks import checked_relevance
 from localrank.data.dataset import RankingDataset
 from localrank.data.feature_logs.judgments import Judgments
 from localrank.data.offsets import offsets_of
@@ -63,7 +64,9 @@ def labelled(
         int(np.sum(~kept)),
         judgments.n_documents - int(judged.sum()),
     )
-    whole = dataset.replaced(relevance=np.where(judged, labels, 0.0))
+    whole = dataset.replaced(
+        relevance=checked_relevance(np.where(judged, labels, 0.0), dataset.n_documents)
+    )
     if kept.all() and (not drop or judged.all()):
         return whole, report
     in_kept: Array = kept[dataset.query_index]

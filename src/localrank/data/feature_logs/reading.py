@@ -192,7 +192,7 @@ def read_log(
     forms = {_add_file(table, path, form, qid, document_id, log) for path in paths}
     if len(forms) > 1:
         raise ValueError(
-            f"The files are logs of {' and '.join(sorted(forms))}: read one at a time."
+            f"The files are logs of {' and '.join(sorted(forms))}, and must be of one."
         )
     if not table.rows:
         raise ValueError(f"{paths[0]}: no response of the log has a document.")
