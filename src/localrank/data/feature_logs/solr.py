@@ -7,9 +7,9 @@ from typing import Any
 
 from localrank.data.feature_logs.values import Documents, as_id, shortened
 
-# A name and a float as Java prints it.
-_PAIR = r"[^,]*=(?:-?\d+(?:\.\d*)?(?:E-?\d+)?|NaN)"
-_PAIRS = re.compile(f"{_PAIR}(?:,{_PAIR})*")
+# A float as Java prints it, or NaN, and what all such are made of.
+_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(E-?[0-9]+)?|NaN")
+_NUMBERS = re.compile(r"[-0-9.ENa]*")
 
 
 def recognised(body: dict[str, Any]) -> bool:
@@ -65,12 +65,16 @@ def _split(text: Any, document: str) -> tuple[tuple[str, ...], list[Any]]:
             f"the features of document {document!r} must be text, as 'title=0.5,body=1.25'. "
             f"Got {shortened(text)} instead."
         )
-    pairs = text.split(",")
-    if not _PAIRS.fullmatch(text):
-        wrong = next(pair for pair in pairs if not _PAIRS.fullmatch(pair))
-        raise ValueError(
-            f"the features of document {document!r} must be pairs of a name and a number, as "
-            f"'title=0.5,body=1.25'. Got {shortened(wrong)} instead."
-        )
-    parts = [pair.rpartition("=") for pair in pairs]
-    return tuple([part[0] for part in parts]), [float(part[2]) for part in parts]
+    pairs = [pair.rpartition("=") for pair in text.split(",")]
+    names, equals, numbers = zip(*pairs, strict=True)
+    try:
+        # Python reads more as numbers: 1_000, and words.
+        if all(equals) and _NUMBERS.fullmatch("".join(numbers)):
+            return names, [float(number) for number in numbers]
+    except ValueError:
+        pass
+    wrong = next("".join(pair) for pair in pairs if not pair[1] or not _NUMBER.fullmatch(pair[2]))
+    raise ValueError(
+        f"the features of document {document!r} must be pairs of a name and a number, as "
+        f"'title=0.5,body=1.25'. Got {shortened(wrong)} instead."
+    )

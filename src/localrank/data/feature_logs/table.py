@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank.arrays import Flags, Floats, Integers
 from localrank.data.checks import is_text
 from localrank.data.feature_logs.values import as_number, shortened
 from localrank.data.offsets import offsets_of
@@ -17,7 +17,11 @@ from localrank.kernels.numbers import MAX_MAGNITUDE
 
 Repeated = Literal["refuse", "first", "last"]
 # Rows that are put into the table at once.
-_BLOCK = 1 << 15
+_BLOCK = 1 << 13
+# Tuples of names that are kept: few in most logs, and as many as documents in a sparse one.
+_MOST_KNOWN = 1000
+_NUMBERS: set[type] = {float, int}
+_NUMBERS_OR_NONE = {*_NUMBERS, type(None)}
 
 
 class LogTable:
@@ -37,16 +41,19 @@ class LogTable:
         self, features: Sequence[str] | None, ignore: Sequence[str], repeated: Repeated
     ) -> None:
         self.features = None if features is None else list(features)
+        self._wanted = None if features is None else frozenset(features)
         self.ignored = frozenset(ignore)
         self.repeated = repeated
         # The rows of each query's documents.
         self.rows: dict[str, dict[str, int]] = {}
-        # The different tuples of names, by number.
-        self._numbers: dict[tuple[str, ...], int] = {}
-        self._names: list[tuple[str, ...]] = []
-        self._values = array("d")
+        # Numbers of the names in the order of their first mention, and of tuples of them.
+        self._number: dict[str, int] = {}
+        self._known: dict[tuple[str, ...], array[int]] = {}
+        # Values of all rows one after another, the numbers of their features, and where rows begin.
+        self._values, self._numbers = array("d"), array("i")
         self._starts = array("q", [0])
-        self._names_of, self._response_of = array("q"), array("q")
+        # The response that each row comes from, and the place of each response.
+        self._response_of = array("q")
         self._places: list[str] = []
 
     def begin(self, place: str) -> None:
@@ -56,40 +63,43 @@ class LogTable:
     def add(self, query: str, document: str, names: tuple[str, ...], values: list[Any]) -> None:
         """Take a document of the response."""
         try:
-            number = self._numbers.get(names)
+            numbers = self._known.get(names)
         except TypeError:  # a name that is a list or an object
-            number = None
-        if number is None:
-            number = self._new(names)
-        if not {float, int} >= set(map(type, values)):
-            values = [
-                as_number(value, name) if self._is_wanted(name) else math.nan
-                for name, value in zip(names, values, strict=True)
-            ]
+            numbers = None
+        if numbers is None:
+            numbers = self._new(names)
+        if not (kinds := set(map(type, values))) <= _NUMBERS:
+            if kinds <= _NUMBERS_OR_NONE:
+                values = [math.nan if value is None else value for value in values]
+            else:
+                values = [
+                    as_number(value, name) if self._is_wanted(name) else math.nan
+                    for name, value in zip(names, values, strict=True)
+                ]
         documents = self.rows.setdefault(query, {})
         row = documents.get(document)
         if row is not None:
             if self._response_of[row] == len(self._places) - 1:
                 raise ValueError(f"document {document!r} is there twice, and a query has it once.")
-            if self.repeated == "first" or self._same(row, number, values):
+            if self.repeated == "first" or self._same(row, numbers, values):
                 return
             if self.repeated == "refuse":
                 raise ValueError(
                     f"document {document!r} of query {query!r} again, with other values than at "
                     f"{self._places[self._response_of[row]]}. Choose the 'first' or the 'last'."
                 )
-        documents[document] = len(self._names_of)
+        documents[document] = len(self._response_of)
         try:
             self._values.extend(values)
         except OverflowError:
             for name, value in zip(names, values, strict=True):
                 as_number(value, name)
             raise
+        self._numbers.extend(numbers)
         self._starts.append(len(self._values))
-        self._names_of.append(number)
         self._response_of.append(len(self._places) - 1)
 
-    def _new(self, names: tuple[str, ...]) -> int:
+    def _new(self, names: tuple[str, ...]) -> array[int]:
         for name in names:
             if not isinstance(name, str) or not name or not is_text(name):
                 raise ValueError(
@@ -98,23 +108,26 @@ class LogTable:
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
             raise ValueError(f"the feature {twice!r} is there twice.")
-        number = self._numbers[names] = len(self._names)
-        self._names.append(names)
-        return number
+        number = self._number
+        numbers = array("i", [number.setdefault(name, len(number)) for name in names])
+        if len(self._known) < _MOST_KNOWN:
+            self._known[names] = numbers
+        return numbers
 
     def _is_wanted(self, name: str) -> bool:
-        return name not in self.ignored and (self.features is None or name in self.features)
+        return name not in self.ignored and (self._wanted is None or name in self._wanted)
 
-    def _same(self, row: int, number: int, values: list[Any]) -> bool:
-        known = np.asarray(self._values[self._starts[row] : self._starts[row + 1]])
+    def _same(self, row: int, numbers: array[int], values: list[Any]) -> bool:
+        own = slice(self._starts[row], self._starts[row + 1])
         given = np.asarray(values, dtype=np.float64)
-        return self._names_of[row] == number and np.array_equal(known, given, equal_nan=True)
+        return self._numbers[own] == numbers and np.array_equal(
+            np.asarray(self._values[own]), given, equal_nan=True
+        )
 
     @property
     def logged(self) -> list[str]:
         """All features of the log that are not ignored, in the order of their first mention."""
-        names = dict.fromkeys(name for names in self._names for name in names)
-        return [name for name in names if name not in self.ignored]
+        return [name for name in self._number if name not in self.ignored]
 
     @property
     def columns(self) -> list[str]:
@@ -155,8 +168,6 @@ class LogTable:
         """
         columns, order = self.columns, self.order
         width = {name: column for column, name in enumerate(columns)}
-        if absent is None:
-            self._refuse_incomplete([name for name in columns if name not in by_name], order)
         fill = np.full(len(columns), math.nan if absent is None else absent)
         for name, value in by_name.items():
             if name not in width:
@@ -165,37 +176,38 @@ class LogTable:
                     f"features are {shortened(columns, 200)}."
                 )
             fill[width[name]] = value
-        # The columns of all tuples of names one after another; -1 for a feature not wanted.
-        targets = np.array(
-            [width.get(name, -1) for names in self._names for name in names], np.int64
-        )
-        first = offsets_of(np.array([len(names) for names in self._names], np.int64))
-        values, starts = np.frombuffer(self._values), np.frombuffer(self._starts, np.int64)
-        kinds = np.frombuffer(self._names_of, np.int64)
+        # The column of each number, -1 for a feature that is not wanted.
+        column_of = np.array([width.get(name, -1) for name in self._number], np.int64)
+        values, numbers = np.frombuffer(self._values), np.frombuffer(self._numbers, np.int32)
+        starts = np.frombuffer(self._starts, np.int64)
         table = np.empty((len(order), len(columns)))
         for begin in range(0, len(order), _BLOCK):
             rows = order[begin : begin + _BLOCK]
-            table[begin : begin + len(rows)] = fill
+            block = table[begin : begin + len(rows)]
+            block[:] = fill
             sizes = starts[rows + 1] - starts[rows]
-            within = np.arange(sizes.sum()) - np.repeat(offsets_of(sizes)[:-1], sizes)
-            target = targets[np.repeat(first[kinds[rows]], sizes) + within]
-            source = np.repeat(starts[rows], sizes) + within
-            into = np.repeat(np.arange(begin, begin + len(rows)), sizes)
-            wanted = target >= 0
-            table[into[wanted], target[wanted]] = values[source[wanted]]
+            source = np.repeat(starts[rows] - offsets_of(sizes)[:-1], sizes)
+            source += np.arange(len(source))
+            column = column_of[numbers[source]]
+            wanted = column >= 0
+            row = np.repeat(np.arange(len(rows)), sizes)[wanted]
+            block[row, column[wanted]] = values[source[wanted]]
+            if absent is None:
+                named = np.zeros(block.shape, bool)
+                named[row, column[wanted]] = True
+                named[:, [width[name] for name in by_name]] = True
+                self._refuse_incomplete(named, columns, rows)
         self._refuse_too_large(table, columns, order)
         return table
 
-    def _refuse_incomplete(self, columns: list[str], order: Integers) -> None:
-        lacks = [next((c for c in columns if c not in names), None) for names in self._names]
-        kinds: Array = np.frombuffer(self._names_of, np.int64)[order]
-        wrong = np.flatnonzero(np.array([name is not None for name in lacks])[kinds])
-        if wrong.size:
-            row = int(order[wrong[0]])
+    def _refuse_incomplete(self, named: Flags, columns: list[str], rows: Integers) -> None:
+        lacking = np.argwhere(~named)
+        if lacking.size:
+            row, column = int(rows[lacking[0, 0]]), int(lacking[0, 1])
             raise ValueError(
                 f"{self.place(row)}: document {self._document(row)!r} has no feature "
-                f"{lacks[self._names_of[row]]!r}, which others have. If the log is sparse, its "
-                f"format is 'solr-sparse'."
+                f"{columns[column]!r}, which others have. If the log is sparse, its format is "
+                f"'solr-sparse'."
             )
 
     def _refuse_too_large(self, table: Floats, columns: list[str], order: Integers) -> None:
