@@ -191,7 +191,7 @@ def test_a_saved_ranker_scores_as_before(queries, inner, tmp_path):
         ({"ranker": None}, "'ranker' parameter of QueryCoordinates must be a ranker. Got None"),
         ({"ranker": LambdaMART}, "must be a ranker. Got <class .*LambdaMART'> instead"),
         ({"parts": ""}, "'parts' parameter of QueryCoordinates must be one or more .* Got '' ins"),
-        ({"parts": "zx"}, "letters of 'zpab', each at most once. Got 'zx' instead"),
+        ({"parts": "zx"}, "letters of 'zpabmd', each at most once. Got 'zx' instead"),
         ({"parts": "zpz"}, "each at most once. Got 'zpz' instead"),
         ({"parts": None}, "Got None instead"),
         ({"parts": ["z", "p"]}, r"Got \['z', 'p'\] instead"),

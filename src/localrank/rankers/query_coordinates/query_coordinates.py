@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, check_parameters
@@ -15,10 +15,11 @@ from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates.engine_parts import min_max, rank_differences
 from localrank.rankers.query_coordinates.present import coordinates_of_present
 
-# Every part, in the order of the columns.
-PARTS = "zpab"
+# Every part, in the order of the columns, and those that there are unless asked otherwise.
+PARTS, DEFAULT_PARTS = "zpabmd", "zpab"
 # Share of the columns that suits boosted trees here: there are four times as many as features.
 COORDINATES_FRACTION = 0.18
 AGGREGATES = (
@@ -32,6 +33,7 @@ AGGREGATES = (
     "component of deviations (p)",
     "spread of percentiles",
 )
+_ENGINE_PARTS = {"m": min_max, "d": rank_differences}
 some_parts = Rule(
     lambda parts: (
         isinstance(parts, str) and 0 < len(set(parts)) == len(parts) and set(parts) <= set(PARTS)
@@ -103,20 +105,19 @@ class QueryCoordinates(Expanded):
 
     _parameters: ClassVar[Rules] = {"parts": some_parts}
 
-    def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
+    def __init__(self, ranker: Ranker, *, parts: str = DEFAULT_PARTS) -> None:
         self.ranker = ranker
         self.parts = parts
 
     def n_expanded(self, n_features: int) -> int:
-        n_columns = 1 + sum(part in self.parts for part in "zpb")
+        n_columns = 1 + sum(part != "a" for part in self.parts)
         return n_columns * n_features + N_AGGREGATES * ("a" in self.parts)
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts = "".join(part for part in PARTS if part in self.parts)
         names = dataset.feature_names
-        make = coordinates_of_present if dataset.has_missing else coordinates
         return dataset.replaced(
-            features=make(dataset.features, dataset.offsets, parts),
+            features=_table(dataset, parts),
             feature_names=None if names is None else _names(names, parts),
         )
 
@@ -136,7 +137,7 @@ class QueryCoordinates(Expanded):
         return result
 
 
-def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDataset:
+def query_coordinates(dataset: RankingDataset, parts: str = DEFAULT_PARTS) -> RankingDataset:
     """The same documents with their features and the coordinates of `QueryCoordinates`.
 
     Examples
@@ -151,6 +152,18 @@ def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDat
     ranker = QueryCoordinates(BestFeature(), parts=parts)
     check_parameters(ranker)
     return ranker.expanded(dataset)
+
+
+def _table(dataset: RankingDataset, parts: str) -> Array:
+    """The features and their coordinates, the parts in the order of the columns."""
+    features, offsets = dataset.features, dataset.offsets
+    within = "".join(part for part in parts if part in DEFAULT_PARTS)
+    table = features
+    if within:
+        make = coordinates_of_present if dataset.has_missing else coordinates
+        table = make(features, offsets, within)
+    more = [_ENGINE_PARTS[part](features, offsets) for part in parts if part in _ENGINE_PARTS]
+    return np.concatenate([table, *more], axis=1) if more else table
 
 
 # Serving asks for the same names list after list.
