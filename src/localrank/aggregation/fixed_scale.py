@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.aggregation.base import LinearForm, ScoreAggregator
+from localrank.aggregation.base import FixedSum, LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.exact_sums import ExactSums
@@ -56,8 +56,11 @@ class FixedScale(ScoreAggregator):
     scales_: Floats
 
     def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
-        weights = 1 / (len(lists) * self._scales_of(len(lists)))
+        weights = self.fixed_sum(len(lists)).weights
         return LinearForm(np.repeat(weights[:, None], len(offsets) - 1, axis=1), centred=False)
+
+    def fixed_sum(self, n_lists: int) -> FixedSum:
+        return FixedSum(1 / (n_lists * self._scales_of(n_lists)), standardised=False)
 
     def _fit(self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None) -> None:
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights

@@ -17,7 +17,7 @@ Kind = Literal[
     "percentile",
     "robust-deviation",
     "min-max",
-    "reciprocal-rank",
+    "rank-difference",
     "aggregate",
     "filled",
     "missing",
@@ -35,7 +35,7 @@ class Column:
     kind : str
         "feature": as it is; "product": of two features; "deviation", "percentile" and
         "robust-deviation": z, p and b of `QueryCoordinates`; "min-max": from 0 to 1 within the
-        list; "reciprocal-rank": r of `QueryCoordinates`; "aggregate": one of its nine
+        list; "rank-difference": d of `QueryCoordinates`; "aggregate": one of its nine
         aggregates; "filled": the feature, or the median of the list where it is missing;
         "missing": 1 where the feature is missing, else 0.
     feature : int

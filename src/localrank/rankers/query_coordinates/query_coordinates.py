@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
 from localrank.rankers.query_coordinates.engine_parts import min_max, rank_differences
 from localrank.rankers.query_coordinates.present import coordinates_of_present
+
+if TYPE_CHECKING:
+    from localrank.formulas import Column
+    from localrank.formulas.column_formulas import Kind
 
 # Every part, in the order of the columns, and those that there are unless asked otherwise.
 PARTS, DEFAULT_PARTS = "zpabmd", "zpab"
@@ -33,6 +37,14 @@ AGGREGATES = (
     "component of deviations (p)",
     "spread of percentiles",
 )
+# What exporters call the parts that have a column for each feature.
+_KINDS: dict[str, Kind] = {
+    "z": "deviation",
+    "p": "percentile",
+    "b": "robust-deviation",
+    "m": "min-max",
+    "d": "rank-difference",
+}
 _ENGINE_PARTS = {"m": min_max, "d": rank_differences}
 some_parts = Rule(
     lambda parts: (
@@ -121,8 +133,19 @@ class QueryCoordinates(Expanded):
             feature_names=None if names is None else _names(names, parts),
         )
 
+    def columns(self, n_features: int) -> tuple[Column, ...]:
+        from localrank.formulas import Column
+
+        columns = [Column("feature", i) for i in range(n_features)]
+        for part in (part for part in PARTS if part in self.parts):
+            if part == "a":
+                columns += [Column("aggregate", i) for i in range(N_AGGREGATES)]
+            else:
+                columns += [Column(_KINDS[part], i) for i in range(n_features)]
+        return tuple(columns)
+
     def folded(self, values: Floats, n_features: int) -> Floats:
-        """That of z, p and b to their features, that of the aggregates to all together."""
+        """That of a feature's columns to the feature, that of the aggregates to all together."""
         d = n_features
         result = np.zeros((*values.shape[:-1], d + 1))
         result[..., :d] = values[..., :d]
