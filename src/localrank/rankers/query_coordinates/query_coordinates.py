@@ -78,18 +78,22 @@ class QueryCoordinates(Expanded):
       differ in it by less than 1e-5, the component is a mixture by the rule in the
       documentation of query coordinates, the same for any order of documents;
     - b: (x - median) / (1.4826 median absolute deviation + 0.1 standard deviation), of each
-      feature, at most 20 either way.
+      feature, at most 20 either way;
+    - m: (x - smallest) / (largest - smallest), of each feature;
+    - d: documents with a smaller value less documents with a larger one, of each feature.
 
-    The ranker gets the features, then the parts in this order: from 46 features 193 columns. A
-    feature that is constant in a query, or differs by no more than four roundings of its largest
-    value, is 0 in z and b, (n + 1) / 2n in p, and has no part in a. Fewer columns at a time suit
-    more columns: give boosted trees a smaller `feature_fraction`.
+    The last two are not among the parts unless asked for: they are what Vespa computes over the
+    hits of a query, to the last bit. The ranker gets the features, then the parts in this order:
+    from 46 features 193 columns. A feature that is constant in a query, or differs by no more
+    than four roundings of its largest value, is 0 in z, b and d, (n + 1) / 2n in p, and has no
+    part in a; one that is constant is 1/2 in m. Fewer columns at a time suit more columns: give
+    boosted trees a smaller `feature_fraction`.
 
     Coordinates are those of the values present: where a feature is missing in some documents of a
-    query, n is the number of the others in z, p and b. A missing value has no coordinates: they
-    are NaN, which boosted trees take and other rankers fill. The aggregates are over the features
-    that the document has, neutral where it has none; in the principal components a missing value
-    counts as the mean.
+    query, z, p, b, m and d are among the others, and n is their number. A missing value has no
+    coordinates: they are NaN, which boosted trees take and other rankers fill. The aggregates are
+    over the features that the document has, neutral where it has none; in the principal
+    components a missing value counts as the mean.
 
     Parameters
     ----------
