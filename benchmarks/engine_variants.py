@@ -3,7 +3,8 @@
 Run with `python benchmarks/engine_variants.py [COLLECTION ...] [--seed N ...] [--store DIR]`.
 Collections from the folder in LOCALRANK_DATA or from `../shared/data` beside the project. Two
 seeds on the four collections take 15 minutes on one core; work that is in the store is not done
-again.
+again. With `--multiplied` each feature of each query has a random factor, because LETOR's files
+are normalised within the query already.
 
 Two variants. Fixed scales: the scores of an ensemble's members are divided by scales learned in
 training (`combine="fixed"`), not standardised within the query. Engine coordinates: the recipe
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from measuring import DATA
 
-from localrank.aggregation import FixedScale, MeanScore
+from localrank.aggregation import FixedScale, MeanScore, ZScore
 from localrank.evaluation import MethodResult, PairedTest
 from localrank.evaluation.significance import corrected
 from localrank.experiments.members import (
@@ -36,6 +37,7 @@ from localrank.experiments.members import (
 )
 from localrank.experiments.pooled import Pooled
 from localrank.experiments.setting import Setting
+from localrank.experiments.unnormalised import AS_THEY_ARE, MULTIPLIED, changed
 from localrank.experiments.wins import POOLED, shuffled_folds
 from localrank.measures import parse_measure
 from localrank.rankers import Ensemble, QueryCoordinates, Ranker
@@ -60,14 +62,19 @@ RECIPES = {name: COMPOSED[name] for name in ("6 mixed", "fast", "best")} | {
 
 
 def fixed(name: str) -> str:
-    """The name of a recipe with fixed scales."""
-    return f"{name}, fixed"
+    """The name of a recipe with fixed scales, which engine coordinates have anyway."""
+    return name if name == ENGINE else f"{name}, fixed"
 
 
-SCALES = [(fixed(name), name) for name in RECIPES]
+def standardised(name: str) -> str:
+    """The name of a recipe whose scores are standardised within the query."""
+    return f"{name}, standardised" if name == ENGINE else name
+
+
+SCALES = [(fixed(name), standardised(name)) for name in RECIPES]
 COORDINATES = [
-    (fixed(ENGINE), other)
-    for other in ("best", "fast", "6 mixed", fixed("6 mixed"), fixed("best"), fixed("fast"))
+    (ENGINE, other)
+    for other in ("best", "fast", "6 mixed", fixed("best"), fixed("fast"), fixed("6 mixed"))
 ]
 
 
@@ -82,17 +89,17 @@ def rankers(seed: int) -> dict[str, Ranker]:
     return {name: Ensemble([single[name]], aggregator=FixedScale()) for name in names}
 
 
-def run(name: str, seed: int, store: Path | None) -> dict[str, MethodResult]:
+def run(name: str, seed: int, form: str, store: Path | None) -> dict[str, MethodResult]:
     """The recipes and their variants on a collection."""
     setting = Setting(DATA / name, n_jobs=1, say=lambda line: None)
+    parts = [changed(fold, form, seed) for fold in shuffled_folds(DATA / name, seed)]
     kept = None if store is None else store / f"{name}, {seed}"
-    results = setting.run(rankers(seed), list(shuffled_folds(DATA / name, seed)), store=kept)
-    recipes = {recipe: composed(results, recipe, views) for recipe, views in RECIPES.items()}
-    scaled = {
-        fixed(recipe): composed(results, fixed(recipe), views, MeanScore())
-        for recipe, views in RECIPES.items()
-    }
-    return recipes | scaled
+    results = setting.run(rankers(seed), parts, store=kept)
+    recipes = {}
+    for recipe, views in RECIPES.items():
+        for variant, aggregator in ((standardised(recipe), ZScore()), (fixed(recipe), MeanScore())):
+            recipes[variant] = composed(results, variant, views, aggregator)
+    return recipes
 
 
 def cell(test: PairedTest) -> str:
@@ -137,14 +144,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What exportable variants of recipes lose.")
     parser.add_argument("names", nargs="*", default=list(POOLED), metavar="COLLECTION")
     parser.add_argument("--seed", type=int, action="append", dest="seeds")
+    parser.add_argument("--multiplied", action="store_true", help="features times random factors")
     parser.add_argument("--store", type=Path, help="a folder for finished work")
     options = parser.parse_args()
+    form = MULTIPLIED if options.multiplied else AS_THEY_ARE
     results: dict[str, list[dict[str, MethodResult]]] = {}
     for name in options.names:
         if not (DATA / name).is_dir():
             print(f"{name}: skipped, there is no {DATA / name} (set LOCALRANK_DATA)")
             continue
-        results[name] = [run(name, seed, options.store) for seed in options.seeds or SEEDS]
+        results[name] = [run(name, seed, form, options.store) for seed in options.seeds or SEEDS]
     if results:
         report(Pooled(results, list(results)))
 

@@ -61,5 +61,5 @@ def rank_differences(features: Array, offsets: Integers) -> Array:
     counts = np.add.reduceat(~np.isnan(features), offsets[:-1], dtype=np.int64)
     counts = np.repeat(counts, np.diff(offsets), axis=0)
     # Twice the rank is a whole number, which rounding has moved a little.
-    differences = np.rint(2 * counts * percentiles) - counts - 1
+    differences: Array = np.rint(2 * counts * percentiles) - counts - 1
     return differences.astype(features.dtype, copy=False)

@@ -83,7 +83,7 @@ class QueryCoordinates(Expanded):
     - d: documents with a smaller value less documents with a larger one, of each feature.
 
     The last two are not among the parts unless asked for: they are what Vespa computes over the
-    hits of a query, to the last bit. The ranker gets the features, then the parts in this order:
+    hits of a query. The ranker gets the features, then the parts in this order:
     from 46 features 193 columns. A feature that is constant in a query, or differs by no more
     than four roundings of its largest value, is 0 in z, b and d, (n + 1) / 2n in p, and has no
     part in a; one that is constant is 1/2 in m. Fewer columns at a time suit more columns: give
