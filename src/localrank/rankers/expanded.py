@@ -28,9 +28,9 @@ class Expanded(Ranker):
 
     A subclass has the parameter `ranker` and implements `expanded`, which looks at each query by
     itself, `n_expanded`, `columns`, which says how columns are made, and `folded`, which gives
-    columns back to the features that they are made of. Documents are scored in blocks of whole queries, so that few are
-    expanded at a time; so are those that a ranker learns from, where it reads them in blocks, as
-    boosted trees do.
+    columns back to the features that they are made of. Documents are scored in blocks of whole
+    queries, so that few are expanded at a time; so are those that a ranker learns from, where it
+    reads them in blocks, as boosted trees do.
 
     Attributes
     ----------
