@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from localrank.export.lightgbm_file import LightGBM as LightGBM
     from localrank.export.verification import Verification as Verification
     from localrank.export.verification import verify as verify
+    from localrank.export.vespa.application import Vespa as Vespa
     from localrank.export.writing import export as export
     from localrank.export.writing import targets as targets
     from localrank.formulas.base import NotExportable as NotExportable
