@@ -6,7 +6,7 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.formulas import NotExportable, TreeSum
+from localrank.export.single_models import content, trees_of
 from localrank.trees import read_lightgbm_text, write_lightgbm_text
 
 
@@ -15,16 +15,26 @@ class LightGBM(Target):
     """A text file that `lightgbm.Booster(model_file=…)` loads: exact, to the last bit."""
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        if not isinstance(model.formula, TreeSum):
-            raise NotExportable(
-                model.facts["ranker"], "LightGBM's files hold one sum of trees", "Take onnx."
-            )
+        trees = trees_of(model, "LightGBM's file", zero_may_be_missing=True)
+        text = write_lightgbm_text(trees, "lambdarank", model.feature_names)
         return {
-            f"{model.name}.txt": write_lightgbm_text(model.formula.trees),
-            "README.md": f"lightgbm.Booster(model_file='{model.name}.txt').predict(features)\n",
+            f"{model.name}.txt": text,
+            "README.md": _README.format(name=model.name, n_features=trees.n_features),
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        (text,) = (content for name, content in files.items() if name.endswith(".txt"))
-        trees = read_lightgbm_text(text if isinstance(text, str) else text.decode())
-        return trees.score(dataset.features)
+        return read_lightgbm_text(content(files, ".txt")).score(dataset.features)
+
+
+_README = """# {name} for LightGBM
+
+```python
+import lightgbm
+
+booster = lightgbm.Booster(model_file="{name}.txt")
+scores = booster.predict(features)  # {n_features} columns
+```
+
+LightGBM 4.0 or later reads the file; tested with 4.7. Scores are those of the model, to the last
+bit. Missing values (NaN) go where the model sends them.
+"""

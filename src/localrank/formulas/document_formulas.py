@@ -89,6 +89,10 @@ class Net(Formula):
 
     def score(self, dataset: RankingDataset) -> Floats:
         inputs = np.clip((dataset.features - self.mean) / self.scale, -self.most, self.most)
-        units = np.maximum(inputs @ self.hidden.T + self.bias, 0.0)
-        scores: Floats = np.asarray(units @ self.output + inputs @ self.skip, np.float64)
+        inputs = read_only(inputs, np.float64)
+        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        scores = projections(inputs, read_only(self.skip, np.float64))
+        for weights, bias, output in zip(self.hidden, self.bias, self.output, strict=True):
+            unit = projections(inputs, read_only(weights, np.float64)) + float(bias)
+            scores = scores + float(output) * np.maximum(unit, 0.0)
         return scores

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,10 @@ from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
 from localrank.rankers.query_coordinates.present import coordinates_of_present
+
+if TYPE_CHECKING:
+    from localrank.formulas import Column
+    from localrank.formulas.column_formulas import Kind
 
 # Every part, in the order of the columns.
 PARTS = "zpab"
@@ -32,6 +36,8 @@ AGGREGATES = (
     "component of deviations (p)",
     "spread of percentiles",
 )
+# What exporters call the parts that have a column for each feature.
+_KINDS: dict[str, Kind] = {"z": "deviation", "p": "percentile", "b": "robust-deviation"}
 some_parts = Rule(
     lambda parts: (
         isinstance(parts, str) and 0 < len(set(parts)) == len(parts) and set(parts) <= set(PARTS)
@@ -119,6 +125,17 @@ class QueryCoordinates(Expanded):
             features=make(dataset.features, dataset.offsets, parts),
             feature_names=None if names is None else _names(names, parts),
         )
+
+    def columns(self, n_features: int) -> tuple[Column, ...]:
+        from localrank.formulas import Column
+
+        columns = [Column("feature", i) for i in range(n_features)]
+        for part in (part for part in PARTS if part in self.parts):
+            if part == "a":
+                columns += [Column("aggregate", i) for i in range(N_AGGREGATES)]
+            else:
+                columns += [Column(_KINDS[part], i) for i in range(n_features)]
+        return tuple(columns)
 
     def folded(self, values: Floats, n_features: int) -> Floats:
         """That of z, p and b to their features, that of the aggregates to all together."""
