@@ -58,14 +58,11 @@ public class Main {
         java.util.logging.LogManager.getLogManager().reset();
         JsonNode request = JSON.readTree(new File(arguments[0]));
         ObjectNode response = JSON.createObjectNode();
-        ArrayNode applications = response.putArray("applications");
+        ArrayNode scores = response.putArray("scores");
         for (JsonNode application : request.get("applications")) {
             Path folder = Files.createTempDirectory("vespa");
             try {
-                applications.add(new Main(application, folder).answer());
-            } catch (RuntimeException | StackOverflowError error) {
-                applications.addObject().put("error", String.valueOf(error));
-                if (!application.path("may_fail").asBoolean()) throw error;
+                new Main(application, folder).rank(scores.addArray(), response);
             } finally {
                 delete(folder);
             }
@@ -144,23 +141,18 @@ public class Main {
         }
     }
 
-    private ObjectNode answer() throws Exception {
-        ObjectNode answer = JSON.createObjectNode();
-        ArrayNode lists = answer.putArray("scores");
+    private void rank(ArrayNode scores, ObjectNode response) throws Exception {
         for (JsonNode list : application.get("lists")) {
             Result result = result(list);
             if (hasGlobalPhase) globalPhase.rerankHits(result.getQuery(), result, schema);
-            double[] scores = new double[list.get("documents").size()];
+            double[] row = new double[list.get("documents").size()];
             for (Hit hit : result.hits().asList()) {
-                scores[Integer.parseInt(hit.getId().stringValue())] = hit.getRelevance().getScore();
+                row[Integer.parseInt(hit.getId().stringValue())] = hit.getRelevance().getScore();
             }
-            ArrayNode row = lists.addArray();
-            for (double score : scores) row.add(score);
-            if (!answer.has("json") && application.path("render").asBoolean()) {
-                answer.put("json", json(result));
-            }
+            ArrayNode written = scores.addArray();
+            for (double score : row) written.add(score);
+            if (!response.has("result")) response.put("result", json(result));
         }
-        return answer;
     }
 
     /** What the content nodes would return: hits with the first phase's score and match features. */
@@ -168,7 +160,7 @@ public class Main {
         Query query = new Query();
         query.getRanking().setProfile(profile);
         Map<String, Double> values = new HashMap<>();
-        list.path("query").fields().forEachRemaining(entry -> {
+        list.path("inputs").fields().forEachRemaining(entry -> {
             values.put(entry.getKey(), entry.getValue().asDouble());
             query.getRanking().getFeatures().put(entry.getKey(), entry.getValue().asDouble());
         });

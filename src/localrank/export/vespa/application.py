@@ -43,7 +43,20 @@ class Vespa(Target):
 
     Vespa computes in double precision, so that scores differ by the rounding of sums at most.
     Min-max scales and rank differences within the query are computed in the global phase.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import RankSVM
+    >>> dataset, _ = make_queries(60)
+    >>> files = Vespa().files(exported_model(RankSVM().fit(dataset), "web"))
+    >>> sorted(files)
+    ['README.md', 'schemas/web.sd', 'schemas/web/web.profile', 'services.xml']
     """
+
+    # A query names the group by `query(group)`.
+    takes_groups = True
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         profile = RankProfile(model.name, model.formula, model.feature_names)
@@ -56,21 +69,23 @@ class Vespa(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        return scores_of_queries(files, dataset, {})
+        return self.group_scores(files, dataset, 0)
+
+    def group_scores(self, files: Files, dataset: RankingDataset, number: int) -> Floats:
+        """What Vespa computes where every query names a group.
+
+        Parameters
+        ----------
+        files : mapping
+        dataset : RankingDataset
+        number : int
+            Of the group, from 0.
+        """
+        return _scores(files, dataset, {"group": float(number)})
 
 
-def scores_of_queries(
-    files: Files, dataset: RankingDataset, query_features: Mapping[str, Floats]
-) -> Floats:
-    """What Vespa computes from an application package, given what the queries say.
-
-    Parameters
-    ----------
-    files : mapping
-    dataset : RankingDataset
-    query_features : mapping
-        Values of `query(name)` by name, one per list.
-    """
+def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
+    """What Vespa computes, given the inputs of the queries by name."""
     texts = {
         name: content if isinstance(content, str) else content.decode()
         for name, content in files.items()
@@ -84,7 +99,7 @@ def scores_of_queries(
         dataset,
         {
             "attribute": _attributes(schema, dataset),
-            "query": lambda name: query_features[name][dataset.query_index],
+            "query": inputs.__getitem__,
             "lightgbm": lambda file: score_trees(
                 texts[f"models/{file}"],
                 lambda name: expressions.function(name),

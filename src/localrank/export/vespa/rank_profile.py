@@ -26,14 +26,18 @@ from localrank.formulas import (
 RERANK_COUNT = 1000
 
 _FIXED = 'Combine by fixed scales (combine="fixed"), which are learned in training.'
-_OTHER_PARTS = 'Take coordinates that Vespa computes: QueryCoordinates(…, parts="md").'
-# Why a column cannot be made, and what to take instead.
-_REFUSED = {
-    "deviation": ("Vespa has no mean and deviation over the hits of a query", _OTHER_PARTS),
-    "percentile": ("Vespa has no ranks with ties over the hits of a query", _OTHER_PARTS),
-    "robust-deviation": ("Vespa has no medians over the hits of a query", _OTHER_PARTS),
-    "aggregate": ("Vespa has no such statistics of the hits of a query", _OTHER_PARTS),
-    "filled": ("Vespa has no medians over the hits of a query", "Train trees, which need none."),
+# What Vespa has no function for, over the hits of a query, by the kind of the column.
+_LACKING = {
+    "deviation": "mean and deviation",
+    "cut-deviation": "mean and deviation",
+    "percentile": "ranks with ties",
+    "centred-percentile": "ranks with ties",
+    "reciprocal-rank": "ranks with ties",
+    "robust-deviation": "medians",
+    "filled": "medians",
+    "min-max-zero": "test whether all values are equal",
+    "aggregate": "such statistics",
+    "standard-aggregate": "such statistics",
 }
 
 
@@ -171,8 +175,13 @@ class RankProfile:
     def _column(self, column: Column, columns: Sequence[str]) -> str:
         """The name of the function of a column."""
         kind = str(column.kind)
-        if kind in _REFUSED:
-            raise NotExportable(f"A column of kind {kind!r}", *_REFUSED[kind])
+        if kind in _LACKING:
+            raise NotExportable(
+                f"A ranker with columns of kind {kind!r}",
+                f"Vespa has no {_LACKING[kind]} over the hits of a query",
+                "Take the features, and coordinates that Vespa computes: "
+                'QueryCoordinates(…, parts="md").',
+            )
         base = columns[column.feature]
         if kind == "feature":
             return base

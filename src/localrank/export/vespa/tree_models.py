@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from localrank.arrays import Floats
+from localrank.export.node_tables import plain_thresholds
 from localrank.formulas import NotExportable
 from localrank.trees import Leaf, Split, Trees, nested
 from localrank.trees.columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
@@ -40,6 +43,8 @@ def write_trees(trees: Trees, columns: Sequence[str]) -> str:
     >>> bool(threshold == np.nextafter(ranker.trees_.thresholds[0], np.inf))
     True
     """
+    # Vespa compares values as they are, also those that LightGBM takes for zero.
+    trees = replace(trees, thresholds=plain_thresholds(trees))
     used = np.unique(trees.split_features).tolist()
     numbers = {column: number for number, column in enumerate(used)}
     model = {
@@ -100,6 +105,8 @@ def _missing_left(split: Split) -> bool:
 def score_trees(model: str | bytes, column: Callable[[str], Floats], n_documents: int) -> Floats:
     """What Vespa computes from a file of trees: sums in double precision, in the file's order.
 
+    Trees of one leaf that follow each other are added up first, as Vespa's compiler does.
+
     Parameters
     ----------
     model : str or bytes
@@ -112,9 +119,14 @@ def score_trees(model: str | bytes, column: Callable[[str], Floats], n_documents
     used = [column(name) for name in content["feature_names"]]
     total = np.zeros(n_documents)
     values = np.empty_like(total)
-    for tree in content["tree_info"]:
-        _fill(tree["tree_structure"], used, np.arange(n_documents), values)
-        total += values
+    roots = [tree["tree_structure"] for tree in content["tree_info"]]
+    for is_leaf, group in groupby(roots, key=lambda root: "leaf_value" in root):
+        if is_leaf:
+            total += sum(root["leaf_value"] for root in group)
+            continue
+        for root in group:
+            _fill(root, used, np.arange(n_documents), values)
+            total += values
     return total
 
 
