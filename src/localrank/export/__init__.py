@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from localrank.export.treelite_checkpoint import Treelite as Treelite
     from localrank.export.verification import Verification as Verification
     from localrank.export.verification import verify as verify
+    from localrank.export.vespa.application import Vespa as Vespa
     from localrank.export.writing import export as export
     from localrank.export.writing import targets as targets
     from localrank.export.xgboost_json import XGBoostJSON as XGBoostJSON
