@@ -29,7 +29,7 @@ def aggregates_of(table):
 @in_every_runtime
 @pytest.mark.parametrize("missing", [0.0, 0.3])
 def test_aggregates_are_those_of_the_rankers_to_one_step_of_their_grid(runtime, missing, rng):
-    tables = random_lists(rng, 40, missing=missing)
+    tables = random_lists(rng, 15, missing=missing)
     n_off = 0
     for table, made in zip(tables, aggregates_in(runtime, tables), strict=True):
         expected = aggregates_of(table)
@@ -66,7 +66,7 @@ def test_the_component_is_the_first_singular_vector(runtime, rng):
 
 
 def test_more_features_than_the_rankers_have_steps_for_are_refused():
-    dataset, _ = make_queries(20, n_features=65)
-    ranker = QueryCoordinates(LambdaMART(2), parts="a").fit(dataset)
+    dataset, _ = make_queries(20, n_documents=5, n_features=65)
+    ranker = QueryCoordinates(LambdaMART(1), parts="a").fit(dataset)
     with pytest.raises(NotExportable, match='65 features cannot.*parts="zpb"'):
         files_of(ranker.formula(), 65)
