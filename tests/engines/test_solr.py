@@ -9,8 +9,7 @@ from random_trees import N_FEATURES, random_documents, random_trees
 from sklearn.base import clone
 
 from localrank.data import RankingDataset, read_letor
-from localrank.export import ExportedModel, Verification
-from localrank.export.solr import Solr
+from localrank.export import ExportedModel, Solr, Verification
 from localrank.export.writing import exported_model
 from localrank.formulas import Linear, TreeSum
 from localrank.rankers import GBRT, LambdaMART, ListNet, RankBoost, RankSVM

@@ -7,9 +7,7 @@ from random_trees import N_FEATURES, random_documents, random_trees
 from sklearn.base import clone
 
 from localrank.data import RankingDataset, make_queries, read_letor
-from localrank.export import ExportedModel, NotExportable, Verification
-from localrank.export.solr import Solr
-from localrank.export.solr_readings import SLACK, before_slack
+from localrank.export import ExportedModel, NotExportable, Solr, Verification
 from localrank.export.writing import exported_model
 from localrank.formulas import Linear, Net, Routed, Standardised, TreeSum, WeightedSum
 from localrank.rankers import GBRT, LambdaMART, ListNet, RankBoost, RankSVM
@@ -118,19 +116,6 @@ def test_thresholds_of_every_size_decide_as_the_ranker_for_every_float32(decisio
         seen = [normalized(entries[node["feature"]], value) for value in column]
         leaves = [node["left" if goes_left(node, value) else "right"]["value"] for value in seen]
         assert leaves == ["1.0" if left else "2.0" for left in goes]
-
-
-def test_a_limit_has_a_threshold_wherever_some_float32_gives_it(rng):
-    positive = (10.0 ** rng.uniform(-8, 2, 300)).astype(np.float32)
-    odd = np.float32(3.2e-6).view(np.int32) + np.arange(20, dtype=np.int32)
-    limits = np.concatenate([positive, -positive, odd.view(np.float32)])
-    thresholds, is_reached = before_slack(limits)
-    assert np.array_equal((thresholds + SLACK == limits), is_reached)
-    # All floats within some hundred steps of the difference.
-    steps = np.arange(-300, 301, dtype=np.int32)
-    around = ((limits - SLACK).view(np.int32)[:, None] + steps).view(np.float32)
-    assert np.array_equal((around + SLACK == limits[:, None]).any(axis=1), is_reached)
-    assert 0.05 < np.mean(is_reached) < 0.95
 
 
 def test_a_feature_of_ordinary_size_is_read_as_it_is():
