@@ -59,7 +59,7 @@ def on_one_feature(trees):
 
 def numbers_of_all_sizes(rng, n):
     """Floats of any sign and magnitude, and those at which the slack is rounded oddly."""
-    powers = 2.0 ** np.arange(-126, 128)
+    powers = 2.0 ** np.union1d(np.arange(-30, 8), np.arange(-126, 128, 12))
     near = np.float32(powers)[:, None].view(np.int32) + np.arange(-3, 4, dtype=np.int32)
     wide = 10.0 ** rng.uniform(-38, 38, n)
     usual = 10.0 ** rng.uniform(-8, 2, n)
