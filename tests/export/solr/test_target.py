@@ -176,6 +176,13 @@ def test_a_linear_model_adds_up_in_float32_with_its_constant():
     assert not np.array_equal(scores, rows @ weights + 0.75)
 
 
+def test_many_weights_are_rounded_before_they_are_multiplied(rng):
+    files = files_of(Linear(rng.normal(size=30)), 30)
+    rows = rng.normal(size=(60, 30))
+    expected = naive_scores(*parsed(files), rows)
+    assert np.array_equal(Solr().scores(files, dataset_of(rows)), expected)
+
+
 @pytest.mark.parametrize("most", [4.0, np.inf])
 @pytest.mark.parametrize("n_units", [0, 3])
 def test_a_net_is_cut_and_adds_up_in_float32(n_units, most, rng):
