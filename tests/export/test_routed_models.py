@@ -51,6 +51,21 @@ def test_the_groups_of_an_export_rank_together_as_the_ranker_does(selector, list
     assert verify(ranker, "lightgbm", tmp_path, lists).same_order
 
 
+TO = ["solr", "elasticsearch-ltr", "opensearch-ltr", "elastic", "vespa", "sql", "xgboost-json"]
+
+
+@pytest.mark.parametrize("to", [*TO, "ranklib", "onnx", "treelite"])
+def test_every_engine_takes_local_models(to, lists, tmp_path):
+    for package in {"onnx": ["onnx"], "treelite": ["treelite"]}.get(to, []):
+        pytest.importorskip(package)
+    dataset = lists.with_features(lists.features.astype(np.float32), lists.feature_names)
+    ranker = local(SELECTORS[2], dataset)
+    export(ranker, to, tmp_path)
+    verification = verify(ranker, to, tmp_path, dataset)
+    assert verification.largest_difference <= 1e-6 * verification.largest_score
+    assert verification.same_order
+
+
 def test_both_groups_have_lists_to_rank(lists):
     ranker = local(SELECTORS[0], lists)
     assert (ranker.selector_.weights(lists, []).sum(axis=0) > 5).all()
