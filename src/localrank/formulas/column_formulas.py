@@ -17,8 +17,12 @@ Kind = Literal[
     "percentile",
     "robust-deviation",
     "min-max",
-    "reciprocal-rank",
+    "min-max-zero",
+    "rank-difference",
     "aggregate",
+    "cut-deviation",
+    "centred-percentile",
+    "standard-aggregate",
     "filled",
     "missing",
 ]
@@ -33,11 +37,14 @@ class Column:
     Parameters
     ----------
     kind : str
-        "feature": as it is; "product": of two features; "deviation", "percentile" and
-        "robust-deviation": z, p and b of `QueryCoordinates`; "min-max": from 0 to 1 within the
-        list; "reciprocal-rank": r of `QueryCoordinates`; "aggregate": one of its nine
-        aggregates; "filled": the feature, or the median of the list where it is missing;
-        "missing": 1 where the feature is missing, else 0.
+        "feature": as it is; "product": of two features; "deviation", "percentile",
+        "robust-deviation", "min-max" and "rank-difference": z, p, b, m and d of
+        `QueryCoordinates`; "aggregate": one of its nine aggregates; "min-max-zero": from 0 to 1
+        within the list, and 0 where all values are equal, as of rankers with
+        `scaling="query"`; "cut-deviation", "centred-percentile" and "standard-aggregate": the
+        inputs of `ListwiseNet`, z up to ±4, (p - 1/2) √12, and an aggregate less its mean over
+        the list, divided by its deviation there; "filled": the feature, or the median of the
+        list where it is missing; "missing": 1 where the feature is missing, else 0.
     feature : int
         Number of the feature; of an aggregate its own number.
     other : int, default=-1

@@ -18,6 +18,8 @@ from localrank.trees import Trees
 class Linear(Formula):
     """A weighted sum of the features.
 
+    Features of weight 0 do not count, also where they are missing.
+
     Parameters
     ----------
     weights : ndarray of shape (n_features,)
@@ -34,8 +36,11 @@ class Linear(Formula):
     constant: float = 0.0
 
     def score(self, dataset: RankingDataset) -> Floats:
-        features = read_only(dataset.features, np.float64)
-        scores: Floats = projections(features, read_only(self.weights, np.float64)) + self.constant
+        features = dataset.features
+        if dataset.has_missing:
+            features = np.where(self.weights == 0, 0.0, features)
+        weights = read_only(self.weights, np.float64)
+        scores: Floats = projections(read_only(features, np.float64), weights) + self.constant
         return scores
 
 
@@ -89,6 +94,10 @@ class Net(Formula):
 
     def score(self, dataset: RankingDataset) -> Floats:
         inputs = np.clip((dataset.features - self.mean) / self.scale, -self.most, self.most)
-        units = np.maximum(inputs @ self.hidden.T + self.bias, 0.0)
-        scores: Floats = np.asarray(units @ self.output + inputs @ self.skip, np.float64)
+        inputs = read_only(inputs, np.float64)
+        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        scores = projections(inputs, read_only(self.skip, np.float64))
+        for weights, bias, output in zip(self.hidden, self.bias, self.output, strict=True):
+            unit = projections(inputs, read_only(weights, np.float64)) + float(bias)
+            scores = scores + float(output) * np.maximum(unit, 0.0)
         return scores

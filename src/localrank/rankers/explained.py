@@ -29,7 +29,8 @@ class Explained(KnowsFeatures):
         """What the fitted ranker computes, as a formula that can be exported.
 
         A ranker whose scores are not such a formula raises `NotExportable`, which says why and
-        what to take instead.
+        what to take instead. Where nothing was missing in training, the formula is that of
+        documents that have all features.
 
         Examples
         --------
@@ -41,16 +42,23 @@ class Explained(KnowsFeatures):
         True
         """
         check_is_fitted(self, "n_features_in_")
-        term = self._formula()
         if self._sees_missing or not hasattr(self, "filling_"):
-            return term
+            return self._formula()
+        return self.filled_formula()
+
+    def filled_formula(self) -> Formula:
+        """The formula with missing values filled, also where training data missed nothing.
+
+        For a ranker that does not see missing values, as one of several that were trained on
+        parts of the same data.
+        """
         # Only who exports needs it.
         from localrank.formulas import Column, OnColumns
 
         filling = self._filling
         columns = [Column("filled", feature) for feature in range(len(filling.values))]
         columns += [Column("missing", feature) for feature in filling.indicators.tolist()]
-        return OnColumns(tuple(columns), term, filling.filled)
+        return OnColumns(tuple(columns), self._formula(), filling.filled)
 
     def _formula(self) -> Formula:
         """The formula on what `_predict` sees."""

@@ -71,6 +71,20 @@ class ScalingRanker(Ranker):
                 features = scaled_by_query(features, offsets)
             yield rows, features
 
+    def _linear_formula(self, weights: Floats) -> Formula:
+        """The formula of a weighted sum of the scaled features."""
+        from localrank.formulas import Column, Linear, OnColumns
+
+        if self.scaling == "standard":
+            return Linear(weights / self.scale_)
+        if self.scaling is None:
+            return Linear(weights)
+        columns = tuple(Column("min-max-zero", feature) for feature in range(len(weights)))
+        return OnColumns(columns, Linear(weights), self._with_scaled)
+
+    def _with_scaled(self, dataset: RankingDataset) -> RankingDataset:
+        return dataset.with_features(self._scaled(dataset), dataset.feature_names)
+
 
 class LinearRanker(ScalingRanker):
     """Scores documents by the inner product of a weight vector with the scaled features.
@@ -106,17 +120,7 @@ class LinearRanker(ScalingRanker):
         return projections(read_only(features, np.float64), read_only(weights, np.float64))
 
     def _formula(self) -> Formula:
-        from localrank.formulas import Column, Linear, OnColumns
-
-        if self.scaling == "standard":
-            return Linear(self.coef_ / self.scale_)
-        if self.scaling is None:
-            return Linear(self.coef_)
-        columns = tuple(Column("min-max", feature) for feature in range(len(self.coef_)))
-        return OnColumns(columns, Linear(self.coef_), self._with_scaled)
-
-    def _with_scaled(self, dataset: RankingDataset) -> RankingDataset:
-        return dataset.with_features(self._scaled(dataset), dataset.feature_names)
+        return self._linear_formula(self.coef_)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         return table_of(self._scaled(dataset) * self.coef_)
