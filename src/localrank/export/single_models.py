@@ -47,7 +47,8 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
     if any(isinstance(step, Routed) for step in steps):
         return NotExportable(
             _what(model),
-            f"it chooses between models by the query, and {holder} holds one model",
+            f"it chooses between models by the query in one of its steps, and {holder} holds one "
+            "model",
             f"Take a method with one model for all queries, {serve}",
         )
     if any(isinstance(step, OnColumns) for step in steps):
