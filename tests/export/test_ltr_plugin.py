@@ -121,7 +121,7 @@ def test_the_feature_set_decides_whether_missing_values_reach_the_trees(rng):
 
 
 @pytest.mark.parametrize(
-    ("plugin", "version"), [(ElasticsearchLTR, "8.14"), (OpenSearchLTR, "OpenSearch 3.8")]
+    ("plugin", "version"), [(ElasticsearchLTR, "1.5.9"), (OpenSearchLTR, "OpenSearch 3.8")]
 )
 def test_the_version_that_missing_values_need_is_named_where_it_matters(plugin, version, rng):
     assert version in plugin().files(tree_model(rng, KNOWS_MISSING))["README.md"]

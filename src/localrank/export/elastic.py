@@ -151,7 +151,7 @@ def _compensated_sum(terms: list[Array]) -> Floats:
 _README = """# {name} for Elasticsearch's learning to rank
 
 This is Elasticsearch's own feature, in version 8.15 and later. It needs no plugin, but a licence
-for it on your side (Platinum, Enterprise or a trial).
+for it on your side (Enterprise or a trial).
 
 Index each feature as a field of type `float` with the feature's name. Then:
 

@@ -23,4 +23,4 @@ class ElasticsearchLTR(LearningToRankPlugin):
     """
 
     engine = "Elasticsearch"
-    missing_since = "the plugin for Elasticsearch 8.14 or later"
+    missing_since = "release 1.5.9 of the plugin or later"
