@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -36,6 +36,9 @@ from localrank.rankers.base import HeldOut, Weights, lists_of
 from localrank.rankers.contribution_tables import N_MORE, centred_rows
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 # Weights of groups that are held at a time.
 _N_WEIGHTS = 1 << 24
@@ -203,6 +206,18 @@ class LocalRanker(Ranker):
                 own = np.where(blended, ZScore().aggregate_rows(served, own[None]), own)
             scores[rows] += weights * own
         return scores
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import Routed
+
+        router = self.selector_.router()
+        # Values may be missing in the training queries of some groups alone.
+        fills = any(hasattr(model, "filling_") for model in self.models_)
+        groups = tuple(
+            model.filled_formula() if fills and not model._sees_missing else model.formula()
+            for model in self.models_
+        )
+        return Routed(router, groups, self.selector_.standardises)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))

@@ -32,6 +32,21 @@ class LinearForm:
     centred: bool
 
 
+@dataclass(frozen=True, eq=False)
+class FixedSum:
+    """An aggregate as a weighted sum of lists, with the same weights for every query.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_lists,)
+    standardised : bool
+        Whether the scores of each list are standardised within the query first, as by `ZScore`.
+    """
+
+    weights: Floats
+    standardised: bool
+
+
 class Aggregator(Estimator):
     """Makes one list of several lists of each query's documents.
 
@@ -115,6 +130,15 @@ class Aggregator(Estimator):
         ----------
         lists : ndarray of shape (n_lists, n_documents)
         offsets : ndarray of shape (n_queries + 1,)
+        """
+        return None
+
+    def fixed_sum(self, n_lists: int) -> FixedSum | None:
+        """How the result is a weighted sum of any such lists; None where it is not one.
+
+        Parameters
+        ----------
+        n_lists : int
         """
         return None
 

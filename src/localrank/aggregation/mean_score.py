@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localrank.aggregation.base import LinearForm, ScoreAggregator
+from localrank.aggregation.base import FixedSum, LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
@@ -30,3 +30,6 @@ class MeanScore(ScoreAggregator):
     def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
         weights = np.full((len(lists), len(offsets) - 1), 1 / len(lists))
         return LinearForm(weights, centred=False)
+
+    def fixed_sum(self, n_lists: int) -> FixedSum:
+        return FixedSum(np.full(n_lists, 1 / n_lists), standardised=False)

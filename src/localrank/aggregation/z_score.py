@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localrank.aggregation.base import LinearForm, ScoreAggregator
+from localrank.aggregation.base import FixedSum, LinearForm, ScoreAggregator
 from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 from localrank.kernels.compilation import kernel
@@ -37,6 +37,9 @@ class ZScore(ScoreAggregator):
             after = np.maximum.reduceat(np.abs(standardised), begins)
             own[:] = after / np.where(after > 0, before, 1.0)
         return LinearForm(weights / len(lists), centred=True)
+
+    def fixed_sum(self, n_lists: int) -> FixedSum:
+        return FixedSum(np.full(n_lists, 1 / n_lists), standardised=True)
 
     def _aggregate(self, lists: Floats, offsets: Integers) -> Floats:
         mean: Floats = _mean_of_standardised(

@@ -16,6 +16,7 @@ from localrank.cli.demo import demo
 from localrank.cli.distil import distil
 from localrank.cli.evaluate import evaluate
 from localrank.cli.explain import explain
+from localrank.cli.export import export
 from localrank.cli.info import info
 from localrank.cli.methods import methods
 from localrank.cli.rank import rank
@@ -52,7 +53,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, tune, rank, evaluate, explain, distil, serve):
+for command in (demo, compare, train, tune, rank, evaluate, explain, distil, export, serve):
     app.command()(command)
 for command in (convert, reproduce, info, methods, warmup):
     app.command()(command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from localrank.fitted import Kinds, check_together, have_features, part, parts
 from localrank.parameters import Rules, instance, optional
 from localrank.rankers.base import Ranker, Weights, lists_of
 from localrank.rankers.contribution_tables import N_MORE, centred_rows, no_contributions
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 an_aggregator = instance(Aggregator, "one of localrank.aggregation, such as Borda(), or None")
 
@@ -68,6 +71,23 @@ class Aggregated(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import NotExportable, Standardised, WeightedSum
+
+        form = self.aggregator_.fixed_sum(len(self.rankers_))
+        if form is None:
+            kind = type(self.aggregator_).__name__
+            raise NotExportable(
+                f"{type(self).__name__} with {kind}",
+                f"{kind} makes one list of the places of documents in other lists, and no engine "
+                f"adds up places",
+                "Give it an aggregator that adds up scores, such as ZScore() or MeanScore().",
+            )
+        terms = tuple(ranker.formula() for ranker in self.rankers_)
+        if form.standardised:
+            terms = tuple(map(Standardised, terms))
+        return WeightedSum(terms, form.weights)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         lists = lists_of(self.rankers_, dataset)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.data.content_order import rows_in_content_order
-from localrank.data.passes import MappedDataset, in_partitions
+from localrank.data.deferred import feature_blocks
+from localrank.data.passes import MappedDataset, in_partitions, over_parts
 from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, choice, count, floats
+from localrank.fitted import Kinds, check_together, choice, count, floats, maybe
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.measures.single_features import lowest_where_missing, measure_features
 from localrank.parameters import Rules, flag
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.contribution_tables import table_of
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 
 @declare("best-feature", "the single best feature as a score")
@@ -42,6 +46,8 @@ class BestFeature(Ranker):
         Column of the best feature; the first of equally good ones.
     direction_ : int
         1 where larger values rank first, -1 where smaller ones do.
+    missing_ : bool
+        Whether training documents lack the best feature.
     values_ : ndarray of shape (n_features,) or (2, n_features)
         Mean measure of each feature; with both directions, larger first and smaller first.
 
@@ -64,6 +70,7 @@ class BestFeature(Ranker):
     _fitted: ClassVar[Kinds] = {
         "feature_": count(0, "n_features"),
         "direction_": choice(1, -1),
+        "missing_": maybe(choice(True, False)),
         "values_": floats(),
     }
 
@@ -84,6 +91,8 @@ class BestFeature(Ranker):
         best = values.argmax() if measure.higher_is_better else values.argmin()
         row, self.feature_ = (int(i) for i in np.unravel_index(best, values.shape))
         self.direction_ = directions[row]
+        lacking = over_parts(_lacking, dataset, shared=(self.feature_,), description="Missing")
+        self.missing_ = any(lacking)
         self.values_ = values if self.both_directions else values[0]
 
     def _check_fitted(self) -> None:
@@ -92,6 +101,20 @@ class BestFeature(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return lowest_where_missing(dataset, self.direction_ * dataset.features[:, self.feature_])
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import Linear, NotExportable
+
+        if getattr(self, "missing_", False):
+            raise NotExportable(
+                "BestFeature",
+                "its training documents lack the feature now and then, such documents rank last, "
+                "and engines take what is missing for a number",
+                "Train it on data in which all documents have the feature.",
+            )
+        weights = np.zeros(self.n_features_in_)
+        weights[self.feature_] = self.direction_
+        return Linear(weights)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         values = np.zeros(dataset.features.shape)
@@ -102,3 +125,8 @@ class BestFeature(Ranker):
         importances = np.zeros(self.n_features_in_)
         importances[self.feature_] = 1.0
         return importances
+
+
+def _lacking(dataset: RankingDataset, feature: int) -> bool:
+    """Whether some documents lack a feature."""
+    return any(bool(np.isnan(block[:, feature]).any()) for _, block in feature_blocks(dataset))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from localrank.rankers.query_coordinates.query_coordinates import (
     COORDINATES_FRACTION,
     QueryCoordinates,
 )
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 
 @declare(
@@ -110,6 +113,9 @@ class Distilled(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.student_.predict_rows(dataset)
+
+    def _formula(self) -> Formula:
+        return self.student_.formula()
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         return self.student_.contribution_rows(dataset)

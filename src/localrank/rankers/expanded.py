@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from localrank.parameters import Rules, instance
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.contribution_tables import N_MORE
 
+if TYPE_CHECKING:
+    from localrank.formulas import Column, Formula
+
 # Expansions of training queries that take no more bytes are made once and kept.
 SMALL_BYTES = 2**26
 
@@ -24,10 +27,10 @@ class Expanded(Ranker):
     """Trains a ranker on documents with more features.
 
     A subclass has the parameter `ranker` and implements `expanded`, which looks at each query by
-    itself, `n_expanded`, and `folded`, which gives columns back to the features that they are
-    made of. Documents are scored in blocks of whole queries, so that few are
-    expanded at a time; so are those that a ranker learns from, where it reads them in blocks, as
-    boosted trees do.
+    itself, `n_expanded`, `columns`, which says how columns are made, and `folded`, which gives
+    columns back to the features that they are made of. Documents are scored in blocks of whole
+    queries, so that few are expanded at a time; so are those that a ranker learns from, where it
+    reads them in blocks, as boosted trees do.
 
     Attributes
     ----------
@@ -65,6 +68,10 @@ class Expanded(Ranker):
         ndarray of shape (..., n_features + 1)
             The last entry is that of columns that are made of all features together.
         """
+
+    @abstractmethod
+    def columns(self, n_features: int) -> tuple[Column, ...]:
+        """How the features of `expanded` are made of so many."""
 
     @property
     def n_models_(self) -> int:
@@ -105,6 +112,12 @@ class Expanded(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.ranker_.predict_rows(self.expanded(dataset))
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import OnColumns
+
+        columns = self.columns(self.n_features_in_)
+        return OnColumns(columns, self.ranker_.formula(), self.expanded)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         n_features = dataset.n_features

@@ -15,11 +15,60 @@ from localrank.rankers.inputs import as_dataset
 from localrank.rankers.known_features import KnowsFeatures
 
 if TYPE_CHECKING:
+    from localrank.formulas import Formula
     from localrank.rankers.contributions import Contributions
 
 
 class Explained(KnowsFeatures):
-    """The doors of `Ranker` that explain; a ranker implements `_contributions`, `_importances`."""
+    """The doors of `Ranker` that explain.
+
+    A ranker implements `_contributions`, `_importances` and `_formula`.
+    """
+
+    def formula(self) -> Formula:
+        """What the fitted ranker computes, as a formula that can be exported.
+
+        A ranker whose scores are not such a formula raises `NotExportable`, which says why and
+        what to take instead. Where nothing was missing in training, the formula is that of
+        documents that have all features.
+
+        Examples
+        --------
+        >>> from localrank.data import make_queries
+        >>> from localrank.rankers import RankSVM
+        >>> dataset, _ = make_queries(60)
+        >>> ranker = RankSVM().fit(dataset)
+        >>> bool(np.allclose(ranker.formula().score(dataset), ranker.predict(dataset)))
+        True
+        """
+        check_is_fitted(self, "n_features_in_")
+        if self._sees_missing or not hasattr(self, "filling_"):
+            return self._formula()
+        return self.filled_formula()
+
+    def filled_formula(self) -> Formula:
+        """The formula with missing values filled, also where training data missed nothing.
+
+        For a ranker that does not see missing values, as one of several that were trained on
+        parts of the same data.
+        """
+        # Only who exports needs it.
+        from localrank.formulas import Column, OnColumns
+
+        filling = self._filling
+        columns = [Column("filled", feature) for feature in range(len(filling.values))]
+        columns += [Column("missing", feature) for feature in filling.indicators.tolist()]
+        return OnColumns(tuple(columns), self._formula(), filling.filled)
+
+    def _formula(self) -> Formula:
+        """The formula on what `_predict` sees."""
+        from localrank.formulas import NotExportable
+
+        raise NotExportable(
+            type(self).__name__,
+            "its scores have no formula that a search engine knows",
+            "Call it as a service instead: localrank serve.",
+        )
 
     def contributions(self, X: Any, *, qid: Any = None) -> Contributions:
         """What each feature contributes to each document's score: exact, a sum.

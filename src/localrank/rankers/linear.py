@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,9 @@ from localrank.kernels.sorting import read_only
 from localrank.parameters import Rules, check_parameters, number, one_of
 from localrank.rankers.base import Ranker
 from localrank.rankers.contribution_tables import shares, table_of
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 Scaling = Literal["standard", "query"] | None
 
@@ -68,6 +71,20 @@ class ScalingRanker(Ranker):
                 features = scaled_by_query(features, offsets)
             yield rows, features
 
+    def _linear_formula(self, weights: Floats) -> Formula:
+        """The formula of a weighted sum of the scaled features."""
+        from localrank.formulas import Column, Linear, OnColumns
+
+        if self.scaling == "standard":
+            return Linear(weights / self.scale_)
+        if self.scaling is None:
+            return Linear(weights)
+        columns = tuple(Column("min-max-zero", feature) for feature in range(len(weights)))
+        return OnColumns(columns, Linear(weights), self._with_scaled)
+
+    def _with_scaled(self, dataset: RankingDataset) -> RankingDataset:
+        return dataset.with_features(self._scaled(dataset), dataset.feature_names)
+
 
 class LinearRanker(ScalingRanker):
     """Scores documents by the inner product of a weight vector with the scaled features.
@@ -101,6 +118,9 @@ class LinearRanker(ScalingRanker):
         features = self._scaled(dataset) if self.scaling == "query" else dataset.features
         # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
         return projections(read_only(features, np.float64), read_only(weights, np.float64))
+
+    def _formula(self) -> Formula:
+        return self._linear_formula(self.coef_)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         return table_of(self._scaled(dataset) * self.coef_)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from localrank.memory import check_memory
 from localrank.parameters import Rules, one_of
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.expanded import Expanded
+
+if TYPE_CHECKING:
+    from localrank.formulas import Column
 
 # Expansions for training that would take more bytes in double precision are made in single.
 DOUBLE_PRECISION_BYTES = 2**30
@@ -91,6 +94,16 @@ class Quadratic(Expanded):
 
     def n_expanded(self, n_features: int) -> int:
         return n_quadratic(n_features)
+
+    def columns(self, n_features: int) -> tuple[Column, ...]:
+        from localrank.formulas import Column
+
+        every = range(n_features)
+        return (
+            *(Column("feature", i) for i in every),
+            *(Column("product", i, i) for i in every),
+            *(Column("product", i, j) for i, j in combinations(every, 2)),
+        )
 
     def folded(self, values: Floats, n_features: int) -> Floats:
         """Half of a product's to either feature."""

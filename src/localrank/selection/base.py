@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from localrank.grouping.base import Groups
 from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
+
+if TYPE_CHECKING:
+    from localrank.formulas import Router
 
 
 class Selector(Estimator):
@@ -91,6 +95,26 @@ class Selector(Estimator):
     @abstractmethod
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         """The weight of each group's model for each query, of shape (n_queries, n_groups)."""
+
+    @property
+    def blends(self) -> bool:
+        """Whether more than one group may weigh in a query."""
+        return self.standardises
+
+    def router(self) -> Router:
+        """How the weights come about, for an export.
+
+        A selector says it in data where that can be done. Where it takes more, such as all
+        training queries, a service has to choose.
+        """
+        from localrank.formulas import ServiceRouter
+
+        return ServiceRouter(partial(self.weights, models=()), self._no_router(), self.blends)
+
+    def _no_router(self) -> str:
+        """Why the choice takes the whole model: a clause."""
+        kind = type(self.representation_).__name__
+        return f"{kind} describes a list by more than sums of its features"
 
     @abstractmethod
     def _fit(self, groups: Groups) -> None:

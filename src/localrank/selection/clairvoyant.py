@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NoReturn
 
 import numpy as np
 
@@ -71,6 +71,15 @@ class Clairvoyant(Selector):
         if dataset.relevance is None:
             raise ValueError("Clairvoyant chooses by labels. The dataset has none.")
         return self._all_on(best_models(dataset, models, parse_measure(self.measure))[0])
+
+    def router(self) -> NoReturn:
+        from localrank.formulas import NotExportable
+
+        raise NotExportable(
+            "A model with Clairvoyant",
+            "it chooses by the labels of the list that it ranks",
+            "Take a selector that serves new queries, such as NearestCentroid or Classifier.",
+        )
 
     def _fit(self, groups: Groups) -> None:
         """Everything is chosen by the labels of the query itself."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from localrank.parameters import Rule, Rules, flag
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
+
+if TYPE_CHECKING:
+    from localrank.formulas import Router
 
 # Parts for measuring the classifier on queries it has not seen, and bins of its confidence.
 N_FOLDS, N_BINS = 5, 10
@@ -117,6 +121,50 @@ class Classifier(Selector):
         descriptions = self.representation_.transform_rows(dataset)
         probabilities = self._probabilities(self.classifier_, descriptions)
         return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
+
+    @property
+    def blends(self) -> bool:
+        return not self.hard
+
+    def router(self) -> Router:
+        from localrank.formulas import Description, LinearRouter
+
+        description, rows = Description.of(self.representation_), self._linear_rows()
+        if description is None or rows is None:
+            return super().router()
+        return LinearRouter(partial(self.weights, models=()), description, *rows, self.hard)
+
+    def _no_router(self) -> str:
+        if self._linear_rows() is not None:
+            return super()._no_router()
+        return "its classifier is no logistic regression"
+
+    def _linear_rows(self) -> tuple[Floats, Floats, Integers] | None:
+        """Coefficients and intercepts whose softmax is the probabilities, and the rows' groups.
+
+        None where the classifier has none.
+        """
+        known = self.classifier_
+        n_dimensions = self.descriptions_.shape[1]
+        if isinstance(known, int):
+            return np.zeros((1, n_dimensions)), np.zeros(1), np.array([known])
+        *scalers, last = [step for _, step in known.steps] if hasattr(known, "steps") else [known]
+        # By name: a model that has no classifier of scikit-learn does without it.
+        names = [type(step).__name__ for step in scalers]
+        linear = type(last).__name__ == "LogisticRegression" and set(names) <= {"StandardScaler"}
+        if not linear or (len(last.classes_) > 2 and last.solver == "liblinear"):
+            return None
+        coefficients, intercepts = last.coef_, last.intercept_
+        if len(last.classes_) == 2:
+            # The odds of the second class against the first.
+            coefficients = np.concatenate([np.zeros((1, coefficients.shape[1])), coefficients])
+            intercepts = np.append(0.0, intercepts)
+        for scaler in reversed(scalers):
+            if scaler.scale_ is not None:
+                coefficients = coefficients / scaler.scale_
+            if scaler.mean_ is not None and scaler.with_mean:
+                intercepts = intercepts - coefficients @ scaler.mean_
+        return coefficients, intercepts, last.classes_
 
     def _trained(self, queries: Integers, home: Integers) -> Any:
         """A classifier that has seen these queries; the group itself where they are all of one."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
+
+if TYPE_CHECKING:
+    from localrank.formulas import Router
 
 
 @declare("nearest-centroid", "the group with the nearest centre")
@@ -74,3 +78,11 @@ class NearestCentroid(Selector):
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)
         return self._all_on(self.representation_.nearest(descriptions, self.centroids_))
+
+    def router(self) -> Router:
+        from localrank.formulas import CentreRouter, Description
+
+        description = Description.of(self.representation_)
+        if description is None:
+            return super().router()
+        return CentreRouter(partial(self.weights, models=()), description, self.centroids_)

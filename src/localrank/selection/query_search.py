@@ -74,6 +74,10 @@ class QuerySearch(Selector):
             known = len(self.index_.cells_) == n_queries
         check_together(self, holds=known and len(self.home_) == n_queries)
 
+    def _no_router(self) -> str:
+        n_queries = len(self.descriptions_)
+        return f"{type(self).__name__} compares a list with {n_queries:,} training queries"
+
     def nearest(self, descriptions: Array) -> Integers:
         """Positions of the nearest training queries, for queries with these descriptions."""
         if self.index_ is None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from localrank.parameters import Rules, one_of
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
+
+if TYPE_CHECKING:
+    from localrank.formulas import Router
 
 
 @declare(
@@ -151,3 +155,17 @@ class SameCategory(Selector):
             nearest = self.representation_.nearest(described, self.descriptions_)
             groups[unseen] = self.home_[nearest]
         return self._all_on(groups)
+
+    def router(self) -> Router:
+        from localrank.formulas import CategoryRouter
+
+        known = dict(zip(self.categories_.tolist(), self.category_groups_.tolist(), strict=True))
+        groups: dict[float | str, int]
+        if isinstance(self.categories, dict):
+            kinds = {str(query): str(category) for query, category in self.categories.items()}
+            groups = {query: known[kind] for query, kind in kinds.items() if kind in known}
+        else:
+            groups = {float(category): group for category, group in known.items()}
+        return CategoryRouter(
+            partial(self.weights, models=()), self.column_, groups, self.unseen == "refuse"
+        )

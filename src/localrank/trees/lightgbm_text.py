@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -90,7 +91,9 @@ def _trees(n_features: int, parts: list[str], divisor: int) -> Trees:
     )
 
 
-def write_lightgbm_text(trees: Trees, objective: str = "") -> str:
+def write_lightgbm_text(
+    trees: Trees, objective: str = "", feature_names: Sequence[str] | None = None
+) -> str:
     """A text of which `lightgbm.Booster(model_str=...)` makes a model with the same scores.
 
     Parameters
@@ -98,8 +101,11 @@ def write_lightgbm_text(trees: Trees, objective: str = "") -> str:
     trees : Trees
     objective : str
         LightGBM's name of what the trees were trained for.
+    feature_names : sequence of str, optional
+        White space in them becomes "_", as in LightGBM. None: Column_0, Column_1 and so on.
     """
     n = trees.n_features
+    names = feature_names or [f"Column_{column}" for column in range(n)]
     header = [
         "tree",
         "version=v4",
@@ -108,7 +114,7 @@ def write_lightgbm_text(trees: Trees, objective: str = "") -> str:
         "label_index=0",
         f"max_feature_idx={n - 1}",
         *([f"objective={objective}"] if objective else []),
-        "feature_names=" + " ".join(f"Column_{column}" for column in range(n)),
+        "feature_names=" + " ".join("_".join(name.split()) for name in names),
         "feature_infos=" + " ".join(["none"] * n),
     ]
     n_below = _documents_below(trees)

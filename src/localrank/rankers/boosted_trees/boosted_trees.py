@@ -31,6 +31,8 @@ from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
 if TYPE_CHECKING:
     import lightgbm
 
+    from localrank.formulas import Formula
+
 # LightGBM estimates how many documents a leaf has from its curvature, and fails at a leaf that
 # has none: of queries without weight, or of documents that are in no pair.
 LEAST_CURVATURE = 1e-12
@@ -124,6 +126,11 @@ class SummedTrees(TrainedTrees):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self.trees_.score(dataset.features)
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import TreeSum
+
+        return TreeSum(self.trees_)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         return table_of(*self.trees_.contributions(dataset.features))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from localrank.rankers.boosted_trees.boosted_trees import GainBoosting
 from localrank.rankers.contribution_tables import no_contributions, shares
 from localrank.rankers.gains import HIGHEST_GRADE, gains, levels
 from localrank.trees import Trees, read_lightgbm_classes
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 
 @declare(
@@ -119,6 +122,16 @@ class McRank(GainBoosting):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         return self._scores_of(self._probabilities(dataset))
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import NotExportable
+
+        raise NotExportable(
+            "McRank",
+            f"its score is a mean of gains by the softmax of {len(self.class_trees_)} sums of "
+            f"trees, and engines take one sum",
+            "Take LambdaMART, CrossEntropyMART or GBRT, which are one sum of trees.",
+        )
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         raise no_contributions("McRank", "its score is a mean of gains by probabilities")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_ru
 from localrank.rankers.duh_kirchhoff.products import kernel_values, row_products
 from localrank.rankers.linear import Scaling, ScalingRanker
 from localrank.rankers.rank_boost.rank_boost import RankBoost
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 Function = Callable[[Floats], Floats]
 
@@ -166,6 +169,16 @@ class DuhKirchhoff(ScalingRanker):
             holds=all(part.n_features == self._filling.n_columns for part in kept)
             and all(part.relevance is not None for part in kept)
             and (weights is None or (len(weights) == kept[0].n_queries and weights.min() >= 0)),
+        )
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import NotExportable
+
+        raise NotExportable(
+            "DuhKirchhoff",
+            "it trains a model for each list it ranks, and is no formula before",
+            "Call it as a service by localrank serve, or distil it: "
+            "distil(ranker, lists, student=GBRT()).",
         )
 
     def _predict(self, dataset: RankingDataset) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -13,6 +13,10 @@ from localrank.parameters import Rules, number, whole
 from localrank.rankers.base import missing_rule
 from localrank.rankers.contribution_tables import N_MORE, shares
 from localrank.rankers.listwise_net.net_ranker import NetRanker
+from localrank.rankers.listwise_net.scoring import MOST
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 
 class FeatureNet(NetRanker):
@@ -35,6 +39,9 @@ class FeatureNet(NetRanker):
         scaled = all(getattr(self, name, None) is not None for name in ("mean_", "scale_"))
         fits = self.skip_.shape == (1, self._filling.n_columns)
         check_together(self, holds=scaled and fits)
+
+    def _formula(self) -> Formula:
+        return self._net(0, self.mean_, self.scale_, MOST)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         """The slope of the score at the document times its inputs; together, the biases."""

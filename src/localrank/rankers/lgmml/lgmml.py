@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,6 +20,9 @@ from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.training import Training
 from localrank.rankers.query_vectors import QueryVectorRanker, QueryVectors
 from localrank.representations import PrincipalComponents
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 # Documents whose distances to all anchors are held at a time.
 _BLOCK = 1 << 14
@@ -310,3 +313,13 @@ class LGMML(QueryVectorRanker):
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
         return dataset.replaced(features=dataset.features / self.metrics_.scale)
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import NotExportable
+
+        raise NotExportable(
+            "LGMML",
+            "its score is a sum of x exp(-x) over the distances x to anchors, and engines take "
+            "trees and weighted sums",
+            "Take RankSVM or LambdaMART, or distil it: distil(ranker, lists, student=GBRT()).",
+        )

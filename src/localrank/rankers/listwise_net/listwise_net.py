@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -18,8 +18,11 @@ from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.contribution_tables import N_MORE, centred_rows, shares
 from localrank.rankers.gains import Gain, GainRanker, targets
 from localrank.rankers.listwise_net.net_ranker import NetRanker
-from localrank.rankers.listwise_net.scoring import DOCUMENTS, fill_inputs
+from localrank.rankers.listwise_net.scoring import DOCUMENTS, MOST, fill_inputs
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 # What nets see of the coordinates.
 _PARTS = "zpa"
@@ -171,6 +174,27 @@ class ListwiseNet(GainRanker, NetRanker):
         expected = 2 * n_columns + N_AGGREGATES if self.coordinates else n_columns
         holds = self.skip_.shape[1] == expected and scaled == 2 * [not self.coordinates]
         check_together(self, holds=holds)
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import Column, OnColumns, Standardised, WeightedSum
+
+        n_nets, n_inputs = self.skip_.shape
+        if self.coordinates:
+            mean, scale, most = np.zeros(n_inputs), np.ones(n_inputs), np.inf
+        else:
+            mean, scale, most = self.mean_, self.scale_, MOST
+        nets = tuple(Standardised(self._net(number, mean, scale, most)) for number in range(n_nets))
+        term = WeightedSum(nets, np.full(n_nets, 1 / n_nets))
+        if not self.coordinates:
+            return term
+        features = range((n_inputs - N_AGGREGATES) // 2)
+        columns = [Column("cut-deviation", i) for i in features]
+        columns += [Column("centred-percentile", i) for i in features]
+        columns += [Column("standard-aggregate", i) for i in range(N_AGGREGATES)]
+        return OnColumns(tuple(columns), term, self._with_inputs)
+
+    def _with_inputs(self, dataset: RankingDataset) -> RankingDataset:
+        return dataset.with_features(self._inputs(dataset)[: dataset.n_documents])
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         n, n_features = dataset.features.shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from localrank.rankers.base import Ranker, Weights
 from localrank.rankers.inputs import MOST_DOCUMENTS
 from localrank.rankers.listwise_net.nets import Loss, Schedule, cross_entropy, trained
 from localrank.rankers.listwise_net.scoring import DOCUMENTS, MOST, net_scores
+
+if TYPE_CHECKING:
+    from localrank.formulas import Net
 
 
 class NetRanker(Ranker):
@@ -46,6 +49,8 @@ class NetRanker(Ranker):
 
     _reads_blocks = True
 
+    mean_: Floats
+    scale_: Floats
     hidden_: Array
     bias_: Array
     output_: Array
@@ -131,6 +136,20 @@ class NetRanker(Ranker):
             scores,
         )
         return scores
+
+    def _net(self, number: int, mean: Floats, scale: Floats, most: float) -> Net:
+        """The formula of a net, with what its inputs are made by."""
+        from localrank.formulas import Net
+
+        return Net(
+            hidden=self.hidden_[number],
+            bias=self.bias_[number],
+            output=self.output_[number],
+            skip=self.skip_[number],
+            mean=mean,
+            scale=scale,
+            most=most,
+        )
 
     def _slopes(self, inputs: Floats, net: int) -> Floats:
         """The derivatives of a net's score by its inputs, at each row."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from localrank.rankers.mlr.bundle import minimise
 from localrank.rankers.mlr.metric_risk import MetricRisk
 from localrank.rankers.mlr.penalties import Penalty, RowLengths, Trace
 from localrank.rankers.query_vectors import QueryVectorRanker, QueryVectors
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 
 class MLR(QueryVectorRanker):
@@ -214,6 +217,25 @@ class MLR(QueryVectorRanker):
             distances += projections(features, read_only(component, np.float64)) ** 2
         return -distances
 
+    def _formula(self) -> Formula:
+        from localrank.formulas import Column, Linear, NotExportable, OnColumns
+
+        name = type(self).__name__
+        if self.query_vectors is not None:
+            raise NotExportable(
+                f"{name} with query_vectors",
+                "its score is a distance to the vector of the query, and an engine knows the "
+                "features of documents alone",
+                "Give it documents less their query as features, with query_vectors=None.",
+            )
+        one, other = np.triu_indices(len(self.scale_))
+        weights = -self.metric_ / np.outer(self.scale_, self.scale_)
+        # A product of two features stands for both of their orders.
+        weights = np.where(one == other, 1.0, 2.0) * weights[one, other]
+        pairs = zip(one.tolist(), other.tolist(), strict=True)
+        columns = tuple(Column("product", i, j) for i, j in pairs)
+        return OnColumns(columns, Linear(weights), _products)
+
 
 class RMLR(MLR):
     """Robust metric learning to rank (R-MLR) [1]_: `MLR` that drops features of no use.
@@ -239,3 +261,10 @@ class RMLR(MLR):
     """
 
     _penalty: ClassVar[Penalty] = RowLengths()
+
+
+def _products(dataset: RankingDataset) -> RankingDataset:
+    """The products of all pairs of features, squares among them."""
+    one, other = np.triu_indices(dataset.n_features)
+    features = dataset.features.astype(np.float64)
+    return dataset.with_features(features[:, one] * features[:, other])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -21,6 +21,11 @@ from localrank.rankers.contribution_tables import shares, table_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
+from localrank.rankers.rank_boost.steps import steps_as_tree
+from localrank.trees import joined
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 # A weak ranker's right or wrong pairs count as this share of all weight at least.
 SMALLEST_WEIGHT = 1e-6
@@ -196,12 +201,28 @@ class RankBoost(Ranker):
 
     def _steps(self, dataset: RankingDataset, feature: int) -> Floats:
         """What a feature adds to the scores."""
+        thresholds, levels = self._levels(feature)
+        column = dataset.features[:, feature].astype(np.float64)
+        values: Floats = levels[np.searchsorted(thresholds, column)]
+        return values
+
+    def _levels(self, feature: int) -> tuple[Floats, Floats]:
+        """A feature's thresholds, ascending, and what it adds below, between and above them."""
         own = np.flatnonzero(self.features_ == feature)
         own = own[np.argsort(self.thresholds_[own], kind="stable")]
-        steps = np.concatenate([[0.0], np.cumsum(self.alphas_[own])])
-        column = dataset.features[:, feature].astype(np.float64)
-        values: Floats = steps[np.searchsorted(self.thresholds_[own], column)]
-        return values
+        return self.thresholds_[own], np.concatenate([[0.0], np.cumsum(self.alphas_[own])])
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import Linear, TreeSum
+
+        n_columns = self._filling.n_columns
+        if not self.n_rounds_:
+            return Linear(np.zeros(n_columns))
+        trees = [
+            (steps_as_tree(n_columns, int(feature), *self._levels(feature)), 1.0)
+            for feature in np.unique(self.features_)
+        ]
+        return TreeSum(joined(trees))
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         values = np.zeros((dataset.n_documents, dataset.n_features))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -21,6 +21,9 @@ from localrank.rankers.contribution_tables import shares, table_of
 from localrank.rankers.linear import Scaling
 from localrank.rankers.rank_svm.pairwise import PairwiseRanker
 from localrank.representations import Representation, TopDocuments
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
 
 
 @declare(
@@ -186,12 +189,17 @@ class TopicalRankSVM(PairwiseRanker):
         memberships: Floats = likelihoods / likelihoods.sum(axis=1, keepdims=True)
         return memberships
 
-    def _mixtures(self, dataset: RankingDataset) -> Floats:
-        """The weight vector of each query, of shape (n_queries, n_features)."""
+    def _used_memberships(self, dataset: RankingDataset) -> Floats:
+        """The shares that count."""
         memberships = self._memberships(dataset)
         if self.n_used is not None:
             order = np.argsort(-memberships, axis=1, kind="stable")
             np.put_along_axis(memberships, order[:, self.n_used :], 0.0, axis=1)
+        return memberships
+
+    def _mixtures(self, dataset: RankingDataset) -> Floats:
+        """The weight vector of each query, of shape (n_queries, n_features)."""
+        memberships = self._used_memberships(dataset)
         mixtures = np.zeros((len(memberships), self.coef_.shape[1]))
         for shares_of_topic, weights in zip(memberships.T, self.coef_, strict=True):
             mixtures += shares_of_topic[:, None] * weights
@@ -207,6 +215,21 @@ class TopicalRankSVM(PairwiseRanker):
             read_only(mixtures, np.float64),
             read_only(dataset.offsets, np.int64),
         )
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import CentreRouter, Description, NotExportable, Routed
+
+        description = Description.of(self.representation_)
+        if description is None:
+            raise NotExportable(
+                "TopicalRankSVM",
+                f"{type(self.representation_).__name__} describes lists in a way of its own",
+                "Take a representation such as TopDocuments or Mean.",
+            )
+        router = CentreRouter(
+            self._used_memberships, description, self.centres_, self.width_, self.n_used
+        )
+        return Routed(router, tuple(map(self._linear_formula, self.coef_)))
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         return table_of(self._scaled(dataset) * self._mixtures(dataset)[dataset.query_index])

@@ -1,0 +1,95 @@
+"""`localrank export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from localrank.cli.inputs import Reading, reads_data
+
+if TYPE_CHECKING:
+    from localrank.export import Verification
+
+# In the help, which does not import them; a test compares.
+TARGETS = (
+    "elastic",
+    "elasticsearch-ltr",
+    "lightgbm",
+    "onnx",
+    "opensearch-ltr",
+    "ranklib",
+    "solr",
+    "sql",
+    "treelite",
+    "vespa",
+    "xgboost-json",
+)
+# Where an exported model ranks some list in another order.
+OTHER_ORDER = 3
+
+
+@reads_data
+def export(
+    model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
+    to: str = typer.Option(..., "--to", metavar="FORMAT", help=f"One of {', '.join(TARGETS)}."),
+    output: Path = typer.Option(..., "--output", "-o", help="The folder for the files."),
+    verify: list[Path] = typer.Option(
+        [],
+        "--verify",
+        metavar="DATA",
+        help="Documents to rank as the engine would, and to compare: a LETOR file or a table. "
+        f"The exit code is {OTHER_ORDER} where a list has another order.",
+    ),
+    name: str = typer.Option("localrank", help="What the model is called in the engine."),
+    as_json: bool = typer.Option(False, "--json", help="Print the comparison as JSON."),
+    *,
+    reading: Reading,
+) -> None:
+    """Write a saved model as files for a search engine or another library."""
+    from localrank.cli.inputs import read_data
+    from localrank.cli.tables import say
+    from localrank.export import export as write
+    from localrank.export import verify as compare
+    from localrank.persistence import load
+
+    ranker = load(model)
+    dataset = None
+    if verify:
+        # First, so that a mistake in the request is told before anything is written.
+        dataset = read_data(verify, reading, labels="ignored", n_features=ranker.n_features_in_)
+    paths = write(ranker, to, output, name=name)
+    say(f"Wrote {', '.join(str(path.relative_to(output)) for path in paths)} into {output}")
+    if dataset is not None:
+        result = compare(ranker, to, output, dataset)
+        _print(result, to, as_json)
+        if not result.same_order:
+            raise typer.Exit(OTHER_ORDER)
+
+
+def _print(result: Verification, to: str, as_json: bool) -> None:
+    from dataclasses import asdict
+
+    from localrank.cli.tables import print_facts, print_json
+
+    if as_json:
+        print_json({"to": to, **asdict(result)})
+        return
+    rows = [
+        ("lists, documents", f"{result.n_lists:,}, {result.n_documents:,}"),
+        ("largest difference", f"{result.largest_difference:.3g}"),
+        ("largest score", f"{result.largest_score:.3g} from the mean of its list"),
+        ("lists in the same order", f"{result.n_equal_lists:,} of {result.n_lists:,}"),
+    ]
+    move = result.first_move
+    if move is not None:
+        rows.append(
+            (
+                "first that moves",
+                f"document {move.document} of query {move.query}, from rank {move.rank} to "
+                f"{move.exported_rank}; its score is {move.gap:.3g} above that of the document "
+                f"that takes its place",
+            )
+        )
+    print_facts(f"Ranked as {to} would", rows)

@@ -1,0 +1,179 @@
+"""Elasticsearch's own learning to rank, without the plugin."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from localrank.arrays import Array, Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.node_tables import NodeTable, node_tables, singles
+from localrank.export.single_models import content, trees_of
+
+
+@declare("elastic", "Elasticsearch's own learning to rank, a trained model")
+class Elastic(Target):
+    """The body of `PUT _ml/trained_models/NAME`, as eland writes it for other libraries.
+
+    Elasticsearch compares by `<=` in double precision and adds up the trees with a compensated
+    sum, so that the trees stay as they are. It lifts scores to 0 or above by itself, and rounds
+    each score to single precision at the end. Missing values go where the trees send them.
+    """
+
+    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        trees = trees_of(model, "Elasticsearch's trained model")
+        names = list(model.feature_names)
+        ensemble = {
+            "target_type": "regression",
+            "feature_names": names,
+            "trained_models": [
+                {
+                    "tree": {
+                        "target_type": "regression",
+                        "feature_names": names,
+                        "tree_structure": _nodes(table),
+                    }
+                }
+                for table in node_tables(trees)
+            ],
+            "aggregate_output": {"weighted_sum": {}},
+        }
+        body = {
+            "description": f"{model.facts.get('ranker', model.name)}, exported by localrank",
+            "inference_config": {
+                "learning_to_rank": {"feature_extractors": [_extractor(name) for name in names]}
+            },
+            "definition": {"trained_model": {"ensemble": ensemble}},
+        }
+        return {
+            "model.json": json.dumps(body),
+            "README.md": _README.format(name=model.name),
+        }
+
+    def scores(self, files: Files, dataset: RankingDataset) -> Floats:
+        body = json.loads(content(files, "model.json"))
+        extractors = body["inference_config"]["learning_to_rank"]["feature_extractors"]
+        names = [extractor["query_extractor"]["feature_name"] for extractor in extractors]
+        columns = {name: column for column, name in enumerate(names)}
+        trees = [
+            model["tree"]
+            for model in body["definition"]["trained_model"]["ensemble"]["trained_models"]
+        ]
+        tables = [_table(tree, columns) for tree in trees]
+        # Features are scores of queries, which have single precision.
+        features = singles(dataset.features)
+        features[np.isinf(features)] = np.nan
+        totals = _compensated_sum([table.outputs(features, np.less_equal) for table in tables])
+        leaves = [table.values[table.features < 0] for table in tables]
+        least = _compensated_sum([values.min(keepdims=True) for values in leaves])[0]
+        return singles(totals - min(least, 0.0))
+
+
+def _extractor(name: str) -> dict[str, Any]:
+    """Takes the value of a field of the feature's name; without the field it is missing."""
+    query = {
+        "function_score": {
+            "query": {"exists": {"field": name}},
+            "field_value_factor": {"field": name},
+            "boost_mode": "replace",
+        }
+    }
+    return {"query_extractor": {"feature_name": name, "query": query}}
+
+
+def _nodes(table: NodeTable) -> list[dict[str, Any]]:
+    return [
+        {"node_index": row, "leaf_value": float(table.values[row])}
+        if feature < 0
+        else {
+            "node_index": row,
+            "split_feature": int(feature),
+            "threshold": float(table.thresholds[row]),
+            "decision_type": "lte",
+            "default_left": bool(table.default_lefts[row]),
+            "left_child": int(table.lefts[row]),
+            "right_child": int(table.rights[row]),
+        }
+        for row, feature in enumerate(table.features)
+    ]
+
+
+def _table(tree: dict[str, Any], columns: dict[str, int]) -> NodeTable:
+    nodes = sorted(tree["tree_structure"], key=lambda node: node["node_index"])
+
+    def column(name: str, absent: Any) -> Array:
+        return np.array([node.get(name, absent) for node in nodes])
+
+    return NodeTable(
+        features=np.array(
+            [
+                columns[tree["feature_names"][node["split_feature"]]]
+                if "split_feature" in node
+                else -1
+                for node in nodes
+            ]
+        ),
+        thresholds=column("threshold", 0.0),
+        lefts=column("left_child", -1),
+        rights=column("right_child", -1),
+        default_lefts=column("default_left", False),
+        values=column("leaf_value", 0.0),
+    )
+
+
+def _compensated_sum(terms: list[Array]) -> Floats:
+    """The sum of Java's `DoubleStream.sum`, after Kahan."""
+    total = np.zeros(len(terms[0]))
+    lost = np.zeros(len(terms[0]))
+    for term in terms:
+        added = term - lost
+        following = total + added
+        lost = (following - total) - added
+        total = following
+    return total - lost
+
+
+_README = """# {name} for Elasticsearch's learning to rank
+
+This is Elasticsearch's own feature, in version 8.15 and later. It needs no plugin, but a licence
+for it on your side (Platinum, Enterprise or a trial).
+
+Index each feature as a field of type `float` with the feature's name. Then:
+
+```sh
+curl -X PUT "$HOST/_ml/trained_models/{name}" -H 'Content-Type: application/json' -d @model.json
+```
+
+Search, and rank the best 100 again:
+
+```json
+{{
+  "query": {{"match": {{"title": "your words"}}}},
+  "rescore": {{
+    "window_size": 100,
+    "learning_to_rank": {{"model_id": "{name}", "params": {{}}}}
+  }}
+}}
+```
+
+**Features that are queries**: replace the `query` of a feature in `feature_extractors` by your
+query, such as `{{"match": {{"title": "{{{{words}}}}"}}}}`, and give `words` in `params` of the
+search. Keep the feature's name.
+
+**Below zero**: Lucene refuses queries with negative scores, and so negative feature values. Add a
+constant to such a feature before training and in the index.
+
+**Exactness**: Elasticsearch compares by `<=` in double precision, as the model does; feature
+values are scores of queries and have single precision. It adds a constant to all scores so that
+none is below zero, and rounds each to single precision: documents of nearly equal scores may be
+tied. `localrank export --verify` shows whether any document moves.
+
+**Missing values**: a field that a document does not have is missing, and goes where the model
+sends it.
+
+Tested with the inference code of Elasticsearch 8.19.21.
+"""

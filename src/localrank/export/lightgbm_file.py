@@ -1,0 +1,40 @@
+"""LightGBM's text format."""
+
+from __future__ import annotations
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.single_models import content, trees_of
+from localrank.trees import read_lightgbm_text, write_lightgbm_text
+
+
+@declare("lightgbm", "a text file that LightGBM loads")
+class LightGBM(Target):
+    """A text file that `lightgbm.Booster(model_file=…)` loads: exact, to the last bit."""
+
+    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        trees = trees_of(model, "LightGBM's file", zero_may_be_missing=True)
+        text = write_lightgbm_text(trees, "lambdarank", model.feature_names)
+        return {
+            f"{model.name}.txt": text,
+            "README.md": _README.format(name=model.name, n_features=trees.n_features),
+        }
+
+    def scores(self, files: Files, dataset: RankingDataset) -> Floats:
+        return read_lightgbm_text(content(files, ".txt")).score(dataset.features)
+
+
+_README = """# {name} for LightGBM
+
+```python
+import lightgbm
+
+booster = lightgbm.Booster(model_file="{name}.txt")
+scores = booster.predict(features)  # {n_features} columns
+```
+
+LightGBM 4.0 or later reads the file; tested with 4.7. Scores are those of the model, to the last
+bit. Missing values (NaN) go where the model sends them.
+"""

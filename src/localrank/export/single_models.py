@@ -1,0 +1,90 @@
+"""The one sum of trees, or of weighted features, that a file for one model holds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localrank.arrays import Array
+from localrank.export.base import ExportedModel, Files
+from localrank.formulas import Linear, NotExportable, OnColumns, Routed, Standardised, TreeSum
+from localrank.trees import Trees
+from localrank.trees.columns import MISSING, MISSING_ZERO
+
+
+def trees_of(model: ExportedModel, holder: str, *, zero_may_be_missing: bool = False) -> Trees:
+    """The trees of a model that is one sum of trees; all else is refused.
+
+    Parameters
+    ----------
+    model : ExportedModel
+    holder : str
+        What the trees go into, for the refusal.
+    zero_may_be_missing : bool, default=False
+        Whether it can say that a split takes zero for missing, as LightGBM can.
+    """
+    if isinstance(model.formula, TreeSum):
+        trees = model.formula.trees
+        if (trees.decisions & MISSING_ZERO).any() and not zero_may_be_missing:
+            raise NotExportable(
+                _what(model),
+                f"its trees take zero for missing, which {holder} cannot say",
+                "Take lightgbm, or train without `zero_as_missing`.",
+            )
+        return trees
+    if isinstance(model.formula, Linear):
+        raise NotExportable(
+            _what(model),
+            f"{holder} holds trees, and the model is a weighted sum of the features",
+            "Take elasticsearch-ltr, opensearch-ltr, solr or ranklib, which have linear models.",
+        )
+    raise refusal(model, holder)
+
+
+def refusal(model: ExportedModel, holder: str) -> NotExportable:
+    """Why a model that is neither trees nor linear does not fit, and what to do."""
+    steps = list(model.formula.walk())
+    serve = "or run the model with `localrank serve`."
+    if any(isinstance(step, Routed) for step in steps):
+        return NotExportable(
+            _what(model),
+            f"it chooses between models by the query, and {holder} holds one model",
+            f"Take a method with one model for all queries, {serve}",
+        )
+    if any(isinstance(step, OnColumns) for step in steps):
+        return NotExportable(
+            _what(model),
+            f"its columns are made of a document's features and its list, and {holder} takes "
+            "features as they are",
+            f"Train on the features alone, take onnx, {serve}",
+        )
+    if any(isinstance(step, Standardised) for step in steps):
+        return NotExportable(
+            _what(model),
+            f"it standardises scores within the query, and {holder} scores one document at a time",
+            f'Train the ensemble with combine="fixed", take onnx, {serve}',
+        )
+    return NotExportable(
+        _what(model),
+        f"{holder} holds one sum of trees, and the model is more than that",
+        f"Take onnx, {serve}",
+    )
+
+
+def knows_missing(trees: Trees) -> bool:
+    """Whether the trees learned where missing values go."""
+    return bool((trees.decisions & MISSING).any())
+
+
+def content(files: Files, ending: str) -> str:
+    """The text of the file whose name ends so."""
+    (text,) = (text for name, text in files.items() if name.endswith(ending))
+    return text if isinstance(text, str) else text.decode()
+
+
+def zero_for_missing(features: Array) -> Array:
+    """Single-precision features, with 0 where they are missing."""
+    return np.nan_to_num(features.astype(np.float32), nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
+def _what(model: ExportedModel) -> str:
+    return str(model.facts.get("ranker", model.name))

@@ -1,0 +1,115 @@
+"""What Solr's learning-to-rank module computes from uploaded files, in its arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.arrays import Array
+from localrank.export.solr_readings import SLACK, Singles
+
+
+def solr_scores(store: Sequence[Mapping[str, Any]], model: Mapping[str, Any], X: Array) -> Singles:
+    """The score of each document: features, sums and products in float32, in Solr's order.
+
+    Parameters
+    ----------
+    store : list
+        The features, as uploaded.
+    model : mapping
+        As uploaded.
+    X : ndarray of shape (n_documents, n_features)
+        In the order in which the store names their fields; NaN where a document has no value.
+    """
+    values = _values(store, model, X)
+    params = model["params"]
+    match model["class"].rpartition(".")[2]:
+        case "LinearModel":
+            return _linear(params["weights"], values, len(X))
+        case "MultipleAdditiveTreesModel":
+            return _trees(params["trees"], values, len(X))
+        case "NeuralNetworkModel":
+            return _net(params["layers"], values)
+        case name:
+            raise ValueError(f"A model of class {name} is not among those that are exported.")
+
+
+def _values(
+    store: Sequence[Mapping[str, Any]], model: Mapping[str, Any], X: Array
+) -> dict[str, Singles]:
+    """The normalized values of the model's features, by name."""
+    features = {feature["name"]: feature for feature in store}
+    fields = [feature["params"]["field"] for feature in store if "field" in feature["params"]]
+    columns = {field: column for column, field in enumerate(dict.fromkeys(fields))}
+    values = {}
+    for entry in model["features"]:
+        params = features[entry["name"]]["params"]
+        if "field" in params:
+            with np.errstate(over="ignore"):
+                column = X[:, columns[params["field"]]].astype(np.float32)
+            column[np.isnan(column)] = np.float32(params.get("defaultValue", 0))
+        else:
+            column = np.full(len(X), np.float32(params["value"]))
+        values[entry["name"]] = _normalized(entry["norm"], column) if "norm" in entry else column
+    return values
+
+
+def _normalized(norm: Mapping[str, Any], column: Singles) -> Singles:
+    numbers = {name: np.float32(value) for name, value in norm["params"].items()}
+    if norm["class"].endswith("StandardNormalizer"):
+        start, unit = numbers["avg"], numbers["std"]
+    else:
+        start, unit = numbers["min"], numbers["max"] - numbers["min"]
+    with np.errstate(over="ignore"):
+        return (column - start) / unit
+
+
+def _linear(
+    weights: Mapping[str, float], values: Mapping[str, Singles], n_documents: int
+) -> Singles:
+    scores = np.zeros(n_documents, np.float32)
+    for name, column in values.items():
+        scores += column * np.float32(weights[name])
+    return scores
+
+
+def _net(layers: Sequence[Mapping[str, Any]], values: Mapping[str, Singles]) -> Singles:
+    inputs: Singles = np.stack(list(values.values()))
+    for layer in layers:
+        matrix = np.array(layer["matrix"], np.float32)
+        units = np.repeat(np.array(layer["bias"], np.float32)[:, None], inputs.shape[1], axis=1)
+        for column, row in zip(matrix.T, inputs, strict=True):
+            units += column[:, None] * row
+        inputs = np.maximum(units, 0) if layer["activation"] == "relu" else units
+    scores: Singles = inputs[0]
+    return scores
+
+
+def _trees(
+    trees: Sequence[Mapping[str, Any]], values: Mapping[str, Singles], n_documents: int
+) -> Singles:
+    scores = np.zeros(n_documents, np.float32)
+    every = np.arange(n_documents)
+    for tree in trees:
+        leaves = np.empty(n_documents, np.float32)
+        _descend(tree["root"], values, every, leaves)
+        scores += np.float32(tree["weight"]) * leaves
+    return scores
+
+
+def _descend(
+    node: Mapping[str, Any],
+    values: Mapping[str, Singles],
+    rows: NDArray[np.int64],
+    leaves: Singles,
+) -> None:
+    """Write the leaf of each of the rows that have come to a node."""
+    if "feature" not in node:
+        leaves[rows] = np.float32(node["value"])
+        return
+    goes_left = values[node["feature"]][rows] <= np.float32(node["threshold"]) + SLACK
+    _descend(node["left"], values, rows[goes_left], leaves)
+    _descend(node["right"], values, rows[~goes_left], leaves)

@@ -1,0 +1,83 @@
+"""What stands beside the files for Solr."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localrank.export.base import ExportedModel
+
+_TEXT = """\
+# {name} for Apache Solr
+
+A {ranker} of localrank {version}. `features.json` and `model.json` are for Solr's
+learning-to-rank module, `schema.json` has the fields. Tested with Solr 8.11.4.
+
+## Before
+
+Switch the module on: `SOLR_MODULES=ltr` for Solr 9 and later, `-Dsolr.ltr.enabled=true` for Solr
+8. `solrconfig.xml` needs the query parser, and the transformer where features are logged:
+
+```xml
+<queryParser name="ltr" class="org.apache.solr.ltr.search.LTRQParserPlugin"/>
+<transformer name="features"
+             class="org.apache.solr.ltr.response.transform.LTRFeatureLoggerTransformerFactory">
+  <str name="fvCacheName">QUERY_DOC_FV</str>
+</transformer>
+<!-- within <query> -->
+<cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096"
+       regenerator="solr.search.NoOpRegenerator"/>
+```
+
+## Upload
+
+```sh
+solr=http://localhost:8983/solr/COLLECTION
+curl -X POST -H 'Content-type: application/json' $solr/schema --data-binary @schema.json
+curl -X PUT -H 'Content-type: application/json' $solr/schema/feature-store \\
+     --data-binary @features.json
+curl -X PUT -H 'Content-type: application/json' $solr/schema/model-store \\
+     --data-binary @model.json
+```
+
+To replace them, delete `$solr/schema/model-store/{name}` first, then
+`$solr/schema/feature-store/{name}`, and reload the collection.
+
+## Rank
+
+```sh
+curl $solr/query --data-urlencode 'q=…' \\
+     --data-urlencode 'rq={{!ltr model={name} reRankDocs=100}}' \\
+     --data-urlencode 'fl=id,score,[features store={name}]'
+```
+
+The best `reRankDocs` documents of the query are ranked by the model; those after them keep their
+order. Scores may be negative. Equal scores stay in the order of the index.
+
+## What is exact
+
+- Fields hold the features as float32, and Solr computes in float32: scores differ from those of
+  localrank by rounding. `localrank export … --verify` shows by how much.
+- Splits of trees decide as in localrank for every float32 value. Solr adds 0.000001 to thresholds:
+  they are written so that the sum is right. Features with thresholds near zero are divided by a
+  power of two, which loses nothing.
+- A document without a value counts as one with zero, unless the model was trained on missing
+  values: then `defaultValue` is NaN, and it goes where such documents went in training.
+- Before Solr 8.9 the fields must be stored.
+"""
+
+
+def readme(model: ExportedModel, fields: Sequence[str]) -> str:
+    """How to upload the files and rank with them."""
+    text = _TEXT.format(
+        name=model.name,
+        ranker=model.facts.get("ranker", "model"),
+        version=model.facts.get("localrank", ""),
+    )
+    renamed = [
+        f"- `{field}`: {name}"
+        for name, field in zip(model.feature_names, fields, strict=True)
+        if name != field
+    ]
+    if not renamed:
+        return text
+    return text + "\n## Fields with other names than the features\n\n" + "\n".join(renamed) + "\n"

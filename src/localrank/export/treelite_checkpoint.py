@@ -1,0 +1,74 @@
+"""Treelite's checkpoints."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.node_tables import plain_thresholds
+from localrank.export.single_models import trees_of
+from localrank.trees import write_lightgbm_text
+
+FORMAT = "checkpoint"
+
+
+@declare("treelite", "a checkpoint that Treelite loads, to compile or serve")
+class Treelite(Target):
+    """A checkpoint that `treelite.Model.deserialize` loads.
+
+    Treelite keeps LightGBM's thresholds, its comparison and its missing values, in double
+    precision.
+    """
+
+    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        trees = trees_of(model, "Treelite's checkpoint")
+        # Treelite compares values as they are, also those that LightGBM takes for zero.
+        trees = replace(trees, thresholds=plain_thresholds(trees))
+        text = write_lightgbm_text(trees, "lambdarank")
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "model.txt"
+            path.write_text(text)
+            checkpoint = _treelite().frontend.load_lightgbm_model(path)
+        return {
+            f"{model.name}.{FORMAT}": checkpoint.serialize_bytes(),
+            "README.md": _README.format(name=model.name, version=_treelite().__version__),
+        }
+
+    def scores(self, files: Files, dataset: RankingDataset) -> Floats:
+        (saved,) = (content for name, content in files.items() if name.endswith(f".{FORMAT}"))
+        treelite = _treelite()
+        model = treelite.Model.deserialize_bytes(saved)
+        features = np.ascontiguousarray(dataset.features, np.float64)
+        scores: Floats = treelite.gtil.predict(model, features, nthread=1).astype(np.float64)
+        return scores.reshape(-1)
+
+
+def _treelite() -> Any:
+    try:
+        import treelite
+    except ImportError as error:
+        raise ImportError("Treelite is not installed. Run `pip install treelite`.") from error
+    return treelite
+
+
+_README = """# {name} for Treelite
+
+```python
+import treelite
+
+model = treelite.Model.deserialize("{name}.checkpoint")
+scores = treelite.gtil.predict(model, features)  # float64
+```
+
+Written by Treelite {version}, which later versions of the same major version read. TL2cgen compiles
+it to C. Comparisons are those of the model, in double precision; so are the scores, to rounding.
+Missing values (NaN) go where the model sends them.
+"""

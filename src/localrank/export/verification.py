@@ -1,0 +1,198 @@
+"""Whether an exported model ranks as the ranker does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from localrank.arrays import Floats, Integers
+from localrank.data import RankingDataset
+from localrank.export.routed_models import scores_of
+from localrank.export.writing import read_files, target
+from localrank.formulas import Routed
+from localrank.kernels.sorting import argsort_descending
+
+if TYPE_CHECKING:
+    from localrank.rankers import Ranker
+
+
+@dataclass(frozen=True)
+class Move:
+    """A document that stands elsewhere.
+
+    Parameters
+    ----------
+    query, document : id
+    rank : int
+        Its place by the ranker, from 1.
+    exported_rank : int
+        Its place by the exported model.
+    gap : float
+        By how much the ranker scores it higher than the document that takes its place.
+    """
+
+    query: Any
+    document: Any
+    rank: int
+    exported_rank: int
+    gap: float
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How the scores of an exported model compare with those of the ranker.
+
+    Attributes
+    ----------
+    n_lists, n_documents : int
+        What was ranked.
+    largest_difference : float
+        Between two scores of a document, after a constant that the export adds to all scores of
+        a list is taken off.
+    largest_score : float
+        The largest absolute score of the ranker, less the mean of its list, to compare with.
+    n_equal_lists : int
+        Lists in which all documents have the same place. Equal scores stay in input order.
+    first_move : Move or None
+        The first document, from the top of the lists in their order, that moves.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], qid=["a"] * 3)
+    >>> Verification.of(dataset, np.array([3.0, 2.0, 1.0]), np.array([7.0, 4.5, 5.0]))
+    1 list, 3 documents. Largest difference of scores: 1 of 1. Lists in the same order: 0 of 1.
+    First that moves: document 2 of query a, from rank 2 to 3, which scores 1 more than the
+    document that takes its place.
+    """
+
+    n_lists: int
+    n_documents: int
+    largest_difference: float
+    largest_score: float
+    n_equal_lists: int
+    first_move: Move | None
+
+    @classmethod
+    def of(cls, dataset: RankingDataset, scores: Floats, exported: Floats) -> Verification:
+        """Compare two scores of each row of a dataset.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+        scores : ndarray of shape (n_documents,)
+            Of the ranker.
+        exported : ndarray of shape (n_documents,)
+            Of the exported model.
+        """
+        if not np.isfinite(exported).all():
+            row = int(np.argmin(np.isfinite(exported)))
+            raise ValueError(
+                f"The exported model gives a document of query "
+                f"{dataset.query_ids[dataset.query_index[row]]} the score {exported[row]}."
+            )
+        centred, other = (_centred(values, dataset) for values in (scores, exported))
+        places, others = (_places(values, dataset) for values in (scores, exported))
+        moved = places != others
+        changed = np.logical_or.reduceat(moved, dataset.offsets[:-1])
+        return cls(
+            dataset.n_queries,
+            dataset.n_documents,
+            float(np.abs(centred - other).max()),
+            float(np.abs(centred).max()),
+            int(np.sum(~changed)),
+            _first(dataset, scores, places, others) if moved.any() else None,
+        )
+
+    @property
+    def same_order(self) -> bool:
+        """Whether every list has the same order."""
+        return self.first_move is None
+
+    def __repr__(self) -> str:
+        lists = "1 list" if self.n_lists == 1 else f"{self.n_lists:,} lists"
+        text = (
+            f"{lists}, {self.n_documents:,} documents. "
+            f"Largest difference of scores: {self.largest_difference:.3g} of "
+            f"{self.largest_score:.3g}. "
+            f"Lists in the same order: {self.n_equal_lists:,} of {self.n_lists:,}."
+        )
+        move = self.first_move
+        if move is None:
+            return text
+        return (
+            f"{text}\nFirst that moves: document {move.document} of query {move.query}, from "
+            f"rank {move.rank} to {move.exported_rank}, which scores {move.gap:.3g} more than the "
+            f"document that takes its place."
+        )
+
+
+def verify(
+    ranker: Ranker, to: str, folder: str | PathLike[str], dataset: RankingDataset
+) -> Verification:
+    """Rank lists by an exported model as the engine would, and compare with the ranker.
+
+    The engine's arithmetic is reproduced from the files alone: its precision, comparisons and
+    missing values.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        What was exported.
+    to : str
+        The target.
+    folder : path
+        Where `export` wrote the files.
+    dataset : RankingDataset
+        Lists to rank; labels are not needed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from localrank.data import make_queries
+    >>> from localrank.export import export
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> ranker = LambdaMART(20).fit(dataset)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = export(ranker, "lightgbm", folder)
+    ...     verify(ranker, "lightgbm", folder, dataset).same_order
+    True
+    """
+    scores = dataset.in_query_order(ranker.predict(dataset))
+    formula = ranker.formula()
+    router = formula.router if isinstance(formula, Routed) else None
+    exported = scores_of(target(to), read_files(folder), dataset, router)
+    return Verification.of(dataset, scores, exported)
+
+
+def _centred(scores: Floats, dataset: RankingDataset) -> Floats:
+    means = np.add.reduceat(scores, dataset.offsets[:-1]) / dataset.query_sizes
+    centred: Floats = scores - means[dataset.query_index]
+    return centred
+
+
+def _places(scores: Floats, dataset: RankingDataset) -> Integers:
+    """The place of each row in its list, from 1."""
+    order = argsort_descending(np.ascontiguousarray(scores, np.float64), dataset.offsets)
+    places = np.empty(len(scores), np.int64)
+    places[order] = np.arange(len(scores)) - dataset.offsets[dataset.query_index] + 1
+    return places
+
+
+def _first(dataset: RankingDataset, scores: Floats, places: Integers, others: Integers) -> Move:
+    query = int(dataset.query_index[np.argmax(places != others)])
+    rows = np.arange(dataset.offsets[query], dataset.offsets[query + 1])
+    by_place = rows[np.argsort(places[rows])]
+    row = by_place[np.argmax(places[by_place] != others[by_place])]
+    rival = rows[others[rows] == places[row]][0]
+    ids = dataset.document_ids
+    return Move(
+        dataset.query_ids[query].item(),
+        (row - dataset.offsets[query] + 1 if ids is None else ids[row]).item(),
+        int(places[row]),
+        int(others[row]),
+        float(scores[row] - scores[rival]),
+    )

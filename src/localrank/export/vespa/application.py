@@ -1,0 +1,190 @@
+"""Application packages of Vespa."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.vespa.expressions import Expressions, Value
+from localrank.export.vespa.rank_profile import RERANK_COUNT, RankProfile
+from localrank.export.vespa.tree_models import score_trees
+
+# The version whose published code the tests run.
+VERSION = "8.700.24"
+
+_SERVICES = """<?xml version="1.0" encoding="utf-8" ?>
+<services version="1.0">
+  <container id="default" version="1.0">
+    <search/>
+    <document-api/>
+  </container>
+  <content id="content" version="1.0">
+    <redundancy>1</redundancy>
+    <documents>
+      <document type="{name}" mode="index"/>
+    </documents>
+    <nodes>
+      <node hostalias="node1" distribution-key="0"/>
+    </nodes>
+  </content>
+</services>
+"""
+
+
+@declare("vespa", "an application package of Vespa, with a rank profile")
+class Vespa(Target):
+    """An application package of Vespa: a schema, a rank profile and files of trees.
+
+    Vespa computes in double precision, so that scores differ by the rounding of sums at most.
+    Min-max scales and rank differences within the query are computed in the global phase.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import RankSVM
+    >>> dataset, _ = make_queries(60)
+    >>> files = Vespa().files(exported_model(RankSVM().fit(dataset), "web"))
+    >>> sorted(files)
+    ['README.md', 'schemas/web.sd', 'schemas/web/web.profile', 'services.xml']
+    """
+
+    # A query names the group by `query(group)`.
+    takes_groups = True
+
+    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        profile = RankProfile(model.name, model.formula, model.feature_names)
+        return {
+            "README.md": _readme(model, profile),
+            "services.xml": _SERVICES.format(name=model.name),
+            f"schemas/{model.name}.sd": _schema(model.name, profile.fields),
+            f"schemas/{model.name}/{model.name}.profile": profile.text(),
+            **{f"models/{file}": content for file, content in profile.models.items()},
+        }
+
+    def scores(self, files: Files, dataset: RankingDataset) -> Floats:
+        return self.group_scores(files, dataset, 0)
+
+    def group_scores(self, files: Files, dataset: RankingDataset, number: int) -> Floats:
+        """What Vespa computes where every query names a group.
+
+        Parameters
+        ----------
+        files : mapping
+        dataset : RankingDataset
+        number : int
+            Of the group, from 0.
+        """
+        return _scores(files, dataset, {"group": float(number)})
+
+
+def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
+    """What Vespa computes, given the inputs of the queries by name."""
+    texts = {
+        name: content if isinstance(content, str) else content.decode()
+        for name, content in files.items()
+    }
+    (profile,) = (text for name, text in texts.items() if name.endswith(".profile"))
+    (schema,) = (text for name, text in texts.items() if name.endswith(".sd"))
+    functions = dict(re.findall(r"function (\w+)\(\) {\s*expression: (.*)\n", profile))
+    phase = re.findall(r"(?:first|global)-phase {[^}]*?expression: (.*)\n", profile)[-1]
+    expressions = Expressions(
+        functions,
+        dataset,
+        {
+            "attribute": _attributes(schema, dataset),
+            "query": inputs.__getitem__,
+            "lightgbm": lambda file: score_trees(
+                texts[f"models/{file}"],
+                lambda name: expressions.function(name),
+                dataset.n_documents,
+            ),
+        },
+    )
+    return np.broadcast_to(expressions.value(phase), dataset.n_documents).astype(np.float64)
+
+
+def _attributes(schema: str, dataset: RankingDataset) -> Callable[[str], Value]:
+    """The attributes of documents, in the precision that the schema gives them."""
+    fields = re.findall(r"field (\w+) type (double|float) ", schema)
+    numbers = {name: number for number, (name, _) in enumerate(fields)}
+
+    def values(name: str) -> Value:
+        kept = np.float32 if fields[numbers[name]][1] == "float" else np.float64
+        return dataset.features[:, numbers[name]].astype(kept).astype(np.float64)
+
+    return values
+
+
+def _schema(name: str, fields: list[str]) -> str:
+    lines = [f"schema {name} {{", f"    document {name} {{"]
+    for field in fields:
+        lines += [f"        field {field} type double {{", "            indexing: attribute"]
+        lines.append("        }")
+    return "\n".join([*lines, "    }", "}", ""])
+
+
+def _readme(model: ExportedModel, profile: RankProfile) -> str:
+    name = model.name
+    lines = [
+        f"# {name} for Vespa",
+        "",
+        "This folder is an application package. `vespa deploy` takes it as it is. For an "
+        "application of your own:",
+        "",
+        f"- Copy `schemas/{name}/{name}.profile` to `schemas/YOUR_SCHEMA/`."
+        + (" Copy `models/` to `models/`." if profile.models else ""),
+        f"- Each function `feature_…` of the profile is one feature, by `attribute(…)`. Fields of "
+        f"`schemas/{name}.sd` show them. Where a feature is computed, write that instead, such as "
+        "`bm25(title)`.",
+        "- Fields are of type double, as in training. Type float halves their memory, and rounds "
+        "the features.",
+    ]
+    query = f"ranking.profile={name}"
+    if profile.n_groups:
+        query += "&input.query(group)=NUMBER"
+        lines.append(
+            f"- The profile has {profile.n_groups} groups of queries. The client chooses the group "
+            "of a query and says its number, from 0."
+        )
+    lines += ["", "Query:", "", f"    vespa query 'yql=select * from {name} where true' '{query}'"]
+    if profile.is_global:
+        lines += [
+            "",
+            "## The global phase",
+            "",
+            "The model looks at the whole list of hits, so that it is computed in the global "
+            "phase, in the container.",
+            "",
+            f"- `rerank-count: {RERANK_COUNT}` must be at least the number of hits that queries "
+            "have. Beyond it, hits are neither normalized nor ranked by the model, and the scales "
+            "of the others are of the best hits of the first phase only.",
+            "- `first-phase` chooses these hits: replace `nativeRank` by your own.",
+            "- Trees stay in the expression of the phase. In a function that the global phase "
+            f"calls, Vespa {VERSION} mixes up their inputs.",
+        ]
+    lines += [
+        "",
+        "## Exactness",
+        "",
+        "Vespa computes in double precision. Scores differ from localrank's by the rounding of "
+        "sums at most.",
+    ]
+    if profile.models:
+        lines += [
+            "",
+            "Vespa reads `x <= threshold` of LightGBM's files as `x < threshold`. Thresholds are "
+            "the next larger double here, so that every document goes the same way. The files "
+            "are for Vespa only. A document that lacks an attribute goes the way that missing "
+            "values go in localrank. Leave `vespa.eval.use_fast_forest` off, as it is by default: "
+            "it compares in single precision.",
+        ]
+    lines += ["", f"Written by localrank {model.facts.get('localrank', '')} for Vespa 8; tested "]
+    lines[-1] += f"with the published Java code of {VERSION}."
+    return "\n".join([*lines, ""])

@@ -1,0 +1,246 @@
+"""Formulas as rank profiles of Vespa."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from localrank.arrays import Array
+from localrank.export.vespa.names import field_names, unused
+from localrank.export.vespa.tree_models import write_trees
+from localrank.formulas import (
+    Column,
+    Formula,
+    Linear,
+    Net,
+    NotExportable,
+    OnColumns,
+    Routed,
+    Standardised,
+    TreeSum,
+    WeightedSum,
+)
+
+# Hits that the global phase looks at: at least as many as lists have.
+RERANK_COUNT = 1000
+
+_FIXED = 'Combine by fixed scales (combine="fixed"), which are learned in training.'
+# What Vespa has no function for, over the hits of a query, by the kind of the column.
+_LACKING = {
+    "deviation": "mean and deviation",
+    "cut-deviation": "mean and deviation",
+    "percentile": "ranks with ties",
+    "centred-percentile": "ranks with ties",
+    "reciprocal-rank": "ranks with ties",
+    "robust-deviation": "medians",
+    "filled": "medians",
+    "min-max-zero": "test whether all values are equal",
+    "aggregate": "such statistics",
+    "standard-aggregate": "such statistics",
+}
+
+
+class RankProfile:
+    """A rank profile that computes a formula, with the files of trees that it names.
+
+    Trees stand in the expression of a phase itself, never in a function: Vespa's container mixes
+    up the inputs of trees in a function that the global phase calls.
+
+    Parameters
+    ----------
+    name : str
+    formula : Formula
+    feature_names : sequence of str
+
+    Attributes
+    ----------
+    fields : list of str
+        The attribute of each feature.
+    functions : dict
+        Expressions by the names of functions.
+    models : dict
+        Contents by the names of files of trees.
+    n_groups : int
+        How many `query(group)` chooses from; 0 where the formula has none.
+    is_global : bool
+        Whether the formula looks at the other hits of the query.
+    """
+
+    def __init__(self, name: str, formula: Formula, feature_names: Sequence[str]) -> None:
+        self.name = name
+        self.fields = field_names(feature_names)
+        self.functions: dict[str, str] = {}
+        self.models: dict[str, str] = {}
+        self.n_groups = 0
+        self._n_nets = 0
+        self._features = [f"feature_{field}" for field in self.fields]
+        self._over_hits: set[str] = set()
+        self._expression = self._of(formula, self._features)
+
+    @property
+    def is_global(self) -> bool:
+        return bool(self._over_hits)
+
+    def text(self) -> str:
+        """The file of the profile."""
+        lines = [f"rank-profile {self.name} {{"]
+        if self.n_groups:
+            lines += ["    inputs {", "        query(group) double: 0", "    }"]
+        for name, expression in self.functions.items():
+            lines += [f"    function {name}() {{", f"        expression: {expression}", "    }"]
+        if self.is_global:
+            features = [name for name in self._features if name in self.functions]
+            lines += [
+                # Chooses the hits that the global phase ranks.
+                "    first-phase {",
+                "        expression: nativeRank",
+                "    }",
+                "    match-features {",
+                *(f"        {name}" for name in features),
+                "    }",
+                "    global-phase {",
+                f"        rerank-count: {RERANK_COUNT}",
+            ]
+        else:
+            lines.append("    first-phase {")
+        return "\n".join([*lines, f"        expression: {self._expression}", "    }", "}", ""])
+
+    def _of(self, formula: Formula, columns: Sequence[str]) -> str:
+        """The expression of a formula on columns, which are named by functions."""
+        match formula:
+            case Linear():
+                return self._sum(formula.weights, columns, formula.constant)
+            case TreeSum():
+                self._define_features(np.unique(formula.trees.split_features).tolist(), columns)
+                file = f"{unused(f'{self.name}_trees', self._model_names())}.json"
+                self.models[file] = write_trees(formula.trees, columns)
+                return f'lightgbm("{file}")'
+            case Net():
+                return self._net(formula, columns)
+            case WeightedSum():
+                terms = [f"({self._of(term, columns)})" for term in formula.terms]
+                return self._sum(formula.weights, terms, formula.constant)
+            case OnColumns():
+                made = [self._column(column, columns) for column in formula.columns]
+                return self._of(formula.term, made)
+            case Routed():
+                return self._routed(formula, columns)
+            case Standardised():
+                raise NotExportable(
+                    "An ensemble that standardises scores within the query",
+                    "Vespa has no mean and deviation over the hits of a query",
+                    _FIXED,
+                )
+        raise NotExportable(type(formula).__name__, "Vespa's target does not know it", _FIXED)
+
+    def _routed(self, formula: Routed, columns: Sequence[str]) -> str:
+        if self.n_groups:
+            raise NotExportable(
+                "A choice of groups within another", "query(group) is one number", "Export one."
+            )
+        self.n_groups = len(formula.groups)
+        members = [self._of(group, columns) for group in formula.groups]
+        expression = members[-1]
+        for number in reversed(range(len(members) - 1)):
+            expression = f"if (query(group) == {number}, {members[number]}, {expression})"
+        return expression
+
+    def _sum(self, weights: Array, terms: Sequence[str], constant: float = 0.0) -> str:
+        used = np.flatnonzero(weights).tolist()
+        self._define_features(used, terms)
+        parts = [
+            terms[i] if weights[i] == 1 else f"{_number(weights[i])} * {terms[i]}" for i in used
+        ]
+        if constant or not parts:
+            parts.append(_number(constant))
+        return " + ".join(parts)
+
+    def _net(self, net: Net, columns: Sequence[str]) -> str:
+        used = np.flatnonzero(np.any(net.hidden != 0, axis=0) | (net.skip != 0)).tolist()
+        self._define_features(used, columns)
+        self._n_nets += 1
+        net_name = f"net_{self._n_nets}"
+        most = _number(net.most)
+        inputs = [f"{net_name}_input_{i}" for i in range(len(columns))]
+        for i in used:
+            value = f"({columns[i]} - {_number(net.mean[i])}) / {_number(net.scale[i])}"
+            self.functions[inputs[i]] = f"max(-{most}, min({most}, {value}))"
+        units = []
+        for number, (weights, bias) in enumerate(zip(net.hidden, net.bias, strict=True)):
+            units.append(f"{net_name}_unit_{number}")
+            self.functions[units[-1]] = f"max(0, {self._sum(weights, inputs, float(bias))})"
+        return self._sum(np.append(net.output, net.skip), [*units, *inputs])
+
+    def _column(self, column: Column, columns: Sequence[str]) -> str:
+        """The name of the function of a column."""
+        kind = str(column.kind)
+        if kind in _LACKING:
+            raise NotExportable(
+                f"A ranker with columns of kind {kind!r}",
+                f"Vespa has no {_LACKING[kind]} over the hits of a query",
+                "Take the features, and coordinates that Vespa computes: "
+                'QueryCoordinates(…, parts="md").',
+            )
+        base = columns[column.feature]
+        if kind == "feature":
+            return base
+        if kind == "product":
+            other = columns[column.other]
+            self._define_features([column.feature, column.other], columns)
+            name = self._define(f"product_{_short(base)}_{_short(other)}", f"{base} * {other}")
+            if {base, other} & self._over_hits:
+                self._over_hits.add(name)
+            return name
+        self._define_features([column.feature], columns)
+        if kind == "missing":
+            return self._define(f"missing_{_short(base)}", f"isNan({base})")
+        if base in self._over_hits:
+            raise NotExportable(
+                "A coordinate of a coordinate",
+                "Vespa normalizes over the hits of a query once",
+                "Take coordinates of features.",
+            )
+        name = self._min_max(base) if kind == "min-max" else self._rank_difference(base)
+        self._over_hits.add(name)
+        return name
+
+    def _min_max(self, base: str) -> str:
+        return self._define(f"min_max_{_short(base)}", f"normalize_linear({base})")
+
+    def _rank_difference(self, base: str) -> str:
+        """How many hits have a smaller value, less how many have a larger one.
+
+        Equal values come in the order of the hits, in both ranks: the difference is free of it.
+        Adding to zero makes one zero of two; missing values stay missing.
+        """
+        rising = self._define(f"rising_{_short(base)}", f"0 + {base}")
+        falling = self._define(f"falling_{_short(base)}", f"0 - {base}")
+        ranks = f"1 / reciprocal_rank({falling}) - 1 / reciprocal_rank({rising})"
+        return self._define(f"rank_difference_{_short(base)}", f"floor(0.5 + {ranks}) + 0 * {base}")
+
+    def _define(self, name: str, expression: str) -> str:
+        """The name of a function, which is new unless one with the expression exists."""
+        taken = {known for known, text in self.functions.items() if text != expression}
+        name = unused(name, taken)
+        self.functions[name] = expression
+        return name
+
+    def _define_features(self, numbers: Sequence[int], columns: Sequence[str]) -> None:
+        """Functions of the features among columns."""
+        for number in numbers:
+            name = columns[number]
+            if name in self._features:
+                field = self.fields[self._features.index(name)]
+                self.functions.setdefault(name, f"attribute({field})")
+
+    def _model_names(self) -> set[str]:
+        return {file.removesuffix(".json") for file in self.models}
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("feature_")
+
+
+def _number(value: float) -> str:
+    return repr(float(value))

@@ -1,0 +1,151 @@
+"""Models written as files for an engine."""
+
+from __future__ import annotations
+
+import re
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import localrank
+from localrank.data.atomic import atomic_write
+from localrank.declaration import declared
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.routed_models import files_of
+from localrank.formulas import simplified
+
+if TYPE_CHECKING:
+    from localrank.rankers import Ranker
+
+# What every engine takes as the name of a model.
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+def targets() -> dict[str, type[Target]]:
+    """The targets of an export, by name.
+
+    Examples
+    --------
+    >>> "lightgbm" in targets()
+    True
+    """
+    from localrank import export
+
+    return declared(export)
+
+
+def target(name: str) -> Target:
+    """A target by its name."""
+    known = targets()
+    if name not in known:
+        raise ValueError(f"There is no target {name!r}. Take one of {', '.join(known)}.")
+    return known[name]()
+
+
+def exported_model(ranker: Ranker, name: str = "localrank") -> ExportedModel:
+    """What is written of a fitted ranker: its formula, and the names of its features.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted.
+    name : str, default="localrank"
+        What the model is called in the engine: letters, digits and underscores, a letter first.
+    """
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"The name of an exported model must be letters, digits and underscores, with a "
+            f"letter first. Got {name!r} instead."
+        )
+    formula = simplified(ranker.formula())
+    facts: dict[str, Any] = {
+        "localrank": localrank.__version__,
+        "ranker": type(ranker).__name__,
+        "n_models": ranker.n_models_,
+        "training_data": ranker.training_data_,
+    }
+    return ExportedModel(name, formula, feature_names(ranker), facts)
+
+
+def feature_names(ranker: Ranker) -> tuple[str, ...]:
+    """The names that the ranker's features have in an engine.
+
+    Those of the training data; where it had none, f1, f2 and so on, by their numbers in LETOR
+    files.
+    """
+    names = getattr(ranker, "feature_names_in_", None)
+    if names is not None:
+        return tuple(names.tolist())
+    return tuple(f"f{number}" for number in range(1, ranker.n_features_in_ + 1))
+
+
+def export(
+    ranker: Ranker, to: str, folder: str | PathLike[str], *, name: str = "localrank"
+) -> list[Path]:
+    """Write a fitted ranker as files for an engine.
+
+    Parameters
+    ----------
+    ranker : Ranker
+        Fitted.
+    to : str
+        One of `targets()`, such as "solr".
+    folder : path
+        Where the files go; made where it does not exist. It may hold an earlier export of the
+        same files, and nothing else.
+    name : str, default="localrank"
+        What the model is called in the engine.
+
+    Returns
+    -------
+    list of Path
+        The files. README.md among them says what to do with the others.
+
+    Raises
+    ------
+    NotExportable
+        Where the engine cannot compute what the ranker does.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> ranker = LambdaMART(20).fit(dataset)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     [path.name for path in export(ranker, "lightgbm", folder)]
+    ['README.md', 'localrank.txt']
+    """
+    files = files_of(target(to), exported_model(ranker, name))
+    place = Path(folder)
+    _check_place(place, files)
+    paths = []
+    for file_name, content in sorted(files.items()):
+        path = place / file_name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(path) as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        paths.append(path)
+    return paths
+
+
+def _check_place(place: Path, files: Files) -> None:
+    """Refuse a folder in which other files would stand among those of the export."""
+    if place.exists() and not place.is_dir():
+        raise ValueError(f"{place}: is a file. Name a folder for the export.")
+    strange = sorted(read_files(place).keys() - files.keys()) if place.exists() else []
+    if strange:
+        raise ValueError(
+            f"{place}: has other files, such as {strange[0]}. Name a new folder for the export."
+        )
+
+
+def read_files(folder: str | PathLike[str]) -> dict[str, bytes]:
+    """The files of an export, as they are on disk."""
+    place = Path(folder)
+    return {
+        path.relative_to(place).as_posix(): path.read_bytes()
+        for path in sorted(place.rglob("*"))
+        if path.is_file()
+    }

@@ -1,0 +1,133 @@
+"""XGBoost's JSON format."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.node_tables import NodeTable, in_single_precision, node_tables, single_sum
+from localrank.export.single_models import content, trees_of
+
+# The oldest version of XGBoost that reads the file.
+VERSION = [2, 0, 0]
+# What XGBoost writes for the parent of a root.
+NO_PARENT = 2**31 - 1
+
+
+@declare("xgboost-json", "a JSON file that XGBoost loads")
+class XGBoostJSON(Target):
+    """A JSON file that `xgboost.Booster(model_file=…)` loads.
+
+    XGBoost compares by `<` in single precision. Thresholds are the next number of single
+    precision, so that every value of single precision goes the same way. Scores are sums of
+    single precision. Missing values go where the trees send them.
+    """
+
+    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        trees = trees_of(model, "XGBoost's file")
+        tables = [in_single_precision(table, "<") for table in node_tables(trees)]
+        learner = {
+            "attributes": {"localrank": json.dumps(dict(model.facts), default=str)},
+            "feature_names": list(model.feature_names),
+            "feature_types": ["float"] * len(model.feature_names),
+            "gradient_booster": {
+                "name": "gbtree",
+                "model": {
+                    "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(tables))},
+                    "iteration_indptr": list(range(len(tables) + 1)),
+                    "tree_info": [0] * len(tables),
+                    "trees": [
+                        _tree(number, table, trees.n_features)
+                        for number, table in enumerate(tables)
+                    ],
+                },
+            },
+            "learner_model_param": {
+                "base_score": "0E0",
+                "boost_from_average": "0",
+                "num_class": "0",
+                "num_feature": str(trees.n_features),
+                "num_target": "1",
+            },
+            "objective": {"name": "rank:ndcg", "lambdarank_param": {}},
+        }
+        return {
+            f"{model.name}.json": json.dumps({"learner": learner, "version": VERSION}),
+            "README.md": _README.format(name=model.name, n_features=trees.n_features),
+        }
+
+    def scores(self, files: Files, dataset: RankingDataset) -> Floats:
+        learner = json.loads(content(files, ".json"))["learner"]
+        features = dataset.features.astype(np.float32)
+        trees = learner["gradient_booster"]["model"]["trees"]
+        return single_sum([_table(tree).outputs(features, np.less) for tree in trees])
+
+
+def _tree(number: int, table: NodeTable, n_features: int) -> dict[str, Any]:
+    n_nodes = len(table.features)
+    is_leaf = table.features < 0
+    zeros, none = [0.0] * n_nodes, [0] * n_nodes
+    parents = np.full(n_nodes, NO_PARENT)
+    for children in (table.lefts, table.rights):
+        parents[children[~is_leaf]] = np.flatnonzero(~is_leaf)
+    return {
+        "id": number,
+        "tree_param": {
+            "num_deleted": "0",
+            "num_feature": str(n_features),
+            "num_nodes": str(n_nodes),
+            "size_leaf_vector": "1",
+        },
+        "parents": parents.tolist(),
+        "left_children": table.lefts.tolist(),
+        "right_children": table.rights.tolist(),
+        "split_indices": np.where(is_leaf, 0, table.features).tolist(),
+        "split_conditions": np.where(is_leaf, table.values, table.thresholds).tolist(),
+        "default_left": table.default_lefts.astype(int).tolist(),
+        "base_weights": table.values.tolist(),
+        # Of training, which prediction does not read.
+        "loss_changes": zeros,
+        "sum_hessian": zeros,
+        "split_type": none,
+        "categories": [],
+        "categories_nodes": [],
+        "categories_segments": [],
+        "categories_sizes": [],
+    }
+
+
+def _table(tree: dict[str, Any]) -> NodeTable:
+    lefts = np.array(tree["left_children"])
+    is_leaf = lefts < 0
+    numbers = np.array(tree["split_conditions"], np.float32).astype(np.float64)
+    return NodeTable(
+        features=np.where(is_leaf, -1, tree["split_indices"]),
+        thresholds=np.where(is_leaf, 0.0, numbers),
+        lefts=lefts,
+        rights=np.array(tree["right_children"]),
+        default_lefts=np.array(tree["default_left"], bool),
+        values=np.where(is_leaf, numbers, 0.0),
+    )
+
+
+_README = """# {name} for XGBoost
+
+```python
+import xgboost
+
+booster = xgboost.Booster(model_file="{name}.json")
+scores = booster.inplace_predict(features)  # {n_features} columns, float32
+```
+
+XGBoost 2.0 or later reads the file; tested with 3.2.
+
+XGBoost compares by `<` in single precision, LightGBM by `<=` in double precision. The thresholds
+are moved so that every float32 value goes the same way. Scores are float32 sums. Missing values
+(NaN) go where the model sends them.
+"""

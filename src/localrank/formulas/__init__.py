@@ -1,0 +1,26 @@
+"""What trained rankers compute, written as formulas that a search engine can be given."""
+
+from typing import TYPE_CHECKING
+
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.formulas.base import Formula as Formula
+    from localrank.formulas.base import NotExportable as NotExportable
+    from localrank.formulas.column_formulas import Column as Column
+    from localrank.formulas.column_formulas import OnColumns as OnColumns
+    from localrank.formulas.descriptions import Description as Description
+    from localrank.formulas.document_formulas import Linear as Linear
+    from localrank.formulas.document_formulas import Net as Net
+    from localrank.formulas.document_formulas import TreeSum as TreeSum
+    from localrank.formulas.routers import CategoryRouter as CategoryRouter
+    from localrank.formulas.routers import CentreRouter as CentreRouter
+    from localrank.formulas.routers import LinearRouter as LinearRouter
+    from localrank.formulas.routers import Router as Router
+    from localrank.formulas.routers import ServiceRouter as ServiceRouter
+    from localrank.formulas.routing import Routed as Routed
+    from localrank.formulas.simplification import simplified as simplified
+    from localrank.formulas.sums import Standardised as Standardised
+    from localrank.formulas.sums import WeightedSum as WeightedSum
+else:
+    __getattr__, __dir__ = on_use(__name__)

@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from tree_exports import NAMES, ZERO_FOR_MISSING, documents_at, exported, spread, tree_model
+
+from localrank.export import NotExportable, targets
+from localrank.formulas import (
+    Column,
+    Linear,
+    Net,
+    OnColumns,
+    Routed,
+    Router,
+    Standardised,
+    TreeSum,
+    WeightedSum,
+)
+from localrank.trees import Trees
+
+TARGETS = [
+    "elastic",
+    "elasticsearch-ltr",
+    "lightgbm",
+    "opensearch-ltr",
+    "ranklib",
+    "treelite",
+    "xgboost-json",
+]
+EXACT = ("lightgbm", "treelite")
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_any_trees_score_as_they_are(to, rng):
+    target = targets()[to]()
+    for _ in range(5):
+        model = tree_model(rng, ZERO_FOR_MISSING if to == "ranklib" else (0, 2, 8, 10))
+        dataset = documents_at(rng, model.formula.trees.thresholds)
+        scores = target.scores(target.files(model), dataset)
+        expected = model.formula.score(dataset)
+        # Leaves are about 1, sums about 10: single precision has 7 digits of them.
+        assert spread(scores, expected) < (1e-12 if to in EXACT else 2e-5)
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_what_was_read_from_disk_scores_as_what_was_written(to, rng):
+    target, model = targets()[to](), tree_model(rng, ZERO_FOR_MISSING)
+    dataset = documents_at(rng, model.formula.trees.thresholds)
+    files = target.files(model)
+    read = {
+        name: content if isinstance(content, bytes) else content.encode()
+        for name, content in files.items()
+    }
+    assert (target.scores(read, dataset) == target.scores(files, dataset)).all()
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_the_readme_names_the_model_and_has_no_gaps(to, rng):
+    readme = targets()[to]().files(tree_model(rng, ZERO_FOR_MISSING))["README.md"]
+    assert "some_model" in readme
+    assert "{name}" not in readme
+
+
+class Even(Router):
+    def weights(self, dataset):
+        return np.full((dataset.n_queries, 2), 0.5)
+
+
+def refused():
+    """Formulas that hold more than one sum, with the reason and what to do instead."""
+    linear = Linear(np.ones(5))
+    one, row = np.ones(1), np.ones(5)
+    net = Net(np.ones((1, 5)), one, one, row, mean=row, scale=row, most=3.0)
+    columns = OnColumns((Column("deviation", 0),), linear, lambda dataset: dataset)
+    return {
+        "standardised": (Standardised(linear), "within the query", 'combine="fixed"'),
+        "columns": (columns, "features as they are", "features alone"),
+        "routed": (Routed(Even(), (linear, linear)), "by the query", "localrank serve"),
+        "net": (net, "more than that", "onnx"),
+        "mixed": (WeightedSum((linear, net), np.ones(2)), "more than that", "onnx"),
+    }
+
+
+@pytest.mark.parametrize("kind", refused())
+@pytest.mark.parametrize("to", TARGETS)
+def test_other_models_are_refused_with_the_reason_and_the_nearest_thing(to, kind):
+    formula, reason, instead = refused()[kind]
+    with pytest.raises(NotExportable, match="SomeRanker cannot be exported") as refusal:
+        targets()[to]().files(exported(formula))
+    assert reason in refusal.value.reason
+    assert instead in refusal.value.instead
+
+
+@pytest.mark.parametrize("to", ["elastic", "lightgbm", "treelite", "xgboost-json"])
+def test_linear_models_are_refused_where_files_hold_trees(to):
+    with pytest.raises(NotExportable, match="holds trees.*elasticsearch-ltr"):
+        targets()[to]().files(exported(Linear(np.ones(5))))
+
+
+@pytest.mark.parametrize("to", sorted(set(TARGETS) - {"lightgbm"}))
+def test_zero_for_missing_is_refused_where_a_file_cannot_say_it(to, rng):
+    with pytest.raises(NotExportable, match="take zero for missing.*Take lightgbm"):
+        targets()[to]().files(tree_model(rng, (4, 6)))
+
+
+def test_lightgbm_keeps_zero_for_missing(rng):
+    model, target = tree_model(rng, (4, 6)), targets()["lightgbm"]()
+    dataset = documents_at(rng, model.formula.trees.thresholds)
+    assert (target.scores(target.files(model), dataset) == model.formula.score(dataset)).all()
+
+
+@pytest.mark.parametrize("to", TARGETS)
+def test_a_model_of_one_leaf_scores_all_alike(to, rng):
+    # What is left of trees whose splits gained nothing.
+    none = np.empty(0, np.int32)
+    trees = Trees(
+        n_features=len(NAMES),
+        leaf_offsets=np.array([0, 1]),
+        split_features=none,
+        thresholds=np.empty(0),
+        decisions=np.empty(0, np.uint8),
+        left_children=none,
+        right_children=none,
+        gains=np.empty(0, np.float32),
+        leaf_values=np.array([0.5]),
+        leaf_counts=np.zeros(1, np.int64),
+    )
+    target, dataset = targets()[to](), documents_at(rng, np.zeros(1))
+    assert (target.scores(target.files(exported(TreeSum(trees))), dataset) == 0.5).all()
