@@ -141,6 +141,9 @@ def test_a_document_logged_again_needs_the_same_values_or_a_choice(path):
         for f, other in ((1.0, "2"), (1.0, "3"))
     ]
     assert read_feature_log(written(path, *again)).document_ids.tolist() == [1, 2, 3]
+    again[1]["response"] = samples.elasticsearch({"1": {"g": 1.0, "f": None}})
+    with pytest.raises(ValueError, match="again, with other values"):
+        read_feature_log(written(path, *again))
     again[1]["response"] = samples.elasticsearch({"1": {"f": 5.0, "g": None}})
     log = written(path, *again)
     with pytest.raises(ValueError, match=r"log.jsonl:2: document '1' of query 'x' again.*jsonl:1"):
