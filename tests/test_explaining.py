@@ -10,7 +10,15 @@ from rearranged import rearranged
 from sklearn.exceptions import NotFittedError
 
 from localrank import rankers, recipes
-from localrank.aggregation import Borda, MarkovChain, MeanScore, MedianRank, WeightedBorda, ZScore
+from localrank.aggregation import (
+    Borda,
+    FixedScale,
+    MarkovChain,
+    MeanScore,
+    MedianRank,
+    WeightedBorda,
+    ZScore,
+)
 from localrank.data import RankingDataset, deferred
 from localrank.declaration import declared
 from localrank.parts import make_sample
@@ -186,7 +194,7 @@ def test_aggregators_of_places_have_no_contributions(aggregator, queries):
     assert ensemble.feature_importances_.sum() == pytest.approx(1)
 
 
-@pytest.mark.parametrize("aggregator", [ZScore(), MeanScore()])
+@pytest.mark.parametrize("aggregator", [ZScore(), MeanScore(), FixedScale()])
 def test_a_member_without_contributions_is_named(aggregator, queries):
     members = [RankSVM(), rankers.LGMML(n_metrics=5)]
     ensemble = Ensemble(members, aggregator=aggregator).fit(queries)
@@ -212,7 +220,7 @@ def test_columns_of_coordinates_count_for_their_feature(queries):
     assert ranker.feature_importances_.sum() == pytest.approx(1 - shares[aggregates].sum())
 
 
-@pytest.mark.parametrize("parts", ["z", "ba", "abpz"])
+@pytest.mark.parametrize("parts", ["z", "ba", "abpz", "dm", "mad"])
 def test_any_parts_of_coordinates_are_given_back(parts, queries):
     ranker = QueryCoordinates(RankSVM(), parts=parts).fit(queries)
     found = ranker.contributions(queries)

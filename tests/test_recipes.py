@@ -5,7 +5,9 @@ from scipy.stats import ttest_rel
 from sklearn.cluster import BisectingKMeans, KMeans
 from sklearn.metrics import adjusted_rand_score
 
+from localrank.aggregation import FixedScale
 from localrank.data import make_queries
+from localrank.formulas import OnColumns, simplified
 from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.measures import NDCG
 from localrank.rankers import (
@@ -21,7 +23,9 @@ from localrank.rankers import (
 from localrank.recipes import (
     adaptive_training,
     best,
+    engine_coordinates,
     fast,
+    global_ensemble,
     global_mixed,
     global_one,
     local_rank,
@@ -222,6 +226,66 @@ def test_fast_averages_one_model_of_each_view(typed):
     assert_array_equal(recipe.predict(test), two.predict(test))
 
 
+def fixed(ranker):
+    return Ensemble([ranker], aggregator=FixedScale())
+
+
+def test_best_with_fixed_scales_is_a_weighted_sum_of_six_models(typed):
+    train, test, _ = typed
+    plain, coordinates = views(20, seed=3)
+    six = [fixed(model).fit(train).predict(test) for model in [*plain, *coordinates]]
+    recipe = best(20, n_leaves=5, combine="fixed", random_state=3).fit(train)
+    assert_allclose(recipe.predict(test), np.mean(six, axis=0), rtol=1e-9)
+
+
+def test_other_recipes_with_fixed_scales_are_weighted_sums_too(typed):
+    train, test, _ = typed
+    shared = {"n_trees": 20, "random_state": 3}
+    plain, coordinates = views(20, seed=3)
+    trees = [LambdaMART(20, random_state=seed) for seed in (3, 4)]
+    made = [
+        (fast(20, n_leaves=5, combine="fixed", random_state=3), [plain[0], coordinates[1]]),
+        (global_mixed(5, combine="fixed", **shared), global_mixed(5, **shared).rankers),
+        (global_ensemble(2, ranker=trees[0], combine="fixed", random_state=3), trees),
+        (global_ensemble(2, ranker=RankSVM(), combine="fixed"), [RankSVM(), RankSVM()]),
+    ]
+    for recipe, members in made:
+        expected = np.mean([fixed(model).fit(train).predict(test) for model in members], axis=0)
+        assert_allclose(recipe.fit(train).predict(test), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("recipe", [best, fast, global_mixed, global_ensemble])
+def test_another_way_to_combine_is_refused(recipe):
+    message = "'combine' argument of a recipe must be 'standardised' or 'fixed'. Got 'mean'"
+    with pytest.raises(ValueError, match=message):
+        recipe(combine="mean")
+    assert repr(recipe(combine="standardised")) == repr(recipe())
+
+
+def test_engine_coordinates_are_a_weighted_sum_of_six_models_of_two_views(typed):
+    train, test, _ = typed
+    trees = {"n_leaves": 5, "random_state": 3}
+    plain = [LambdaMART(20, **trees), GBRT(20, **trees), RankSVM()]
+    trees["feature_fraction"] = 0.25
+    local = [LambdaMART(20, **trees), CrossEntropyMART(10, **trees), RankSVM()]
+    models = [*plain, *(QueryCoordinates(ranker, parts="md") for ranker in local)]
+    expected = np.mean([fixed(model).fit(train).predict(test) for model in models], axis=0)
+    recipe = engine_coordinates(20, n_leaves=5, random_state=3).fit(train)
+    assert recipe.n_models_ == 6
+    assert_allclose(recipe.predict(test), expected, rtol=1e-9)
+
+
+def test_engine_coordinates_export_as_trees_and_linear_models_on_made_columns(typed):
+    train, test, _ = typed
+    ranker = engine_coordinates(5).fit(train)
+    formula = simplified(ranker.formula())
+    assert_allclose(formula.score(test), ranker.predict(test), rtol=1e-9)
+    kinds = {type(step).__name__ for step in formula.walk()}
+    assert kinds == {"WeightedSum", "TreeSum", "Linear", "OnColumns"}
+    (made,) = [step for step in formula.walk() if isinstance(step, OnColumns)]
+    assert {column.kind for column in made.columns} == {"feature", "min-max", "rank-difference"}
+
+
 def test_one_learns_the_scores_of_best(typed):
     train, test, _ = typed
     scores = best(20, random_state=3).fit(train).predict(train)
@@ -241,7 +305,7 @@ def test_global_one_learns_the_scores_of_six_mixed_models(typed):
     assert_allclose(recipe.predict(test), student.predict(test), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("recipe", [best, fast, one])
+@pytest.mark.parametrize("recipe", [best, fast, one, engine_coordinates])
 def test_views_do_not_depend_on_jobs_and_do_on_the_seed(typed, recipe):
     train, test, _ = typed
     scores = recipe(20).fit(train).predict(test)
@@ -249,20 +313,20 @@ def test_views_do_not_depend_on_jobs_and_do_on_the_seed(typed, recipe):
     assert not np.array_equal(recipe(20, random_state=1).fit(train).predict(test), scores)
 
 
-@pytest.mark.parametrize("recipe", [best, fast, one, global_one])
+@pytest.mark.parametrize("recipe", [best, fast, one, global_one, engine_coordinates])
 @pytest.mark.parametrize("n_trees", [0, 2.5, "many"])
 def test_a_number_of_trees_that_cannot_be_is_refused(typed, recipe, n_trees):
     with pytest.raises(ValueError, match=f"'n_trees' .* whole number.* Got '?{n_trees}'? instead"):
         recipe(n_trees).fit(typed[0])
 
 
-@pytest.mark.parametrize("recipe", [best, fast])
+@pytest.mark.parametrize("recipe", [best, fast, engine_coordinates])
 def test_a_single_tree_is_enough_to_train(typed, recipe):
     train, test, _ = typed
     assert np.isfinite(recipe(1).fit(train).predict(test)).all()
 
 
-@pytest.mark.parametrize("recipe", [best, fast, one])
+@pytest.mark.parametrize("recipe", [best, fast, one, engine_coordinates])
 def test_validation_queries_change_no_model(typed, recipe):
     train, test, _ = typed
     given = recipe(30).fit(train, valid=test)

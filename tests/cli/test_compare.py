@@ -11,7 +11,7 @@ from localrank.cli.compare import read, title_of
 from localrank.cli.inputs import Reading
 from localrank.data import folds, make_queries, read_letor, write_letor
 
-AS_USUAL = Reading("qid", "label", "", "", "", "", "", False, False)
+AS_USUAL = Reading("qid", "label", "", "", "", "", "", False, False, *[""] * 7)
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
 
 

@@ -1,14 +1,19 @@
 """Scores of exported files by the libraries and engines that they are for."""
 
+import json
 import tempfile
 from pathlib import Path
 
 import numpy as np
-
 from engines import jvm
+
 from localrank.data import RankingDataset
 
-VERSIONS = {"elastic": "Elasticsearch 8.19.21", "ranklib": "RankyMcRankFace 0.2.0"}
+VERSIONS = {
+    "elastic": "Elasticsearch 8.19.21",
+    "opensearch": "OpenSearch 2.19.3",
+    "ranklib": "RankyMcRankFace 0.2.0",
+}
 
 
 def rank_in_elastic(files: dict, dataset: RankingDataset) -> np.ndarray:
@@ -19,6 +24,24 @@ def rank_in_elastic(files: dict, dataset: RankingDataset) -> np.ndarray:
 def all_in_elastic(exports: list) -> list[np.ndarray]:
     """Scores of several models in one JVM."""
     return _in_jvm("elastic", "body", "model.json", exports)
+
+
+def features_in_opensearch(exports: list) -> list:
+    """Values of the queries of feature sets, in a node that has the features as fields.
+
+    Where a query is refused, the message.
+    """
+    models = [
+        {
+            "features": json.loads(_text(files, "featureset.json"))["featureset"]["features"],
+            "documents": _documents(dataset),
+        }
+        for files, dataset in exports
+    ]
+    return [
+        answer["error"] if isinstance(answer, dict) else np.array(answer, np.float64)
+        for answer in jvm.run("opensearch", {"models": models})["values"]
+    ]
 
 
 def rank_in_ranklib(files: dict, dataset: RankingDataset) -> np.ndarray:

@@ -109,6 +109,21 @@ def test_every_method_has_opponents_of_as_many_models_trained_once():
         assert (entry.role, entry.kind) == ("opponent", "global")
 
 
+def test_recipes_with_fixed_scales_have_the_opponents_of_those_without():
+    n_models = {"fast": 2, "best": 6, "global-mixed": 6, "engine-coordinates": 6}
+    names = ",".join(n_models)
+    trees = [f"{name}.n_trees=20" for name in n_models]
+    scales = [f"{name}.combine=fixed" for name in ("fast", "best", "global-mixed")]
+    added, found = opponents(names, n_models, settings=[*trees, *scales])
+    six = ["global-ensemble-6", "global-mixed-6"]
+    assert found["best"] == found["engine-coordinates"] == found["global-mixed"] == six
+    assert found["fast"] == ["global-ensemble-2", "global-mixed-2"]
+    # The strongest that there is: standardised within the query.
+    for name in (*six, *found["fast"]):
+        assert added[name].ranker.aggregator is None
+    assert added["global-mixed-6"].ranker.rankers[0].n_trees == 20
+
+
 def test_the_ensemble_is_the_baseline_with_other_seeds():
     settings = ["lambdamart.n_trees=9"]
     taking_part = entries("local-rank", "lambdamart", settings, 2, 5)

@@ -70,6 +70,12 @@ def test_thresholds_are_finite_singles_and_missing_values_stay(comparison, thres
     assert moved.outputs(np.array([[np.nan]]), np.less) == (1.0 if default_left else 2.0)
 
 
+def test_leaves_are_rounded_to_singles():
+    tenths = replace(stump(0.5), values=np.array([0.0, 0.1, 0.2]))
+    rounded = in_single_precision(tenths, "<").values
+    assert rounded.tolist() == [0.0, float(np.float32(0.1)), float(np.float32(0.2))]
+
+
 @given(value=THRESHOLDS)
 def test_no_single_lies_between_a_value_and_the_largest_below(value):
     (below,) = largest_single_at_most(np.array([value]))

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from tree_exports import ZERO_FOR_MISSING, documents_at, exported, spread, tree_model
+from tree_exports import NAMES, ZERO_FOR_MISSING, documents_at, exported, spread, tree_model
 
 from localrank.export import NotExportable, targets
 from localrank.formulas import (
@@ -14,6 +14,7 @@ from localrank.formulas import (
     TreeSum,
     WeightedSum,
 )
+from localrank.trees import Trees
 
 TARGETS = [
     "elastic",
@@ -106,9 +107,21 @@ def test_lightgbm_keeps_zero_for_missing(rng):
     assert (target.scores(target.files(model), dataset) == model.formula.score(dataset)).all()
 
 
-def test_a_single_leaf_is_a_tree_everywhere(rng):
-    # What is left of trees whose splits gained nothing, and of constants.
-    model = tree_model(rng, ZERO_FOR_MISSING, n_trees=40)
-    sizes = np.diff(model.formula.trees.leaf_offsets)
-    assert 1 in sizes
-    assert isinstance(model.formula, TreeSum)
+@pytest.mark.parametrize("to", TARGETS)
+def test_a_model_of_one_leaf_scores_all_alike(to, rng):
+    # What is left of trees whose splits gained nothing.
+    none = np.empty(0, np.int32)
+    trees = Trees(
+        n_features=len(NAMES),
+        leaf_offsets=np.array([0, 1]),
+        split_features=none,
+        thresholds=np.empty(0),
+        decisions=np.empty(0, np.uint8),
+        left_children=none,
+        right_children=none,
+        gains=np.empty(0, np.float32),
+        leaf_values=np.array([0.5]),
+        leaf_counts=np.zeros(1, np.int64),
+    )
+    target, dataset = targets()[to](), documents_at(rng, np.zeros(1))
+    assert (target.scores(target.files(exported(TreeSum(trees))), dataset) == 0.5).all()

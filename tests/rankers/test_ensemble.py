@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from recorder import Recorder, Together
 from scipy.stats import rankdata, zscore
 
-from localrank.aggregation import Borda, MeanScore, WeightedBorda, ZScore
+from localrank.aggregation import Borda, FixedScale, MeanScore, WeightedBorda, ZScore
 from localrank.data import RankingDataset
 from localrank.rankers import (
     BestFeature,
@@ -38,7 +38,7 @@ def test_scores_are_those_of_the_parts_aggregated_per_query(queries, aggregator,
 
 def test_one_ranker_ranks_as_it_does_alone(queries):
     alone = RankSVM().fit(queries).predict(queries)
-    for aggregator in (ZScore(), MeanScore(), Borda()):
+    for aggregator in (ZScore(), MeanScore(), FixedScale(), Borda()):
         scores = Ensemble([RankSVM()], aggregator=aggregator).fit(queries).predict(queries)
         for begin, end in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
             assert_array_equal(rankdata(scores[begin:end]), rankdata(alone[begin:end]))
@@ -52,6 +52,21 @@ def test_an_aggregator_that_learns_does_so_from_the_training_queries(queries):
     assert_array_equal(ensemble.aggregator_.units_, alone.units_)
     assert_array_equal(ensemble.predict(queries), alone.aggregate(queries, lists))
     assert not hasattr(ensemble.aggregator, "units_")
+
+
+def test_fixed_scales_make_a_weighted_sum_of_the_rankers_scores(queries):
+    weights = np.linspace(0.5, 2, queries.n_queries)
+    train = queries.select(range(40))
+    ensemble = Ensemble(PARTS, aggregator=FixedScale()).fit(train, query_weight=weights[:40])
+    lists = [ranker.predict(train) for ranker in ensemble.rankers_]
+    alone = FixedScale().fit(train, np.column_stack(lists), query_weight=weights[:40])
+    assert_array_equal(ensemble.aggregator_.scales_, alone.scales_)
+    scores = [ranker.predict(queries) for ranker in ensemble.rankers_]
+    expected = sum(own / scale for own, scale in zip(scores, alone.scales_, strict=True)) / 3
+    assert_allclose(ensemble.predict(queries), expected, rtol=1e-12)
+    formula = ensemble.formula()
+    assert not formula.looks_at_list
+    assert_allclose(formula.score(queries), expected, rtol=1e-9)
 
 
 def test_models_with_different_seeds_differ_and_average(queries):

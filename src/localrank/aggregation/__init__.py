@@ -7,6 +7,7 @@ from localrank.exports import on_use
 if TYPE_CHECKING:
     from localrank.aggregation.base import Aggregator as Aggregator
     from localrank.aggregation.borda import Borda as Borda
+    from localrank.aggregation.fixed_scale import FixedScale as FixedScale
     from localrank.aggregation.markov_chain import MarkovChain as MarkovChain
     from localrank.aggregation.mean_score import MeanScore as MeanScore
     from localrank.aggregation.median_rank import MedianRank as MedianRank

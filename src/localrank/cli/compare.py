@@ -81,13 +81,13 @@ def read(
     paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
 ) -> Sequence[Fold]:
     """The folds of a folder, those made of one file's queries, or the one split that files make."""
-    from localrank.cli.inputs import is_partitioned, read_data, refuse_table_options
+    from localrank.cli.inputs import is_partitioned, read_data, refuse_other_options
     from localrank.cli.tables import say_if_compiling
     from localrank.data import Fold, folds
 
     if len(paths) == 1 and paths[0].is_dir() and not is_partitioned(paths):
         say_if_compiling()
-        refuse_table_options(paths[0], reading)
+        refuse_other_options(paths[0], reading)
         return folds(
             paths[0], validation=validation, dtype=reading.dtype, zero_based=reading.zero_based
         )
@@ -100,7 +100,10 @@ def read(
     if len({path.resolve() for path in paths}) < len(paths):
         raise ValueError("A file may be named once: training data cannot test what was learned.")
     train = read_data(paths[:1], reading)
-    *valid, test = (read_data([path], reading, n_features=train.n_features) for path in paths[1:])
+    *valid, test = (
+        read_data([path], reading, n_features=train.n_features, names=train.feature_names)
+        for path in paths[1:]
+    )
     return [Fold("split", train, valid[0] if valid else None, test)]
 
 

@@ -25,7 +25,12 @@ def convert(
     reading: Reading,
 ) -> None:
     """Write data of any size as partitions of whole queries."""
-    from localrank.cli.inputs import column_names, refuse_table_options
+    from localrank.cli.inputs import (
+        are_logs,
+        column_names,
+        refuse_log_options,
+        refuse_other_options,
+    )
     from localrank.cli.tables import say, say_if_compiling
     from localrank.data import convert as convert_files
     from localrank.data.tables import is_table
@@ -34,13 +39,20 @@ def convert(
         raise ValueError("--float32 and --float64 exclude each other: give one.")
     if reading.categories:
         raise ValueError("--categories is not for convert: write the categories as numbers.")
+    if are_logs(files, reading):
+        raise ValueError(
+            f"{files[0]}: is a feature log, which other commands read as it is and `convert` does "
+            f"not."
+        )
     tables = bool(reading.column_description) or is_table(files[0])
     if not tables:
-        refuse_table_options(files[0], reading)
+        refuse_other_options(files[0], reading)
         say_if_compiling()
     elif reading.zero_based or n_features:
         option = "--zero-based" if reading.zero_based else "--n-features"
         raise ValueError(f"{files[0]}: is a table. {option} is for LETOR text.")
+    else:
+        refuse_log_options(files[0], reading, "is a table")
     n_partitions = convert_files(
         files,
         output,

@@ -13,7 +13,7 @@ from localrank.cli.inputs import Reading, reads_data
 def distil(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote: the teacher."),
     data: list[Path] = typer.Argument(
-        help="Lists to learn its scores of, with labels or without: LETOR files or tables."
+        help="Lists to learn its scores of, with labels or without: LETOR files, tables or logs."
     ),
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
     n_trees: int = typer.Option(300, help="Trees of the new model."),
@@ -27,7 +27,7 @@ def distil(
     import time
 
     from localrank.aggregation import ZScore
-    from localrank.cli.inputs import check_model, read_data
+    from localrank.cli.inputs import check_model, names_of, read_data
     from localrank.cli.tables import cost, say
     from localrank.persistence import load
     from localrank.rankers import distil
@@ -35,7 +35,9 @@ def distil(
 
     check_model(output)
     teacher = load(model)
-    lists = read_data(data, reading, labels="ignored", n_features=teacher.n_features_in_)
+    lists = read_data(
+        data, reading, labels="ignored", n_features=teacher.n_features_in_, names=names_of(teacher)
+    )
     say(f"Learning the scores of {lists.n_queries:,} lists, {lists.n_documents:,} documents")
     start = time.perf_counter()
     student = distil(

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 @reads_data
 def evaluate(
     run: Path = typer.Argument(help="A TREC run, or a folder of scores by partition."),
-    data: list[Path] = typer.Argument(help="Labels: LETOR files, tables, partitions, TREC qrels."),
+    data: list[Path] = typer.Argument(
+        help="Labels: LETOR files, tables, partitions, logs, TREC qrels."
+    ),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="Measures, separated by commas."),
     convention: str = typer.Option(
         "default",
@@ -73,7 +75,7 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
     """The labelled documents and the run's scores, with a word about those that don't match."""
     import numpy as np
 
-    from localrank.cli.inputs import read_data
+    from localrank.cli.inputs import are_logs, read_data
     from localrank.cli.tables import say
     from localrank.data import PartitionedDataset, align, judged, read_qrels, read_run
     from localrank.data.trec import run_document_ids
@@ -81,7 +83,7 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
     if run_path.is_dir():
         return _labelled_partitions(run_path, paths, reading)
     run = read_run(run_path)
-    if any(map(_looks_like_qrels, paths)):
+    if not are_logs(paths, reading) and any(map(_looks_like_qrels, paths)):
         if len(paths) > 1:
             raise ValueError("Give one file of TREC judgements, or LETOR files, or tables.")
         dataset, scores = judged(run, read_qrels(paths[0]))

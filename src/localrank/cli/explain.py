@@ -25,7 +25,7 @@ PLACES = ("first", "second", "third")
 @reads_data
 def explain(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
-    data: list[Path] = typer.Argument(help="The query's documents: LETOR files or tables."),
+    data: list[Path] = typer.Argument(help="The query's documents: LETOR files, tables or logs."),
     query: str = typer.Option(..., "--query", "-q", help="The query's id."),
     pair: tuple[str, str] | None = typer.Option(
         None, metavar="A B", help="Tell what puts document A above document B, by their ids."
@@ -36,13 +36,15 @@ def explain(
     reading: Reading,
 ) -> None:
     """Show what puts a query's documents in their order: features, and groups of queries."""
-    from localrank.cli.inputs import read_data
+    from localrank.cli.inputs import names_of, read_data
     from localrank.cli.tables import print_json
     from localrank.local_ranker import LocalRanker
     from localrank.persistence import load
 
     ranker = load(model)
-    dataset = read_data(data, reading, labels="optional", n_features=ranker.n_features_in_)
+    dataset = read_data(
+        data, reading, labels="optional", n_features=ranker.n_features_in_, names=names_of(ranker)
+    )
     one, ids = _one_query(dataset, query)
     if pair is not None:
         _explain_pair(ranker, one, ids, pair, as_json=as_json)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 @reads_data
 def info(
-    files: list[Path] = typer.Argument(help="Data (LETOR, tables, partitions), or one model file."),
+    files: list[Path] = typer.Argument(
+        help="Data (LETOR, tables, partitions, logs), or one model file."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     reading: Reading,

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from localrank.data.drawing import Limit
     from localrank.data.tables import Categories, Labels
     from localrank.measures import Measure
+    from localrank.rankers import Ranker
 
 STANDARD_INPUT = Path("/dev/stdin")
 MAX_DOCUMENTS = (
@@ -25,8 +26,11 @@ MAX_DOCUMENTS = (
     "default all, and 2,000,000 of a folder of partitions."
 )
 _TABLES = "Columns of tables"
-# Options that only LETOR text understands.
+_LOGS = "Feature logs"
+# Options that only LETOR text, only tables, and only feature logs understand.
 FOR_TEXT = ("zero_based", "float32")
+FOR_TABLES = ("label", "categories", "column_description")
+FOR_LOGS = ("feature_log", "judgments", "clicks", "rates", "unjudged", "repeated", "log_name")
 
 
 def _option(default: Any, name: str, text: str, panel: str | None = _TABLES) -> Any:
@@ -52,21 +56,38 @@ class Reading:
     float32: bool = _option(
         False, "--float32", "LETOR text: features in single precision, half the memory.", None
     )
+    feature_log: str = _option(
+        "",
+        "--feature-log",
+        "Data is feature logs: elasticsearch, opensearch, solr, solr-sparse or vespa. Files that "
+        "end in .jsonl are, and tell their format.",
+        _LOGS,
+    )
+    judgments: str = _option("", "--judgments", "Grades of the documents: qrels or CSV.", _LOGS)
+    clicks: str = _option("", "--clicks", "Clicks on the documents: CSV or JSON lines.", _LOGS)
+    rates: str = _option(
+        "", "--rates", "Rates of clicks that make a grade each, as 0.05,0.2; else counts.", _LOGS
+    )
+    unjudged: str = _option(
+        "", "--unjudged", "Documents without a grade: zero (usual) or drop.", _LOGS
+    )
+    repeated: str = _option(
+        "", "--repeated", "Documents logged again: refuse (usual), first or last.", _LOGS
+    )
+    log_name: str = _option("", "--log-name", "The log, where documents have several.", _LOGS)
 
     @property
     def dtype(self) -> str:
         """The precision that LETOR text is read into."""
         return "float32" if self.float32 else "float64"
 
-    @property
-    def for_tables(self) -> list[str]:
-        """The options given that only tables understand."""
-        usual = {"qid": "qid", "label": "label"}
-        usual |= {name: getattr(self, name) for name in FOR_TEXT}
+    def given(self, *names: str) -> list[str]:
+        """Which of these options were given, as they are written."""
+        usual = {"qid": "qid", "label": "label"} | dict.fromkeys(FOR_TEXT, False)
         return [
             f"--{name.replace('_', '-')}"
-            for name, value in vars(self).items()
-            if value != usual.get(name, "")
+            for name in names
+            if getattr(self, name) != usual.get(name, "")
         ]
 
 
@@ -104,16 +125,23 @@ def read_data(
     *,
     labels: Labels = "needed",
     n_features: int | None = None,
+    names: Sequence[str] | None = None,
 ) -> RankingDataset:
-    """LETOR files, `-` for such text on standard input, tables, or partitions.
+    """LETOR files, `-` for such text on standard input, tables, partitions, or feature logs.
 
-    With `n_features`, LETOR files may lack the last features.
+    With `n_features` of a model or of training data, LETOR files may lack the last features, and
+    feature logs are put into the order of `names`.
     """
     from localrank.cli.tables import say_if_compiling
     from localrank.data import concatenate, read_letor
     from localrank.data.tables import is_table
 
     say_if_compiling()
+    if are_logs(paths, reading):
+        from localrank.cli.logs import read_logs
+
+        files = [STANDARD_INPUT if str(path) == "-" else path for path in paths]
+        return read_logs(files, reading, labels, n_features, names)
     if is_partitioned(paths):
         return _open_partitions(paths, reading, labels)
     for path in paths:
@@ -124,18 +152,27 @@ def read_data(
             )
     tables = [path for path in paths if reading.column_description or is_table(path)]
     if not tables:
-        refuse_table_options(paths[0], reading)
+        refuse_other_options(paths[0], reading)
         files = [STANDARD_INPUT if str(path) == "-" else path for path in paths]
         return read_letor(
             files, n_features=n_features, dtype=reading.dtype, zero_based=reading.zero_based
         )
     if len(tables) < len(paths):
         raise ValueError("Give LETOR files or tables, not both.")
-    for name in FOR_TEXT:
-        if getattr(reading, name):
-            option = name.replace("_", "-")
-            raise ValueError(f"{tables[0]}: is a table. --{option} is for LETOR text.")
+    for option in reading.given(*FOR_TEXT):
+        raise ValueError(f"{tables[0]}: is a table. {option} is for LETOR text.")
+    refuse_log_options(tables[0], reading, "is a table")
     return concatenate([_read_table(path, reading, labels) for path in tables])
+
+
+def are_logs(paths: Sequence[Path], reading: Reading) -> bool:
+    """Whether data is feature logs, as the files' names or an option tell."""
+    from localrank.data.feature_logs.reading import is_feature_log
+
+    logs = [path for path in paths if reading.feature_log or is_feature_log(path)]
+    if logs and len(logs) < len(paths):
+        raise ValueError(f"{logs[0]}: is a feature log. Give logs or other data, not both.")
+    return bool(logs)
 
 
 def is_partitioned(paths: Sequence[Path]) -> bool:
@@ -156,12 +193,8 @@ def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) ->
     from localrank.data.partition_files import damage_named, open_table
     from localrank.data.partitions import partition_paths
 
-    for option in ("zero_based", "float32", "categories", "column_description"):
-        if getattr(reading, option):
-            name = option.replace("_", "-")
-            raise ValueError(
-                f"{paths[0]}: is a folder of partitions, and --{name} is not for them."
-            )
+    for option in reading.given(*FOR_TEXT, "categories", "column_description", *FOR_LOGS):
+        raise ValueError(f"{paths[0]}: is a folder of partitions, and {option} is not for them.")
     files = partition_paths(paths[0] if len(paths) == 1 else paths)
     label, ignore = reading.label or None, column_names(reading.ignore)
     if label is not None and labels == "optional":
@@ -180,15 +213,32 @@ def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) ->
     )
 
 
-def refuse_table_options(path: Path, reading: Reading) -> None:
+def refuse_other_options(path: Path, reading: Reading) -> None:
     """Refuse options that would have no effect on LETOR text."""
     from localrank.data.tables import TABLE_SUFFIXES
 
-    if reading.for_tables:
+    columns = ("qid", "label", "document_id", "features", "ignore")
+    for option in reading.given(*columns, *FOR_TABLES):
         raise ValueError(
-            f"{path}: is LETOR text, and {reading.for_tables[0]} is for tables, which end in "
+            f"{path}: is LETOR text, and {option} is for tables, which end in "
             f"{', '.join(TABLE_SUFFIXES)}."
         )
+    refuse_log_options(path, reading, "is LETOR text")
+
+
+def refuse_log_options(path: Path, reading: Reading, kind: str) -> None:
+    """Refuse options that only feature logs understand."""
+    for option in reading.given(*FOR_LOGS):
+        raise ValueError(
+            f"{path}: {kind}, and {option} is for feature logs, which end in .jsonl or are named "
+            f"by --feature-log."
+        )
+
+
+def names_of(ranker: Ranker) -> list[str] | None:
+    """The names of the features that a ranker was fitted on, if they had any."""
+    names = getattr(ranker, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names.tolist()]
 
 
 def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:

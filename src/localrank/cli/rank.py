@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
     data: list[Path] = typer.Argument(
-        help="Documents to rank: LETOR files, tables or partitions; - for standard input."
+        help="Documents to rank: LETOR files, tables, partitions or logs; - for standard input."
     ),
     output: Path = typer.Option(
         Path("-"),
@@ -39,7 +39,7 @@ def rank(
     """Rank documents with a saved model, as a TREC run."""
     import time
 
-    from localrank.cli.inputs import check_output, is_partitioned, read_data
+    from localrank.cli.inputs import check_output, is_partitioned, names_of, read_data
     from localrank.cli.tables import cost, say
     from localrank.data import PartitionedDataset, write_run
     from localrank.data.trec import run_lines
@@ -53,7 +53,9 @@ def rank(
         check_output(output)
     start = time.perf_counter()
     ranker = load(model)
-    dataset = read_data(data, reading, labels="ignored", n_features=ranker.n_features_in_)
+    dataset = read_data(
+        data, reading, labels="ignored", n_features=ranker.n_features_in_, names=names_of(ranker)
+    )
     if into_folder and isinstance(dataset, PartitionedDataset):
         _rank_partitions(model, ranker, dataset, output, form, tag, start)
         return

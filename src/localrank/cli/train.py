@@ -13,7 +13,9 @@ from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
 @on_cluster
 @reads_data
 def train(
-    data: list[Path] = typer.Argument(help="Training data: LETOR files, tables or partitions."),
+    data: list[Path] = typer.Argument(
+        help="Training data: LETOR files, tables, partitions or feature logs."
+    ),
     output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
     method: str = typer.Option("lambdamart", help="As `localrank methods` lists them."),
     valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),
@@ -56,7 +58,9 @@ def train(
     train_data = read_data(data, reading)
     parts = {"training": train_data}
     if valid:
-        parts["validation"] = read_data(valid, reading, n_features=train_data.n_features)
+        parts["validation"] = read_data(
+            valid, reading, n_features=train_data.n_features, names=train_data.feature_names
+        )
     say(
         f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
     )

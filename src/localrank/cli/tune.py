@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @on_cluster
 @reads_data
 def tune(
-    data: list[Path] = typer.Argument(help="Training data: LETOR files, tables or partitions."),
+    data: list[Path] = typer.Argument(
+        help="Training data: LETOR files, tables, partitions or feature logs."
+    ),
     output: Path | None = typer.Option(
         None,
         "--output",
@@ -70,7 +72,9 @@ def tune(
         check_model(output)
     check_held_out(valid, data)
     train = read_data(data, reading)
-    held_out = read_data(valid, reading, n_features=train.n_features) if valid else None
+    held_out = None
+    if valid:
+        held_out = read_data(valid, reading, n_features=train.n_features, names=train.feature_names)
     # Once, so that every combination learns from the same queries.
     n_queries, limit = train.n_queries, limit_of(max_documents)
     train = drawn_in_memory(train, limit)

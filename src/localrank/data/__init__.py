@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from localrank.data.conversion import convert as convert
     from localrank.data.dataset import RankingDataset as RankingDataset
     from localrank.data.drawing import SampleWarning as SampleWarning
+    from localrank.data.feature_logs.reading import read_feature_log as read_feature_log
     from localrank.data.fold import Fold as Fold
     from localrank.data.fold import folds as folds
     from localrank.data.letor import read_letor as read_letor

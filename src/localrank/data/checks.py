@@ -123,7 +123,7 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
         if len(kinds) > 1:
             names = sorted(kind.__name__ for kind in kinds)
             raise ValueError(f"{name} must hold values of one type. Got {names} instead.")
-        if kinds == {str} and (wrong := [i for i, item in enumerate(items) if not _is_text(item)]):
+        if kinds == {str} and (wrong := [i for i, item in enumerate(items) if not is_text(item)]):
             raise ValueError(
                 f"{name} must not hold NUL or half characters. Entry {wrong[0]} is "
                 f"{items[wrong[0]]!r}."
@@ -318,6 +318,6 @@ def _is_missing(value: Any) -> bool:
     return nan or value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _is_text(value: str) -> bool:
+def is_text(value: str) -> bool:
     """Whether an array and a file can hold a string: no NUL, no half of a surrogate pair."""
     return "\0" not in value and (value.isascii() or not _SURROGATES.search(value))

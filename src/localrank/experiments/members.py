@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from localrank.aggregation import MeanScore, ZScore
+from localrank.aggregation import Aggregator, MeanScore, ZScore
 from localrank.data import Fold
 from localrank.evaluation import MethodResult
 from localrank.evaluation.store import Run
@@ -124,7 +124,12 @@ def needed(methods: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(chain.from_iterable(views)))
 
 
-def composed(results: Results, name: str, views: Sequence[Sequence[str]]) -> MethodResult:
+def composed(
+    results: Results,
+    name: str,
+    views: Sequence[Sequence[str]],
+    aggregator: Aggregator | None = None,
+) -> MethodResult:
     """The recipe that consists of these members.
 
     Parameters
@@ -132,12 +137,15 @@ def composed(results: Results, name: str, views: Sequence[Sequence[str]]) -> Met
     results : dict from member to MethodResult
     name : str
     views : list of list of member
-        The mean of each view's standardised scores is taken, then the mean of the views.
+        One list is made of each view's scores, then the mean of the views is taken.
+    aggregator : Aggregator, optional
+        What makes one list of a view; the mean of standardised scores by default.
     """
+    within = aggregator or ZScore()
     first = results[views[0][0]]
     test = first.test
     lists = [
-        ZScore().aggregate_rows(test, np.stack([results[member].scores for member in view]))
+        within.aggregate_rows(test, np.stack([results[member].scores for member in view]))
         for view in views
     ]
     scores = MeanScore().aggregate_rows(test, np.stack(lists))

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from localrank.export.elastic import Elastic as Elastic
     from localrank.export.elasticsearch_ltr import ElasticsearchLTR as ElasticsearchLTR
     from localrank.export.lightgbm_file import LightGBM as LightGBM
+    from localrank.export.onnx.target import ONNX as ONNX
     from localrank.export.opensearch_ltr import OpenSearchLTR as OpenSearchLTR
     from localrank.export.ranklib_file import RankLib as RankLib
     from localrank.export.solr import Solr as Solr
+    from localrank.export.sql import SQL as SQL
     from localrank.export.treelite_checkpoint import Treelite as Treelite
     from localrank.export.verification import Verification as Verification
     from localrank.export.verification import verify as verify

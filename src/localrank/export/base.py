@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
@@ -43,6 +43,9 @@ class Target(ABC):
     A target declares itself by `@declare(name, summary)`, and needs a line in the package.
     """
 
+    # Whether one model of the engine holds all groups of a local model, and a query says which.
+    takes_groups: ClassVar[bool] = False
+
     @abstractmethod
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         """The files that the engine takes, and a README.md that says how.
@@ -57,3 +60,7 @@ class Target(ABC):
         It is read from the files alone and computed as the engine does: its precision, its
         comparisons, its missing values, its order of sums.
         """
+
+    def group_scores(self, files: Files, dataset: RankingDataset, group: int) -> Floats:
+        """The same where all queries say this group, from 0, for a target that `takes_groups`."""
+        raise NotImplementedError

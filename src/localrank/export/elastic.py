@@ -161,8 +161,8 @@ Search, and rank the best 100 again:
 ```
 
 **Features that are queries**: replace the `query` of a feature in `feature_extractors` by your
-query, such as `{{"match": {{"title": "{{{{query_text}}}}"}}}}`, and give `query_text` in `params` of
-the search. Keep the feature's name.
+query, such as `{{"match": {{"title": "{{{{words}}}}"}}}}`, and give `words` in `params` of the
+search. Keep the feature's name.
 
 **Below zero**: Lucene refuses queries with negative scores, and so negative feature values. Add a
 constant to such a feature before training and in the index.

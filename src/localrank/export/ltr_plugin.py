@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import (
@@ -41,6 +41,7 @@ class LearningToRankPlugin(Target):
     missing_since: ClassVar[str]
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        definition: Any
         match model.formula:
             case TreeSum():
                 trees = trees_of(model, f"{self.engine}'s plugin")
@@ -74,9 +75,7 @@ class LearningToRankPlugin(Target):
         features = dataset.features.astype(np.float32)
         if always_matches:
             features = zero_for_missing(features)
-        return single_sum(
-            [_table(tree, columns).outputs(features, np.less) for tree in definition]
-        )
+        return single_sum([_table(tree, columns).outputs(features, np.less) for tree in definition])
 
 
 def _feature(name: str, learned: bool) -> dict[str, Any]:
@@ -109,7 +108,7 @@ def _definition(trees: Trees, names: tuple[str, ...]) -> list[dict[str, Any]]:
     return definition
 
 
-def _nodes(table: NodeTable, depths: Any, names: tuple[str, ...], row: int) -> dict[str, Any]:
+def _nodes(table: NodeTable, depths: Integers, names: tuple[str, ...], row: int) -> dict[str, Any]:
     if table.features[row] < 0:
         return {"nodeid": row, "leaf": float(table.values[row])}
     left, right = int(table.lefts[row]), int(table.rights[row])
@@ -151,9 +150,7 @@ def _linear_scores(
     weights: Mapping[str, float], columns: Mapping[str, int], dataset: RankingDataset
 ) -> Floats:
     features = zero_for_missing(dataset.features)
-    terms = [
-        np.float32(weights[name]) * features[:, column] for name, column in columns.items()
-    ]
+    terms = [np.float32(weights[name]) * features[:, column] for name, column in columns.items()]
     return single_sum(terms)
 
 
@@ -207,7 +204,9 @@ then keeps fewer digits of the differences: documents of nearly equal scores may
 _LINEAR = """
 **Exactness**: weights and sums are float32. The plugin has no constant in linear models; that of
 the model is left out, which changes no order. Scores may be below zero: use the model in
-`rescore`, as above, and not inside `function_score`, which refuses negative scores.
+`rescore`, as above, and not inside `function_score`, which refuses negative scores. Documents
+outside the window then score 0 and stand before those below zero: ask for at most `window_size`
+documents.
 """
 
 _MISSING_ZERO = """

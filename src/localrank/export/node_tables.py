@@ -107,6 +107,20 @@ def plain_thresholds(trees: Trees) -> Floats:
     return np.where(near_zero, beside, trees.thresholds)
 
 
+def left_if_missing(trees: Trees) -> Flags:
+    """Whether a missing value goes left at each split: as zero where a split knows none missing.
+
+    Parameters
+    ----------
+    trees : Trees
+    """
+    knows_missing = (trees.decisions & MISSING) > 0
+    flags: Flags = np.where(
+        knows_missing, (trees.decisions & DEFAULT_LEFT) > 0, trees.thresholds >= 0
+    )
+    return flags
+
+
 def node_tables(trees: Trees) -> list[NodeTable]:
     """Each tree as a table: its splits in their order, then its leaves.
 
@@ -120,10 +134,7 @@ def node_tables(trees: Trees) -> list[NodeTable]:
     tables = []
     bounds = zip(pairwise(trees.split_offsets), pairwise(trees.leaf_offsets), strict=True)
     thresholds = plain_thresholds(trees)
-    knows_missing = (trees.decisions & MISSING) > 0
-    default_lefts = np.where(
-        knows_missing, (trees.decisions & DEFAULT_LEFT) > 0, trees.thresholds >= 0
-    )
+    default_lefts = left_if_missing(trees)
     for splits, leaves in bounds:
         at, ends = slice(*splits), slice(*leaves)
         n_splits, n_leaves = at.stop - at.start, ends.stop - ends.start

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.node_tables import plain_thresholds
+from localrank.export.single_models import refusal, trees_of
 from localrank.export.solr_emulation import solr_scores
-from localrank.export.solr_readings import Reading, comparisons, node, tells_missing
+from localrank.export.solr_net import net_layers
+from localrank.export.solr_readings import Reading, comparisons, missing_apart, node
 from localrank.export.solr_readme import readme
-from localrank.formulas import Formula, Linear, NotExportable, Routed, TreeSum
-from localrank.trees import nested
+from localrank.formulas import Linear, Net, NotExportable, OnColumns, Routed, Standardised, TreeSum
+from localrank.trees import Trees, nested
 
 _PACKAGE = "org.apache.solr.ltr"
 # Names that mean something else in every collection.
@@ -30,8 +34,9 @@ _Store = list[dict[str, Any]]
 class Solr(Target):
     """A feature store, a model and fields for Solr's learning-to-rank module.
 
-    Trees become a `MultipleAdditiveTreesModel`, a linear model a `LinearModel`. Every split sends
-    every float32 value where the ranker sends it; scores differ by the rounding of float32.
+    Trees become a `MultipleAdditiveTreesModel`, a linear model a `LinearModel`, a net a
+    `NeuralNetworkModel`. Every split sends every float32 value where the ranker sends it; scores
+    differ by the rounding of float32.
 
     Examples
     --------
@@ -44,25 +49,27 @@ class Solr(Target):
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        ranker, formula = str(model.facts.get("ranker", model.name)), model.formula
+        formula = model.formula
         fields = field_names(model.feature_names)
         if isinstance(formula, TreeSum):
-            content, store = _trees(formula, fields)
+            content, store = _trees(trees_of(model, "Solr's model"), fields)
         elif isinstance(formula, Linear):
             content, store = _linear(formula, fields)
+        elif isinstance(formula, Net):
+            content, store = _net(formula, fields)
         else:
-            raise _refusal(ranker, formula)
-        if not np.isfinite(np.array(_numbers(formula), np.float32)).all():
+            raise _refusal(model)
+        if np.abs(_numbers(formula)).max() > np.finfo(np.float32).max:
             raise NotExportable(
-                ranker,
+                str(model.facts.get("ranker", model.name)),
                 "it has a number that is beyond the range of float32, in which Solr computes",
                 "Divide the relevance labels by a power of ten and train again.",
             )
-        named = {"store": model.name}
+        in_store = {"store": model.name}
         return {
-            "features.json": _lines([named | feature for feature in store]),
-            "model.json": json.dumps({"name": model.name} | named | content, indent=1) + "\n",
-            "schema.json": json.dumps({"add-field": list(map(_field, fields))}, indent=1) + "\n",
+            "features.json": _text([in_store | feature for feature in store]),
+            "model.json": _text({"name": model.name} | in_store | content),
+            "schema.json": _text({"add-field": [_field(name) for name in fields]}),
             "README.md": readme(model, fields),
         }
 
@@ -83,38 +90,40 @@ def field_names(names: Sequence[str]) -> list[str]:
     >>> field_names(["bm25 of title", "bm25.of.title", "2gram", "score"])
     ['bm25_of_title', 'bm25_of_title_', 'f_2gram', 'f_score']
     """
-    fields: list[str] = []
+    fields: dict[str, None] = {}
     for name in names:
         field = re.sub(r"[^A-Za-z0-9_]", "_", name)
         if not re.match("[A-Za-z]", field) or field in _TAKEN:
             field = f"f_{field}"
-        fields.append(_new(field, fields))
-    return fields
+        fields[_new(field, fields)] = None
+    return list(fields)
 
 
-def _new(name: str, taken: Sequence[str]) -> str:
+def _new(name: str, taken: Container[str]) -> str:
     """The name, with underscores after it where it is taken."""
     while name in taken:
         name += "_"
     return name
 
 
-def _trees(formula: TreeSum, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
-    trees = formula.trees
+def _trees(given: Trees, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
+    # Solr compares values as they are, also those that LightGBM takes for zero.
+    trees = replace(given, thresholds=plain_thresholds(given))
     written = comparisons(trees)
-    missing = tells_missing(trees)
-    store = [_value_of(field, field, column in missing) for column, field in enumerate(fields)]
+    apart = missing_apart(trees)
+    store = [_value_of(field, field, column in apart) for column, field in enumerate(fields)]
     names: dict[Reading, str] = {}
+    taken, used = set(fields), set()
     readings = {comparison.reading for comparison in written.values()}
     for reading in sorted(readings, key=lambda each: (each.feature, -abs(each.divisor))):
-        field = fields[reading.feature]
-        if field in names.values():
+        name = field = fields[reading.feature]
+        if reading.feature in used:
             # A model takes each feature of the store once.
-            name = _new(f"{field}_again", [feature["name"] for feature in store])
-            store.append(_value_of(name, field, reading.feature in missing))
-            names[reading] = name
-        else:
-            names[reading] = field
+            name = _new(f"{field}_again", taken)
+            store.append(_value_of(name, field, reading.feature in apart))
+        names[reading] = name
+        taken.add(name)
+        used.add(reading.feature)
     content = {
         "class": f"{_PACKAGE}.model.MultipleAdditiveTreesModel",
         "features": [_normalized(name, each.divisor) for each, name in names.items()]
@@ -127,7 +136,7 @@ def _trees(formula: TreeSum, fields: Sequence[str]) -> tuple[dict[str, Any], _St
 
 
 def _linear(formula: Linear, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
-    store = [_value_of(field, field, tells_missing=False) for field in fields]
+    store = [_value_of(field, field, False) for field in fields]
     weights = {
         field: weight
         for field, weight in zip(fields, formula.weights.tolist(), strict=True)
@@ -147,9 +156,23 @@ def _linear(formula: Linear, fields: Sequence[str]) -> tuple[dict[str, Any], _St
     return content, store
 
 
-def _value_of(name: str, field: str, tells_missing: bool) -> dict[str, Any]:
+def _net(formula: Net, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
+    features = []
+    for field, mean, scale in zip(fields, formula.mean, formula.scale, strict=True):
+        params = {"avg": str(np.float32(mean)), "std": str(np.float32(scale))}
+        norm = {"class": f"{_PACKAGE}.norm.StandardNormalizer", "params": params}
+        features.append({"name": field, "norm": norm})
+    content = {
+        "class": f"{_PACKAGE}.model.NeuralNetworkModel",
+        "features": features,
+        "params": {"layers": net_layers(formula)},
+    }
+    return content, [_value_of(field, field, False) for field in fields]
+
+
+def _value_of(name: str, field: str, is_apart: bool) -> dict[str, Any]:
     params = {"field": field}
-    if tells_missing:
+    if is_apart:
         params["defaultValue"] = "NaN"
     return {"name": name, "class": f"{_PACKAGE}.feature.FieldValueFeature", "params": params}
 
@@ -165,32 +188,31 @@ def _field(name: str) -> dict[str, Any]:
     return {"name": name, "type": "pfloat", "indexed": False, "stored": False, "docValues": True}
 
 
-def _lines(entries: Sequence[Any]) -> str:
-    """A JSON list with a line for each entry."""
-    return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"
+def _text(value: Any) -> str:
+    """JSON with a line for each key, and one for each entry of a list."""
+    if isinstance(value, dict):
+        entries = [f"{json.dumps(key)}: {_text(entry).rstrip()}" for key, entry in value.items()]
+        return "{\n" + ",\n".join(entries) + "\n}\n"
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]\n"
+    return json.dumps(value)
 
 
-def _numbers(formula: Linear | TreeSum) -> Floats:
-    if isinstance(formula, TreeSum):
-        return formula.trees.leaf_values
-    return np.append(formula.weights, formula.constant)
+def _numbers(formula: Linear | TreeSum | Net) -> Array:
+    match formula:
+        case TreeSum():
+            return formula.trees.leaf_values
+        case Linear():
+            return np.append(formula.weights, formula.constant)
+        case Net():
+            return np.concatenate([formula.mean, formula.scale, formula.skip])
 
 
-def _refusal(ranker: str, formula: Formula) -> NotExportable:
-    if isinstance(formula, Routed):
-        return NotExportable(
-            ranker,
-            "it chooses a model for each query, and a Solr query names one model",
-            "Call it as a service instead: localrank serve.",
-        )
-    if formula.looks_at_list:
-        return NotExportable(
-            ranker,
-            "it compares the documents of a list with each other, and Solr scores each alone",
-            "Take a ranker without within-query steps, such as an ensemble with combine='fixed'.",
-        )
+def _refusal(model: ExportedModel) -> NotExportable:
+    if any(isinstance(step, OnColumns | Routed | Standardised) for step in model.formula.walk()):
+        return refusal(model, "Solr's model")
     return NotExportable(
-        ranker,
-        "Solr has models of trees and linear models, but none that adds up both",
-        "Export one of its members.",
+        str(model.facts.get("ranker", model.name)),
+        "Solr has models of trees, linear models and nets, but none that adds up several",
+        "Take onnx or vespa, or run the model with `localrank serve`.",
     )

@@ -31,6 +31,8 @@ def solr_scores(store: Sequence[Mapping[str, Any]], model: Mapping[str, Any], X:
             return _linear(params["weights"], values, len(X))
         case "MultipleAdditiveTreesModel":
             return _trees(params["trees"], values, len(X))
+        case "NeuralNetworkModel":
+            return _net(params["layers"], values)
         case name:
             raise ValueError(f"A model of class {name} is not among those that are exported.")
 
@@ -51,12 +53,18 @@ def _values(
             column[np.isnan(column)] = np.float32(params.get("defaultValue", 0))
         else:
             column = np.full(len(X), np.float32(params["value"]))
-        if "norm" in entry:
-            least, most = (np.float32(entry["norm"]["params"][name]) for name in ("min", "max"))
-            with np.errstate(over="ignore"):
-                column = (column - least) / (most - least)
-        values[entry["name"]] = column
+        values[entry["name"]] = _normalized(entry["norm"], column) if "norm" in entry else column
     return values
+
+
+def _normalized(norm: Mapping[str, Any], column: Singles) -> Singles:
+    numbers = {name: np.float32(value) for name, value in norm["params"].items()}
+    if norm["class"].endswith("StandardNormalizer"):
+        start, unit = numbers["avg"], numbers["std"]
+    else:
+        start, unit = numbers["min"], numbers["max"] - numbers["min"]
+    with np.errstate(over="ignore"):
+        return (column - start) / unit
 
 
 def _linear(
@@ -65,6 +73,18 @@ def _linear(
     scores = np.zeros(n_documents, np.float32)
     for name, column in values.items():
         scores += column * np.float32(weights[name])
+    return scores
+
+
+def _net(layers: Sequence[Mapping[str, Any]], values: Mapping[str, Singles]) -> Singles:
+    inputs: Singles = np.stack(list(values.values()))
+    for layer in layers:
+        matrix = np.array(layer["matrix"], np.float32)
+        units = np.repeat(np.array(layer["bias"], np.float32)[:, None], inputs.shape[1], axis=1)
+        for column, row in zip(matrix.T, inputs, strict=True):
+            units += column[:, None] * row
+        inputs = np.maximum(units, 0) if layer["activation"] == "relu" else units
+    scores: Singles = inputs[0]
     return scores
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.export.routed_models import scores_of
 from localrank.export.writing import read_files, target
+from localrank.formulas import Routed
 from localrank.kernels.sorting import argsort_descending
 
 if TYPE_CHECKING:
@@ -160,7 +162,10 @@ def verify(
     True
     """
     scores = dataset.in_query_order(ranker.predict(dataset))
-    return Verification.of(dataset, scores, target(to).scores(read_files(folder), dataset))
+    formula = ranker.formula()
+    router = formula.router if isinstance(formula, Routed) else None
+    exported = scores_of(target(to), read_files(folder), dataset, router)
+    return Verification.of(dataset, scores, exported)
 
 
 def _centred(scores: Floats, dataset: RankingDataset) -> Floats:

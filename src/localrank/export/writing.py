@@ -11,6 +11,7 @@ import localrank
 from localrank.data.atomic import atomic_write
 from localrank.declaration import declared
 from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.routed_models import files_of
 from localrank.formulas import simplified
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def export(
     ...     [path.name for path in export(ranker, "lightgbm", folder)]
     ['README.md', 'localrank.txt']
     """
-    files = target(to).files(exported_model(ranker, name))
+    files = files_of(target(to), exported_model(ranker, name))
     place = Path(folder)
     _check_place(place, files)
     paths = []

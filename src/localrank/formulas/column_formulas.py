@@ -18,7 +18,7 @@ Kind = Literal[
     "robust-deviation",
     "min-max",
     "min-max-zero",
-    "reciprocal-rank",
+    "rank-difference",
     "aggregate",
     "cut-deviation",
     "centred-percentile",
@@ -38,7 +38,7 @@ class Column:
     ----------
     kind : str
         "feature": as it is; "product": of two features; "deviation", "percentile",
-        "robust-deviation", "min-max" and "reciprocal-rank": z, p, b, m and r of
+        "robust-deviation", "min-max" and "rank-difference": z, p, b, m and d of
         `QueryCoordinates`; "aggregate": one of its nine aggregates; "min-max-zero": from 0 to 1
         within the list, and 0 where all values are equal, as of rankers with
         `scaling="query"`; "cut-deviation", "centred-percentile" and "standard-aggregate": the

@@ -18,6 +18,8 @@ from localrank.trees import Trees
 class Linear(Formula):
     """A weighted sum of the features.
 
+    Features of weight 0 do not count, also where they are missing.
+
     Parameters
     ----------
     weights : ndarray of shape (n_features,)
@@ -34,8 +36,11 @@ class Linear(Formula):
     constant: float = 0.0
 
     def score(self, dataset: RankingDataset) -> Floats:
-        features = read_only(dataset.features, np.float64)
-        scores: Floats = projections(features, read_only(self.weights, np.float64)) + self.constant
+        features = dataset.features
+        if dataset.has_missing:
+            features = np.where(self.weights == 0, 0.0, features)
+        weights = read_only(self.weights, np.float64)
+        scores: Floats = projections(read_only(features, np.float64), weights) + self.constant
         return scores
 
 

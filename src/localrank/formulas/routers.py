@@ -13,7 +13,7 @@ from localrank.formulas.descriptions import Description
 
 # How `localrank serve` says which groups weigh in a list.
 SERVICE = {
-    "request": "POST /v1/rank with the documents of the list and explain=true",
+    "request": "POST /v1/rank?explain=true with the documents of the list",
     "answer": "explanation.groups: each has the number of a group and its weight; groups without "
     "weight, or not named, have none",
 }
@@ -170,13 +170,16 @@ class ServiceRouter(Router):
     own : callable
     reason : str
         Why the choice cannot be said in data: a clause without a full stop.
+    blends : bool
+        Whether more than one group may weigh in a list.
     """
 
     reason: str
+    blends: bool
 
     @property
     def several(self) -> bool:
-        return True
+        return self.blends
 
     @property
     def needs_service(self) -> bool:

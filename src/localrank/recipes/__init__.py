@@ -7,6 +7,7 @@ from localrank.exports import on_use
 if TYPE_CHECKING:
     from localrank.recipes.blends import query_blend as query_blend
     from localrank.recipes.blends import shared_specific as shared_specific
+    from localrank.recipes.engine_views import engine_coordinates as engine_coordinates
     from localrank.recipes.global_models import global_ensemble as global_ensemble
     from localrank.recipes.global_models import global_mixed as global_mixed
     from localrank.recipes.global_models import global_one as global_one

@@ -17,6 +17,7 @@ from localrank.rankers import (
     SVMMap,
 )
 from localrank.rankers.gains import Gain
+from localrank.recipes.combining import Combine, combining
 from localrank.recipes.two_views import tree_kinds
 
 
@@ -29,6 +30,7 @@ def global_ensemble(
     n_models: int = 5,
     *,
     ranker: Ranker | None = None,
+    combine: Combine = "standardised",
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -39,6 +41,9 @@ def global_ensemble(
     n_models : int, default=5
     ranker : Ranker, optional
         LambdaMART() by default; one that has no seed gives the same model n_models times.
+    combine : {"standardised", "fixed"}, default="standardised"
+        Whether scores are standardised within the query before they are averaged, or divided by
+        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
     n_jobs : int or None, default=None
     random_state : int or None, default=0
         Of the first model; the others count up from it.
@@ -53,9 +58,10 @@ def global_ensemble(
     seeds = [None if random_state is None else random_state + i for i in range(n_models)]
     parameters = single.get_params(deep=False)
     if "random_state" not in parameters:
-        return Ensemble([single] * n_models, n_jobs=n_jobs)
-    models = [type(single)(**parameters | {"random_state": seed}) for seed in seeds]
-    return Ensemble(models, n_jobs=n_jobs)
+        models = [single] * n_models
+    else:
+        models = [type(single)(**parameters | {"random_state": seed}) for seed in seeds]
+    return Ensemble(models, aggregator=combining(combine), n_jobs=n_jobs)
 
 
 @declare(
@@ -70,6 +76,7 @@ def global_mixed(
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
     gain: Gain = None,
+    combine: Combine = "standardised",
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -86,6 +93,9 @@ def global_mixed(
     min_leaf_documents : int, default=50
     gain : {"exponential", "linear"}, list of float or None, default=None
         What labels are worth to LambdaMART, CrossEntropyMART and ListwiseLinear.
+    combine : {"standardised", "fixed"}, default="standardised"
+        Whether scores are standardised within the query before they are averaged, or divided by
+        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
     n_jobs : int or None, default=None
     random_state : int or None, default=0
 
@@ -102,7 +112,7 @@ def global_mixed(
 
     _check_n_models(n_models)
     models = [kinds(i // 4)[i % 4] for i in range(n_models)]
-    return Ensemble(models, n_jobs=n_jobs)
+    return Ensemble(models, aggregator=combining(combine), n_jobs=n_jobs)
 
 
 @declare(

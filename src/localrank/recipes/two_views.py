@@ -22,6 +22,7 @@ from localrank.rankers import (
 from localrank.rankers.distilled import student_in_coordinates
 from localrank.rankers.gains import Gain
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
+from localrank.recipes.combining import Combine, combining
 
 
 @declare(
@@ -36,6 +37,7 @@ def best(
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
     gain: Gain = None,
+    combine: Combine = "standardised",
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -62,6 +64,9 @@ def best(
     min_leaf_documents : int, default=50
     gain : {"exponential", "linear"}, list of float or None, default=None
         What labels are worth to LambdaMART and CrossEntropyMART.
+    combine : {"standardised", "fixed"}, default="standardised"
+        Whether scores are standardised within the query before they are averaged, or divided by
+        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
     n_jobs : int or None, default=None
         Models trained at the same time; -1 for all cores.
     random_state : int or None, default=0
@@ -80,10 +85,10 @@ def best(
     kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state, gain)
     lambda_mart, _, gbrt = kinds()
     nets = ListwiseNet(gain=gain, random_state=random_state)
-    first = Ensemble([lambda_mart, gbrt, nets], n_jobs=n_jobs)
+    first = Ensemble([lambda_mart, gbrt, nets], aggregator=combining(combine), n_jobs=n_jobs)
     local = [*kinds(feature_fraction=COORDINATES_FRACTION)[:2], RankSVM()]
-    second = QueryCoordinates(Ensemble(local, n_jobs=n_jobs))
-    # Their scores are means of three standardised ones already.
+    second = QueryCoordinates(Ensemble(local, aggregator=combining(combine), n_jobs=n_jobs))
+    # Their scores are means of three on one scale already.
     return Ensemble([first, second], aggregator=MeanScore(), stop_early=False)
 
 
@@ -99,6 +104,7 @@ def fast(
     n_leaves: int = 7,
     min_leaf_documents: int = 50,
     gain: Gain = None,
+    combine: Combine = "standardised",
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
@@ -114,6 +120,9 @@ def fast(
     min_leaf_documents : int, default=50
     gain : {"exponential", "linear"}, list of float or None, default=None
         What labels are worth to LambdaMART and CrossEntropyMART.
+    combine : {"standardised", "fixed"}, default="standardised"
+        Whether scores are standardised within the query before they are averaged, or divided by
+        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
     n_jobs : int or None, default=None
         Models trained at the same time; -1 for all cores.
     random_state : int or None, default=0
@@ -125,7 +134,12 @@ def fast(
     """
     kinds = partial(tree_kinds, n_trees, n_leaves, min_leaf_documents, random_state, gain)
     plain, local = kinds()[0], kinds(feature_fraction=COORDINATES_FRACTION)[1]
-    return Ensemble([plain, QueryCoordinates(local)], stop_early=False, n_jobs=n_jobs)
+    return Ensemble(
+        [plain, QueryCoordinates(local)],
+        aggregator=combining(combine),
+        stop_early=False,
+        n_jobs=n_jobs,
+    )
 
 
 @declare(

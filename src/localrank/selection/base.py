@@ -96,6 +96,11 @@ class Selector(Estimator):
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         """The weight of each group's model for each query, of shape (n_queries, n_groups)."""
 
+    @property
+    def blends(self) -> bool:
+        """Whether more than one group may weigh in a query."""
+        return self.standardises
+
     def router(self) -> Router:
         """How the weights come about, for an export.
 
@@ -104,7 +109,7 @@ class Selector(Estimator):
         """
         from localrank.formulas import ServiceRouter
 
-        return ServiceRouter(partial(self.weights, models=()), self._no_router())
+        return ServiceRouter(partial(self.weights, models=()), self._no_router(), self.blends)
 
     def _no_router(self) -> str:
         """Why the choice takes the whole model: a clause."""

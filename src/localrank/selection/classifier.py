@@ -122,6 +122,10 @@ class Classifier(Selector):
         probabilities = self._probabilities(self.classifier_, descriptions)
         return self._all_on(probabilities.argmax(axis=1)) if self.hard else probabilities
 
+    @property
+    def blends(self) -> bool:
+        return not self.hard
+
     def router(self) -> Router:
         from localrank.formulas import Description, LinearRouter
 

@@ -18,21 +18,22 @@ public class Main {
             Ranker ranker = new RankerFactory().loadRankerFromString(model.get("text").asText());
             List<Double> scores = new ArrayList<>();
             for (JsonNode document : model.get("documents")) {
-                scores.add(ranker.eval(new DenseDataPoint(line(document))));
+                scores.add(ranker.eval(point(document)));
             }
             answers.add(scores);
         }
         mapper.writeValue(new File(arguments[1]), Map.of("scores", answers));
     }
 
-    /** A line of a LETOR file, in which missing values are left out. */
-    private static String line(JsonNode document) {
-        StringBuilder line = new StringBuilder("0 qid:1");
+    /** A document with all features, numbered from 1; NaN where they are missing. */
+    private static DenseDataPoint point(JsonNode document) {
+        float[] values = new float[document.size() + 1];
         for (int column = 0; column < document.size(); column++) {
-            if (!document.get(column).isNull()) {
-                line.append(' ').append(column + 1).append(':').append(document.get(column).asText());
-            }
+            JsonNode value = document.get(column);
+            values[column + 1] = value.isNull() ? Float.NaN : (float) value.asDouble();
         }
-        return line.toString();
+        DenseDataPoint point = new DenseDataPoint("0 qid:1 1:0");
+        point.setFeatureVector(values);
+        return point;
     }
 }

@@ -8,6 +8,7 @@ from sklearn.base import clone
 import localrank
 from localrank.data import RankingDataset, deferred
 from localrank.rankers import BestFeature, LambdaMART, RankSVM
+from localrank.rankers.query_coordinates.engine_parts import min_max, rank_differences
 from localrank.rankers.query_coordinates.query_coordinates import (
     QueryCoordinates,
     query_coordinates,
@@ -72,7 +73,45 @@ def test_it_may_wrap_itself(queries, trees):
     assert ranker.score(queries) > 0.6
 
 
-@pytest.mark.parametrize("parts", ["z", "p", "a", "b", "zpab"])
+def test_parts_of_engines_come_last_and_leave_the_others_as_they_are(queries):
+    everything = query_coordinates(queries, "dmzpab")
+    assert_array_equal(everything.features[:, :41], query_coordinates(queries).features)
+    engine = query_coordinates(queries, "md").features
+    assert_array_equal(everything.features[:, 41:], engine[:, 8:])
+    assert_array_equal(engine[:, 8:16], min_max(queries.features, queries.offsets))
+    assert_array_equal(engine[:, 16:], rank_differences(queries.features, queries.offsets))
+    assert everything.feature_names[41:] == (
+        *(f"f{i} (m)" for i in range(1, 9)),
+        *(f"f{i} (d)" for i in range(1, 9)),
+    )
+
+
+def test_parts_of_engines_are_made_of_the_values_present(queries):
+    features = queries.features.copy()
+    features[::3, 2] = np.nan
+    holed = queries.with_features(features)
+    table = query_coordinates(holed, "zd").features
+    assert_array_equal(table[:, 16:], rank_differences(features, queries.offsets))
+    assert_array_equal(table[:, :16], query_coordinates(holed, "z").features)
+    assert np.isnan(table[::3, [2, 10, 18]]).all()
+
+
+@pytest.mark.parametrize("parts", ["m", "db", "zpabmd"])
+def test_columns_are_named_for_exporters(queries, parts):
+    ranker = QueryCoordinates(BestFeature(), parts=parts)
+    columns = ranker.columns(queries.n_features)
+    assert len(columns) == ranker.n_expanded(8) == ranker.expanded(queries).n_features
+    kinds = {"z": "deviation", "p": "percentile", "b": "robust-deviation"}
+    kinds |= {"m": "min-max", "d": "rank-difference"}
+    names = query_coordinates(queries, parts).feature_names
+    for column, name in zip(columns, names, strict=True):
+        if column.kind != "aggregate":
+            feature, _, part = name.partition(" ")
+            assert column.feature == int(feature[1:]) - 1
+            assert column.kind == (kinds[part[1]] if part else "feature")
+
+
+@pytest.mark.parametrize("parts", ["z", "p", "a", "b", "zpab", "m", "d", "adm"])
 def test_wrapping_equals_expanding_by_hand(queries, trees, parts):
     weights = np.linspace(0.5, 2, queries.n_queries)
     wrapped = QueryCoordinates(trees, parts=parts).fit(queries, query_weight=weights)
@@ -191,7 +230,7 @@ def test_a_saved_ranker_scores_as_before(queries, inner, tmp_path):
         ({"ranker": None}, "'ranker' parameter of QueryCoordinates must be a ranker. Got None"),
         ({"ranker": LambdaMART}, "must be a ranker. Got <class .*LambdaMART'> instead"),
         ({"parts": ""}, "'parts' parameter of QueryCoordinates must be one or more .* Got '' ins"),
-        ({"parts": "zx"}, "letters of 'zpab', each at most once. Got 'zx' instead"),
+        ({"parts": "zx"}, "letters of 'zpabmd', each at most once. Got 'zx' instead"),
         ({"parts": "zpz"}, "each at most once. Got 'zpz' instead"),
         ({"parts": None}, "Got None instead"),
         ({"parts": ["z", "p"]}, r"Got \['z', 'p'\] instead"),

@@ -177,7 +177,8 @@ class DuhKirchhoff(ScalingRanker):
         raise NotExportable(
             "DuhKirchhoff",
             "it trains a model for each list it ranks, and is no formula before",
-            "Call it as a service by localrank serve, or distil it: distil(ranker, lists, student=GBRT()).",
+            "Call it as a service by localrank serve, or distil it: "
+            "distil(ranker, lists, student=GBRT()).",
         )
 
     def _predict(self, dataset: RankingDataset) -> Array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.parameters import Rule, Rules, check_parameters
@@ -15,14 +15,15 @@ from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.expanded import Expanded
 from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates.engine_parts import min_max, rank_differences
 from localrank.rankers.query_coordinates.present import coordinates_of_present
 
 if TYPE_CHECKING:
     from localrank.formulas import Column
     from localrank.formulas.column_formulas import Kind
 
-# Every part, in the order of the columns.
-PARTS = "zpab"
+# Every part, in the order of the columns, and those that there are unless asked otherwise.
+PARTS, DEFAULT_PARTS = "zpabmd", "zpab"
 # Share of the columns that suits boosted trees here: there are four times as many as features.
 COORDINATES_FRACTION = 0.18
 AGGREGATES = (
@@ -37,7 +38,14 @@ AGGREGATES = (
     "spread of percentiles",
 )
 # What exporters call the parts that have a column for each feature.
-_KINDS: dict[str, Kind] = {"z": "deviation", "p": "percentile", "b": "robust-deviation"}
+_KINDS: dict[str, Kind] = {
+    "z": "deviation",
+    "p": "percentile",
+    "b": "robust-deviation",
+    "m": "min-max",
+    "d": "rank-difference",
+}
+_ENGINE_PARTS = {"m": min_max, "d": rank_differences}
 some_parts = Rule(
     lambda parts: (
         isinstance(parts, str) and 0 < len(set(parts)) == len(parts) and set(parts) <= set(PARTS)
@@ -70,18 +78,22 @@ class QueryCoordinates(Expanded):
       differ in it by less than 1e-5, the component is a mixture by the rule in the
       documentation of query coordinates, the same for any order of documents;
     - b: (x - median) / (1.4826 median absolute deviation + 0.1 standard deviation), of each
-      feature, at most 20 either way.
+      feature, at most 20 either way;
+    - m: (x - smallest) / (largest - smallest), of each feature;
+    - d: documents with a smaller value less documents with a larger one, of each feature.
 
-    The ranker gets the features, then the parts in this order: from 46 features 193 columns. A
-    feature that is constant in a query, or differs by no more than four roundings of its largest
-    value, is 0 in z and b, (n + 1) / 2n in p, and has no part in a. Fewer columns at a time suit
-    more columns: give boosted trees a smaller `feature_fraction`.
+    The last two are not among the parts unless asked for: they are what Vespa computes over the
+    hits of a query. The ranker gets the features, then the parts in this order:
+    from 46 features 193 columns. A feature that is constant in a query, or differs by no more
+    than four roundings of its largest value, is 0 in z, b and d, (n + 1) / 2n in p, and has no
+    part in a; one that is constant is 1/2 in m. Fewer columns at a time suit more columns: give
+    boosted trees a smaller `feature_fraction`.
 
     Coordinates are those of the values present: where a feature is missing in some documents of a
-    query, n is the number of the others in z, p and b. A missing value has no coordinates: they
-    are NaN, which boosted trees take and other rankers fill. The aggregates are over the features
-    that the document has, neutral where it has none; in the principal components a missing value
-    counts as the mean.
+    query, z, p, b, m and d are among the others, and n is their number. A missing value has no
+    coordinates: they are NaN, which boosted trees take and other rankers fill. The aggregates are
+    over the features that the document has, neutral where it has none; in the principal
+    components a missing value counts as the mean.
 
     Parameters
     ----------
@@ -109,20 +121,19 @@ class QueryCoordinates(Expanded):
 
     _parameters: ClassVar[Rules] = {"parts": some_parts}
 
-    def __init__(self, ranker: Ranker, *, parts: str = PARTS) -> None:
+    def __init__(self, ranker: Ranker, *, parts: str = DEFAULT_PARTS) -> None:
         self.ranker = ranker
         self.parts = parts
 
     def n_expanded(self, n_features: int) -> int:
-        n_columns = 1 + sum(part in self.parts for part in "zpb")
+        n_columns = 1 + sum(part != "a" for part in self.parts)
         return n_columns * n_features + N_AGGREGATES * ("a" in self.parts)
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
         parts = "".join(part for part in PARTS if part in self.parts)
         names = dataset.feature_names
-        make = coordinates_of_present if dataset.has_missing else coordinates
         return dataset.replaced(
-            features=make(dataset.features, dataset.offsets, parts),
+            features=_table(dataset, parts),
             feature_names=None if names is None else _names(names, parts),
         )
 
@@ -138,7 +149,7 @@ class QueryCoordinates(Expanded):
         return tuple(columns)
 
     def folded(self, values: Floats, n_features: int) -> Floats:
-        """That of z, p and b to their features, that of the aggregates to all together."""
+        """That of a feature's columns to the feature, that of the aggregates to all together."""
         d = n_features
         result = np.zeros((*values.shape[:-1], d + 1))
         result[..., :d] = values[..., :d]
@@ -153,7 +164,7 @@ class QueryCoordinates(Expanded):
         return result
 
 
-def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDataset:
+def query_coordinates(dataset: RankingDataset, parts: str = DEFAULT_PARTS) -> RankingDataset:
     """The same documents with their features and the coordinates of `QueryCoordinates`.
 
     Examples
@@ -168,6 +179,18 @@ def query_coordinates(dataset: RankingDataset, parts: str = PARTS) -> RankingDat
     ranker = QueryCoordinates(BestFeature(), parts=parts)
     check_parameters(ranker)
     return ranker.expanded(dataset)
+
+
+def _table(dataset: RankingDataset, parts: str) -> Array:
+    """The features and their coordinates, the parts in the order of the columns."""
+    features, offsets = dataset.features, dataset.offsets
+    within = "".join(part for part in parts if part in DEFAULT_PARTS)
+    table = features
+    if within:
+        make = coordinates_of_present if dataset.has_missing else coordinates
+        table = make(features, offsets, within)
+    more = [_ENGINE_PARTS[part](features, offsets) for part in parts if part in _ENGINE_PARTS]
+    return np.concatenate([table, *more], axis=1) if more else table
 
 
 # Serving asks for the same names list after list.

@@ -11,6 +11,8 @@ from localrank.trees import Trees
 def steps_as_tree(n_features: int, feature: int, thresholds: Floats, levels: Floats) -> Trees:
     """A tree of as few levels as possible, with the values of a step function in its leaves.
 
+    As in all trees, values up to 1e-35 of either sign count as zero.
+
     Parameters
     ----------
     n_features : int

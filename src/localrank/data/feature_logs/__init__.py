@@ -1,0 +1,1 @@
+"""Feature logs of search engines, joined with judgments or clicks."""

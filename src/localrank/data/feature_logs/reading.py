@@ -1,0 +1,276 @@
+"""Feature logs of search engines as datasets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+
+from localrank.data.advice import AdvisedError
+from localrank.data.checks import natural_ids
+from localrank.data.dataset import RankingDataset
+from localrank.data.feature_logs import elasticsearch, solr, vespa
+from localrank.data.feature_logs.judgments import read_clicks, read_judgments
+from localrank.data.feature_logs.labelling import LogReport, labelled
+from localrank.data.feature_logs.responses import json_lines, searches
+from localrank.data.feature_logs.table import LogTable, Repeated
+from localrank.data.feature_logs.values import as_id
+from localrank.data.offsets import offsets_of
+from localrank.data.trec import Qrels
+
+LogFormat = Literal["elasticsearch", "opensearch", "solr", "solr-sparse", "vespa"]
+Unjudged = Literal["zero", "drop"]
+# Of each format its reader, and the value of a feature that the log of a document does not name.
+_FORMATS: dict[str, tuple[ModuleType, float | None]] = {
+    "elasticsearch": (elasticsearch, math.nan),
+    "opensearch": (elasticsearch, math.nan),
+    "solr": (solr, None),
+    "solr-sparse": (solr, 0.0),
+    "vespa": (vespa, math.nan),
+}
+FORMATS = tuple(_FORMATS)
+LOG_SUFFIXES = (".jsonl", ".ndjson")
+_SUFFIXES = tuple(name + last for name in LOG_SUFFIXES for last in ("", ".gz", ".bz2", ".xz"))
+
+
+def is_feature_log(path: Path) -> bool:
+    """Whether a file is a feature log by its name."""
+    return path.name.lower().endswith(_SUFFIXES)
+
+
+def read_feature_log(
+    path_or_paths: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    format: LogFormat | None = None,  # noqa: A002
+    judgments: str | PathLike[str] | Qrels | None = None,
+    clicks: str | PathLike[str] | None = None,
+    rates: Sequence[float] | None = None,
+    unjudged: Unjudged = "zero",
+    qid: str = "qid",
+    document_id: str | None = None,
+    log: str | None = None,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    absent: float | Mapping[str, float] | None = None,
+    repeated: Repeated = "refuse",
+) -> RankingDataset:
+    r"""Read what a search engine logged: the features of the documents that it found.
+
+    A log is a file of JSON lines with one response on each, as the engine sent it, and the id of
+    its query: `{"qid": "rambo", "response": {...}}`, or `qid` (or `query_id`) among the members of
+    the response. `{"qid": [...], "responses": [...]}` is the answer to several searches. A
+    response of Solr may have the id as a parameter of the request, in `responseHeader.params`.
+
+    Missing features are NaN, zeros are 0. Missing is a feature whose value is left out, null or
+    NaN; in logs of Elasticsearch, OpenSearch and Vespa also one that a document does not name
+    and others do.
+
+    Parameters
+    ----------
+    path_or_paths : path or sequence of paths
+        Several files are one log. Files that end in `.gz`, `.bz2` or `.xz` are decompressed.
+    format : str or None, default=None
+        "elasticsearch" or "opensearch": `fields._ltrlog` of the learning-to-rank plugins.
+        "solr": `[features]`; a document that lacks a feature which others have is refused.
+        "solr-sparse": `[features format=sparse]`, which leaves out features at their default.
+        "vespa": `matchfeatures`, or else `summaryfeatures`. None: by the shape of each file's
+        first response; Solr's is then "solr".
+    judgments : path, Qrels or None, default=None
+        Grades of documents: TREC qrels, or a file that ends in `.csv`, `.tsv` or `.jsonl` with
+        the columns `query`, `document` and `grade`, named in its first line.
+    clicks : path or None, default=None
+        Clicks instead of grades: such a file with the columns `query`, `document`, `clicks` and,
+        for `rates`, `impressions`. Rows of the same document are added up. The positions that
+        documents were shown at are not accounted for.
+    rates : sequence of float or None, default=None
+        Rates of clicks per impression, rising: a document's label is how many of them it
+        reaches, and one without impressions is unjudged. None: the label is the number of clicks.
+    unjudged : "zero" or "drop", default="zero"
+        What becomes of documents without a grade in queries that have some: label 0, or left
+        out. Queries without any grade are always left out. Without judgments and clicks the
+        dataset has no labels.
+    qid : str, default="qid"
+        The member, or the parameter of Solr, that has the query id.
+    document_id : str or None, default=None
+        The field that has the document id. None: `_id` of Elasticsearch and OpenSearch, `id` of
+        Solr, `documentid` or else `id` of Vespa.
+    log : str or None, default=None
+        Name of the log where a document has several: that of the `log_specs`; the name that Solr's
+        `fl` gives to `[features]`; `matchfeatures` or `summaryfeatures`.
+    features : sequence of str or None, default=None
+        The features of the dataset, in this order, as a model needs them. A log that has one of
+        them nowhere is refused; others are left out. None: all, in the order of first mention.
+    ignore : sequence of str, default=()
+        Features to leave out.
+    absent : float, mapping from feature to float, or None, default=None
+        The value of a feature that the log of a document does not name. None: 0 in "solr-sparse",
+        an error in "solr", missing in others.
+    repeated : "refuse", "first" or "last", default="refuse"
+        Responses to the same query, as pages of its results, are one list. Which values a
+        document has that is in several of them: those of the first or of the last. By default
+        they must be equal.
+
+    Returns
+    -------
+    RankingDataset
+        Queries and documents in the order in which the log first has them.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> qrels = Qrels(np.array(["rambo"]), np.array(["1370"]), np.array([4.0]))
+    >>> log = '[{"name": "title", "value": 9.5}, {"name": "body"}]'
+    >>> hit = '{"_id": "1370", "fields": {"_ltrlog": [{"entry": %s}]}}' % log
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "log.jsonl")
+    ...     _ = path.write_text('{"qid": "rambo", "hits": {"hits": [%s]}}\n' % hit)
+    ...     dataset = read_feature_log(path, judgments=qrels)
+    >>> dataset.feature_names, dataset.features, dataset.labels
+    (('title', 'body'), array([[9.5, nan]]), array([4.]))
+    """
+    given = [path_or_paths] if isinstance(path_or_paths, str | PathLike) else path_or_paths
+    return read_log(
+        [Path(path) for path in given],
+        form=format,
+        judgments=judgments,
+        clicks=clicks,
+        rates=rates,
+        unjudged=unjudged,
+        qid=qid,
+        document_id=document_id,
+        log=log,
+        features=features,
+        ignore=ignore,
+        absent=absent,
+        repeated=repeated,
+    )[0]
+
+
+def read_log(
+    paths: Sequence[Path],
+    *,
+    form: str | None = None,
+    judgments: str | PathLike[str] | Qrels | None = None,
+    clicks: str | PathLike[str] | None = None,
+    rates: Sequence[float] | None = None,
+    unjudged: str = "zero",
+    qid: str = "qid",
+    document_id: str | None = None,
+    log: str | None = None,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    absent: float | Mapping[str, float] | None = None,
+    repeated: str = "refuse",
+) -> tuple[RankingDataset, LogReport]:
+    """What `read_feature_log` does, and a report of what was left out."""
+    if not paths:
+        raise ValueError("There is nothing to read: the list of paths is empty.")
+    _check_choice("format", form, (*FORMATS, None))
+    _check_choice("unjudged", unjudged, ("zero", "drop"))
+    _check_choice("repeated", repeated, ("refuse", "first", "last"))
+    for name, value in (("features", features), ("ignore", ignore)):
+        if isinstance(value, str):
+            raise ValueError(
+                f"The {name!r} argument of read_feature_log must be a sequence of names. "
+                f"Got the string {value!r} instead."
+            )
+    if judgments is not None and clicks is not None:
+        raise ValueError("Give judgments or clicks, not both.")
+    if rates is not None and clicks is None:
+        raise ValueError("Rates are rates of clicks: give a file of clicks with them.")
+    graded = None
+    if judgments is not None:
+        graded = read_judgments(judgments)
+    elif clicks is not None:
+        graded = read_clicks(clicks, rates)
+    table = LogTable(features, ignore, repeated)  # type: ignore[arg-type]
+    forms = {_add_file(table, path, form, qid, document_id, log) for path in paths}
+    if len(forms) > 1:
+        raise ValueError(
+            f"The files are logs of {' and '.join(sorted(forms))}, and must be of one."
+        )
+    if not table.rows:
+        raise ValueError(f"{paths[0]}: no response of the log has a document.")
+    usual = _FORMATS[forms.pop()][1]
+    by_name, rest = (absent, usual) if isinstance(absent, Mapping) else ({}, absent)
+    try:
+        columns = table.columns
+    except ValueError as error:
+        listed = str(paths[0]) if len(paths) == 1 else f"{paths[0]} and others"
+        raise ValueError(f"{listed}: {error}") from None
+    dataset = RankingDataset(
+        table.matrix(usual if rest is None else rest, by_name),
+        None,
+        offsets_of(np.array([len(documents) for documents in table.rows.values()])),
+        natural_ids(list(table.rows)),
+        natural_ids([document for documents in table.rows.values() for document in documents]),
+        tuple(columns),
+    )
+    unused = [name for name in table.logged if name not in set(columns)]
+    if graded is None:
+        return dataset, LogReport(unused)
+    return labelled(dataset, table.rows, graded, unjudged == "drop", unused)
+
+
+def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
+    if value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(
+            f"The {name!r} argument of read_feature_log must be one of {listed}. "
+            f"Got {value!r} instead."
+        )
+
+
+def _add_file(
+    table: LogTable,
+    path: Path,
+    form: str | None,
+    qid: str,
+    document_id: str | None,
+    log: str | None,
+) -> str:
+    """Put the documents of a file into the table; the format that it has."""
+    for line, record in json_lines(path):
+        place = f"{path}:{line}"
+        try:
+            for query, body in searches(record, qid):
+                form = form or _guessed(body)
+                table.begin(place)
+                name = _query_name(query, qid)
+                for document, names, values in _FORMATS[form][0].documents(body, log, document_id):
+                    table.add(name, document, names, values)
+        except AdvisedError as error:
+            raise AdvisedError(f"{place}: {error.args[0]}", *error.args[1:]) from None
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
+    if form is None:
+        raise ValueError(f"{path}: has no lines.")
+    return form
+
+
+def _guessed(body: dict[str, Any]) -> str:
+    for form, (engine, _) in _FORMATS.items():
+        if engine.recognised(body):
+            return form
+    raise ValueError(
+        f"this is no response of a known search engine, which has hits.hits (Elasticsearch, "
+        f"OpenSearch), response.docs (Solr) or root (Vespa). Its members are "
+        f"{', '.join(map(repr, body))}."
+    )
+
+
+def _query_name(query: Any, qid: str) -> str:
+    if query is None:
+        raise AdvisedError(
+            f"there is no query id. Write lines as {{{qid!r}: ..., 'response': {{...}}}};",
+            "or name the member that has the id, for Solr also a parameter of the request, with "
+            "qid='...'.",
+            "or name the member that has the id, for Solr also a parameter of the request, with "
+            "--qid.",
+        )
+    return as_id(query, "the query id")

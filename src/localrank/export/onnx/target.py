@@ -1,0 +1,142 @@
+"""ONNX files: whole rankers as one graph."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from localrank.arrays import Array, Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.onnx.readme import readme
+from localrank.export.onnx.scores import scores_of
+from localrank.export.onnx.steps import IR_VERSION, ML_DOMAIN, ML_OPSET, OPSET, Steps
+from localrank.export.onnx.trees import leaf_sums
+
+if TYPE_CHECKING:
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+# What a file says of itself: the names of the features, and whether it takes one list at a time.
+FEATURES, ONE_LIST = "features", "one_list"
+
+
+@declare("onnx", "one ONNX graph, for onnxruntime in any language")
+class ONNX(Target):
+    """A ranker as one ONNX graph, which onnxruntime computes in many languages.
+
+    The input `features` has a row for each document, NaN for a missing value; the output `scores`
+    has a score for each. Both are in double precision, and so is everything between. A ranker
+    that compares the documents of a list takes one list at a time.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> ranker = LambdaMART(20).fit(dataset)
+    >>> files = ONNX().files(exported_model(ranker, "shop"))
+    >>> sorted(files)
+    ['README.md', 'shop.onnx']
+    >>> bool(np.array_equal(ONNX().scores(files, dataset), ranker.predict(dataset)))
+    True
+    """
+
+    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        graph = graph_of(model)
+        return {
+            f"{model.name}.onnx": graph.SerializeToString(deterministic=True),
+            "README.md": readme(model),
+        }
+
+    def scores(self, files: Files, dataset: RankingDataset) -> Floats:
+        """What NumPy computes from the graph: onnx's own definition of the operators.
+
+        Two operators are defined here: trees, for speed, and TopK, whose order of equal values
+        older versions of onnx have otherwise than onnxruntime.
+        """
+        import onnx
+
+        (content,) = (content for name, content in files.items() if name.endswith(".onnx"))
+        graph = onnx.load_model_from_string(
+            content if isinstance(content, bytes) else content.encode()
+        )
+        features = np.asarray(dataset.features, np.float64)
+        evaluator = _evaluator(graph)
+        rows = zip(dataset.offsets[:-1].tolist(), dataset.offsets[1:].tolist(), strict=True)
+        lists = list(rows) if takes_one_list(graph) else [(0, dataset.n_documents)]
+        # Divisions by zero, whose result is not used.
+        with np.errstate(all="ignore"):
+            scores = [
+                evaluator.run(["scores"], {"features": features[begin:end]})[0]
+                for begin, end in lists
+            ]
+        return np.concatenate(scores)
+
+
+def graph_of(model: ExportedModel) -> onnx.ModelProto:
+    """The graph of a model, checked by onnx."""
+    from onnx import TensorProto, checker, helper
+
+    steps, n_features = Steps(), len(model.feature_names)
+    scores = scores_of(steps, model.formula, steps.given("features"), n_features)
+    # A constant has one entry for all documents.
+    like = steps.apply("Gather", steps.given("features"), 0, axis=1)
+    scores = steps.apply("Expand", scores, steps.apply("Shape", like))
+    last = helper.make_node("Identity", [scores.name], ["scores"])
+    double, documents = TensorProto.DOUBLE, "n_documents"
+    graph = helper.make_graph(
+        [*steps.nodes, last],
+        model.name,
+        [helper.make_tensor_value_info("features", double, [documents, n_features])],
+        [helper.make_tensor_value_info("scores", double, [documents])],
+        initializer=steps.constants,
+    )
+    result = helper.make_model(
+        graph,
+        producer_name="localrank",
+        producer_version=str(model.facts.get("localrank", "")),
+        opset_imports=[
+            helper.make_opsetid("", OPSET),
+            helper.make_opsetid(ML_DOMAIN, ML_OPSET),
+        ],
+        ir_version=IR_VERSION,
+    )
+    properties = {
+        FEATURES: json.dumps(model.feature_names),
+        ONE_LIST: json.dumps(model.formula.looks_at_list),
+    }
+    helper.set_model_props(result, properties)
+    checker.check_model(result)
+    return result
+
+
+def takes_one_list(graph: onnx.ModelProto) -> bool:
+    """Whether a graph must be given one list at a time."""
+    properties = {entry.key: entry.value for entry in graph.metadata_props}
+    return bool(json.loads(properties[ONE_LIST]))
+
+
+def _evaluator(graph: onnx.ModelProto) -> ReferenceEvaluator:
+    from onnx.reference import ReferenceEvaluator
+    from onnx.reference.op_run import OpRun
+
+    class TreeEnsemble(OpRun):
+        op_domain = ML_DOMAIN
+
+        def _run(self, table: Array, **attributes: Any) -> tuple[Array]:
+            return (leaf_sums(attributes, table)[:, None],)
+
+    class TopK(OpRun):
+        def _run(
+            self, table: Array, k: Array, *, axis: int, largest: int, **_: Any
+        ) -> tuple[Array, Array]:
+            order = np.argsort(-table if largest else table, axis=axis, kind="stable")
+            order = np.take(order, np.arange(int(k[0])), axis=axis)
+            return np.take_along_axis(table, order, axis=axis), order
+
+    return ReferenceEvaluator(graph, new_ops=[TreeEnsemble, TopK])

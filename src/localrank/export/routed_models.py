@@ -1,0 +1,148 @@
+"""Local models in an engine: a model for each group, and what chooses between them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.router_file import router_file, router_weights
+from localrank.formulas import NotExportable, Routed, Router
+from localrank.formulas.routing import routed_scores
+
+ROUTER = "router.json"
+
+
+def group_models(model: ExportedModel) -> dict[str, ExportedModel]:
+    """The models of the groups by their names: NAME_group1, NAME_group2 and so on.
+
+    Parameters
+    ----------
+    model : ExportedModel
+        Whose formula is `Routed`; of any other there is the model itself alone.
+    """
+    if not isinstance(model.formula, Routed):
+        return {model.name: model}
+    names = [f"{model.name}_group{number + 1}" for number in range(len(model.formula.groups))]
+    return {
+        name: replace(model, name=name, formula=group)
+        for name, group in zip(names, model.formula.groups, strict=True)
+    }
+
+
+def files_of(target: Target, model: ExportedModel) -> dict[str, str | bytes]:
+    """The files that an engine takes, for local models too.
+
+    A local model has a folder of files for each group, named after the group's model, or one
+    model where the engine chooses between groups itself; and router.json, by which a client
+    chooses.
+
+    Parameters
+    ----------
+    target : Target
+    model : ExportedModel
+    """
+    if not isinstance(model.formula, Routed):
+        return target.files(model)
+    models = group_models(model)
+    content = router_file(model.formula, list(models), model.feature_names)
+    files: dict[str, str | bytes] = {ROUTER: json.dumps(content, indent=1) + "\n"}
+    if target.takes_groups:
+        files |= target.files(model)
+        files["README.md"] = _text(files["README.md"]) + "\n" + _routing_words(model.formula)
+        return files
+    for name, group in models.items():
+        try:
+            files |= {f"{name}/{file}": text for file, text in target.files(group).items()}
+        except NotExportable as error:
+            what = f"The model of group {name.rpartition('group')[2]} of {len(models)}"
+            raise NotExportable(what, error.reason, error.instead) from error
+    first = next(iter(models))
+    files["README.md"] = (
+        f"# {model.name}: a model for each of {len(models)} groups of queries\n\n"
+        f"Each folder, such as `{first}/`, has the model of one group; its README.md says how to "
+        f"upload it and how to query.\n\n{_routing_words(model.formula)}"
+    )
+    return files
+
+
+def scores_of(
+    target: Target, files: Files, dataset: RankingDataset, router: Router | None = None
+) -> Floats:
+    """What an engine computes from the files, for local models too.
+
+    Parameters
+    ----------
+    target : Target
+    files : mapping
+    dataset : RankingDataset
+    router : Router, optional
+        Takes the place of the service, where router.json says that one has to choose.
+    """
+    if ROUTER not in files:
+        return target.scores(files, dataset)
+    content = json.loads(files[ROUTER])
+    weights = router_weights(content, dataset)
+    asked = np.isnan(weights).any(axis=1)
+    if asked.any():
+        if router is None:
+            raise ValueError(
+                f"{ROUTER} asks a service to choose the group of query "
+                f"{dataset.query_ids[np.argmax(asked)]}, and there is none."
+            )
+        weights[asked] = router.weights(dataset)[asked]
+    lists = np.zeros((len(content["models"]), dataset.n_documents))
+    for number, name in enumerate(content["models"]):
+        if weights[:, number].any():
+            lists[number] = _group_scores(target, files, dataset, number, f"{name}/")
+    return routed_scores(dataset, weights, lists, standardises=content["standardised"])
+
+
+def _group_scores(
+    target: Target, files: Files, dataset: RankingDataset, number: int, folder: str
+) -> Floats:
+    if target.takes_groups:
+        return target.group_scores(files, dataset, number)
+    own = {
+        name.removeprefix(folder): content
+        for name, content in files.items()
+        if name.startswith(folder)
+    }
+    return target.scores(own, dataset)
+
+
+def _routing_words(routed: Routed) -> str:
+    """How a client chooses, for a README.md."""
+    router = routed.router
+    lines = ["## Which group ranks a list", ""]
+    if not router.needs_service:
+        lines.append(
+            f"`{ROUTER}` says it in numbers: describe the list of documents, then choose. "
+            "`docs/export/routers.md` of localrank has a client of a few lines."
+        )
+    else:
+        lines.append(
+            f"`{ROUTER}` says for which lists `localrank serve` has to choose, and why: "
+            "`POST /v1/rank?explain=true` with the documents answers with "
+            "`explanation.groups`, each with its number from 0 and its weight. The same answer has "
+            "the ranking itself."
+        )
+    if router.several:
+        scores = "score"
+        if routed.standardises:
+            scores = "score, less the mean over the list and divided by the deviation there,"
+        lines += [
+            "",
+            "Several groups may weigh in one list. No engine adds up their models: ask for the "
+            f"scores of each group that weighs something, and add up weight times {scores} in the "
+            "client.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _text(content: str | bytes) -> str:
+    return content if isinstance(content, str) else content.decode()

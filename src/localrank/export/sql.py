@@ -1,0 +1,256 @@
+"""SQL: linear models and small trees as one expression of a query."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.declaration import declare
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.node_tables import ZERO, plain_thresholds
+from localrank.formulas import (
+    Column,
+    Formula,
+    Linear,
+    NotExportable,
+    OnColumns,
+    TreeSum,
+    WeightedSum,
+)
+from localrank.trees import Trees
+from localrank.trees.columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
+from localrank.trees.nested import Leaf, Split, nested
+
+# What databases take: SQLite and DuckDB allow expressions 1,000 deep, one level for each tree
+# of a sum; services limit the length of a query, BigQuery to a million characters.
+MOST_TREES, MOST_CHARACTERS = 800, 1_000_000
+# SQLite reads numbers of 17 digits exactly between these; beyond, to a rounding.
+_SMALLEST, _LARGEST = 1e-50, 1e30
+# No feature is larger: what is beyond, datasets refuse.
+_LARGEST_VALUE = 1e100
+
+
+@declare("sql", "one SQL expression, for linear models and small trees")
+class SQL(Target):
+    """Linear models, sums of trees and sums of both as one expression of standard SQL.
+
+    Features are columns of a table `documents`, in double precision, NULL where missing. The
+    expression compares and adds up as the ranker does: in a database that computes in double
+    precision the scores are the same to the last bit.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> ranker = LambdaMART(2, n_leaves=2).fit(dataset)
+    >>> files = SQL().files(exported_model(ranker, "shop"))
+    >>> sorted(files)
+    ['README.md', 'documents.sql', 'shop.sql']
+    >>> bool(np.array_equal(SQL().scores(files, dataset), ranker.predict(dataset)))
+    True
+    """
+
+    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        _check_names(model.feature_names)
+        columns = [_quoted(name) for name in model.feature_names]
+        score = "score"
+        while score in (name.lower() for name in model.feature_names):
+            score += "_"
+        expression = _expression(model.formula, [f"d.{column}" for column in columns])
+        query = f'SELECT d.*,\n{expression}\nAS "{score}"\nFROM "documents" AS d\n'
+        if len(query) > MOST_CHARACTERS:
+            raise NotExportable(
+                f"A query of {len(query):,} characters",
+                f"many databases take no more than {MOST_CHARACTERS:,}",
+                "Train fewer or smaller trees, or export to onnx.",
+            )
+        types = ",\n".join(f"  {column} DOUBLE PRECISION" for column in columns)
+        return {
+            "documents.sql": f'CREATE TABLE "documents" (\n{types}\n)\n',
+            f"{model.name}.sql": query,
+            "README.md": _readme(model, score),
+        }
+
+    def scores(self, files: Files, dataset: RankingDataset) -> Floats:
+        """What SQLite computes: the files are run, in memory, by Python's own copy of it."""
+        texts = {
+            name: content if isinstance(content, str) else content.decode()
+            for name, content in files.items()
+        }
+        table = texts.pop("documents.sql")
+        (query,) = (text for name, text in texts.items() if name.endswith(".sql"))
+        rows = np.asarray(dataset.features, np.float64).astype(object)
+        rows[np.isnan(dataset.features)] = None
+        with closing(sqlite3.connect(":memory:")) as connection:
+            connection.execute(table)
+            places = ", ".join("?" * dataset.n_features)
+            connection.executemany(f'INSERT INTO "documents" VALUES ({places})', rows.tolist())
+            scores = [row[-1] for row in connection.execute(query)]
+        return np.array(scores, np.float64)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    first: dict[str, str] = {}
+    for name in names:
+        if name.lower() in first:
+            raise NotExportable(
+                f"A model with the features {first[name.lower()]!r} and {name!r}",
+                "databases take these for the same column",
+                "Train with feature names that differ in more than upper and lower case.",
+            )
+        first[name.lower()] = name
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _expression(formula: Formula, columns: list[str]) -> str:
+    """The score as an expression of the columns, each an expression itself."""
+    match formula:
+        case Linear():
+            return _linear(formula, columns)
+        case TreeSum():
+            return _trees(formula.trees, columns)
+        case WeightedSum():
+            terms = [
+                f"{_number(float(weight))} * ({_expression(term, columns)})"
+                for weight, term in zip(formula.weights, formula.terms, strict=True)
+            ]
+            return " +\n".join([_number(formula.constant), *terms])
+        case OnColumns() if {column.kind for column in formula.columns} <= {"feature", "product"}:
+            made = [_column(column, columns) for column in formula.columns]
+            return _expression(formula.term, made)
+        case _:
+            raise NotExportable(
+                type(formula).__name__,
+                "its steps are more than one expression of a document's columns",
+                "Export to onnx.",
+            )
+
+
+def _column(column: Column, columns: list[str]) -> str:
+    if column.kind == "feature":
+        return columns[column.feature]
+    return f"({columns[column.feature]} * {columns[column.other]})"
+
+
+def _linear(formula: Linear, columns: list[str]) -> str:
+    """Four sums, as the rankers add up."""
+    products = [
+        f"{column} * {_number(float(weight))}"
+        for column, weight in zip(columns, formula.weights, strict=True)
+    ]
+    even = len(products) // 4 * 4
+    a, b, c, d = (" + ".join(products[lane:even:4]) for lane in range(4))
+    a = " + ".join(filter(None, [a, *products[even:]]))
+    text = f"(({a}) + ({b})) + (({c}) + ({d}))" if even else a
+    return f"{text} + {_number(formula.constant)}" if formula.constant else text
+
+
+def _trees(trees: Trees, columns: list[str]) -> str:
+    """From the first tree to the last, as the rankers add up."""
+    if trees.n_trees > MOST_TREES:
+        raise NotExportable(
+            f"A sum of {trees.n_trees:,} trees",
+            f"databases limit the depth of an expression, and more than {MOST_TREES} trees come "
+            f"near to that",
+            "Train fewer trees, or export to onnx.",
+        )
+    plain = replace(trees, thresholds=plain_thresholds(trees))
+    sums = [_tree(tree, columns) for tree in nested(plain)]
+    # The first decides that the sum is in double precision, whatever type numbers have.
+    return "(" + " +\n".join(["CAST(0 AS DOUBLE PRECISION)", *sums]) + ")"
+
+
+def _tree(tree: Split | Leaf, columns: list[str]) -> str:
+    """One CASE without others in it, which would be nested deeper than databases take.
+
+    The leaves come from left to right. A document that belongs to none of those before goes right
+    wherever the way to the next leaf does, so that only its turns to the left are asked for.
+    """
+    if isinstance(tree, Leaf):
+        return _number(tree.value)
+    leaves: list[tuple[list[str], float]] = []
+
+    def visit(part: Split | Leaf, turns: list[str]) -> None:
+        if isinstance(part, Leaf):
+            leaves.append((turns, part.value))
+            return
+        visit(part.left, [*turns, _goes_left(part, columns)])
+        visit(part.right, turns)
+
+    visit(tree, [])
+    *cases, (_, last) = leaves
+    lines = [f"WHEN {' AND '.join(turns)} THEN {_number(value)}" for turns, value in cases]
+    return "\n".join(["CASE", *lines, f"ELSE {_number(last)} END"])
+
+
+def _goes_left(split: Split, columns: list[str]) -> str:
+    column = columns[split.feature]
+    is_default_left = bool(split.decision & DEFAULT_LEFT)
+    test = f"{column} IS NOT NULL"
+    if split.threshold < _LARGEST_VALUE:
+        test = f"{column} <= {_threshold(split.threshold)}"
+    if split.decision & MISSING_ZERO:
+        if is_default_left:
+            return f"({test} OR ABS({column}) <= {_number(ZERO)} OR {column} IS NULL)"
+        return f"({test} AND ABS({column}) > {_number(ZERO)})"
+    left = is_default_left if split.decision & MISSING else split.threshold >= 0
+    return f"({test} OR {column} IS NULL)" if left else test
+
+
+def _threshold(value: float) -> str:
+    if value and not _SMALLEST <= abs(value) <= _LARGEST:
+        raise NotExportable(
+            f"A tree with the threshold {value}",
+            "databases may read so small or large a number with an error",
+            "Scale the feature, and train again, or export to onnx.",
+        )
+    return _number(value)
+
+
+def _number(value: float) -> str:
+    """With an exponent, which makes it a number in double precision, and with all digits."""
+    if not math.isfinite(value):
+        raise ValueError(f"A number of a formula must be finite. Got {value} instead.")
+    short = repr(value)
+    # SQLite reads few digits exactly, and 17, but not always numbers of 14 to 16.
+    return f"{short}e0" if len(short) <= 10 and "e" not in short else f"{value:.16e}"
+
+
+def _readme(model: ExportedModel, score: str) -> str:
+    made = f" by localrank {model.facts['localrank']}" if "localrank" in model.facts else ""
+    return f"""# {model.name}.sql
+
+A ranker as one query of standard SQL, written{made}.
+
+- `documents.sql` makes a table `documents` with a column for each feature. Add what you need,
+  such as the ids of queries and documents, or make a view of that name with these columns.
+- `{model.name}.sql` selects all columns of `documents` and the score of each row, `{score}`. The
+  higher, the better.
+
+```
+SELECT * FROM (… {model.name}.sql …) AS ranked ORDER BY "query", "{score}" DESC
+```
+
+## What is exact
+
+Columns must be DOUBLE PRECISION, NULL where a value is missing. Thresholds and weights have 17
+digits, which read back as the same numbers. Comparisons are those of the ranker, and sums are
+added up in its order: a database that computes in IEEE double precision gives the same scores to
+the last bit. Features in single precision are compared as localrank compares the same numbers in
+double precision.
+
+The text uses CASE, AND, OR, IS NULL, ABS, CAST, numbers with exponents, and names in double
+quotes. It was run by SQLite and DuckDB. MySQL needs the SQL mode ANSI_QUOTES and a cast AS DOUBLE.
+"""
