@@ -101,17 +101,17 @@ class Vespa(Target):
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         return self.group_scores(files, dataset, 0)
 
-    def group_scores(self, files: Files, dataset: RankingDataset, number: int) -> Floats:
+    def group_scores(self, files: Files, dataset: RankingDataset, group: int) -> Floats:
         """What Vespa computes where every query names a group.
 
         Parameters
         ----------
         files : mapping
         dataset : RankingDataset
-        number : int
-            Of the group, from 0.
+        group : int
+            Its number, from 0.
         """
-        return _scores(files, dataset, {"group": float(number)})
+        return _scores(files, dataset, {"group": float(group)})
 
 
 def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
@@ -179,12 +179,12 @@ def _readme(model: ExportedModel, profile: RankProfile) -> str:
     ]
     query = f"ranking.profile={name}"
     if profile.n_groups:
-        query += "&input.query(group)=NUMBER"
+        query += " 'input.query(group)=NUMBER'"
         lines.append(
             f"- The profile has {profile.n_groups} groups of queries. The client chooses the group "
             "of a query and says its number, from 0."
         )
-    lines += ["", "Query:", "", f"    vespa query 'yql=select * from {name} where true' '{query}'"]
+    lines += ["", "Query:", "", f"    vespa query 'yql=select * from {name} where true' {query}"]
     if profile.is_global:
         lines += _GLOBAL_PHASE.splitlines()
     lines += ["", "## Exactness", ""]
