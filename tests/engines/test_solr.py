@@ -1,5 +1,6 @@
 """A real Solr 8.11.4, in one JVM for all of these tests."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,7 @@ from engines.solr_ranking import rankings_in_solr
 from random_trees import N_FEATURES, random_documents, random_trees
 from sklearn.base import clone
 
-from localrank.data import RankingDataset, read_letor
+from localrank.data import RankingDataset, read_feature_log, read_letor
 from localrank.export import ExportedModel, Verification
 from localrank.export.solr import Solr
 from localrank.export.writing import exported_model
@@ -138,6 +139,21 @@ def test_logged_features_are_those_of_the_documents(form, cases, rankings):
         logged = [float(values[f"feature_{number}"]) for number in range(N_FEATURES)]
         assert np.array_equal(np.float32(logged), dataset.features[row], equal_nan=True)
     assert any("NaN" in log["[features]"] for log in logs)
+
+
+@pytest.mark.parametrize("form", ["solr", "solr-sparse"])
+def test_logs_of_solr_are_read_as_the_features_of_the_documents(form, cases, rankings, tmp_path):
+    _, dataset, _ = cases["random_trees"]
+    ranking = rankings["random_trees"]
+    found = ranking.dense if form == "solr" else ranking.sparse
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"qid": 7, "response": {"response": {"docs": found}}}))
+    names = [f"feature_{number}" for number in range(N_FEATURES)]
+    log = read_feature_log(path, format=form, features=names)
+    rows = ranking.order[: len(found)]
+    assert log.document_ids.tolist() == [f"0-{row}" for row in rows]
+    assert np.array_equal(np.float32(log.features), dataset.features[rows], equal_nan=True)
+    assert log.has_missing
 
 
 def test_the_version_is_the_one_that_the_documentation_names(rankings):
