@@ -100,7 +100,7 @@ class Asked(Target):
 
 
 def main() -> None:
-    fold = next(iter(folds(DATA / "MQ2008")))
+    fold = next(iter(folds(DATA / "MQ2008", dtype=np.float32)))
     models = {}
     for line in [*METHODS, *VARIANTS]:
         method, *settings = line.split()
@@ -240,7 +240,8 @@ HEAD = """\
 # Every method in every engine
 
 Models with their defaults, trained on the training queries of the first fold of MQ2008, rank its
-{n_lists} test queries, {n_documents:,} documents. `python benchmarks/exports.py` makes this page.
+{n_lists} test queries, {n_documents:,} documents, with features in single precision, as engines
+keep them. `python benchmarks/exports.py` makes this page.
 
 - *Difference*: the largest between two scores of a document, after a constant that is added to
   all scores is taken off.

@@ -6,7 +6,7 @@ import pytest
 
 import localrank
 from localrank.cli.export import TARGETS
-from localrank.data import make_queries, read_letor, write_letor
+from localrank.data import RankingDataset, make_queries, read_letor, write_letor
 from localrank.export import Verification, targets
 from localrank.export.lightgbm_file import LightGBM
 from localrank.rankers import DuhKirchhoff, LambdaMART
@@ -88,3 +88,20 @@ def test_a_model_of_other_features_is_not_verified(run, folder, tmp_path):
     code, _, err = run("export", folder / "model.localrank", *options)
     assert code == 1
     assert "feature id 21" in err
+
+
+def test_an_order_that_single_precision_changes_is_told_apart(run, tmp_path):
+    # Both values are one number in single precision, and a threshold lies between them.
+    values = np.tile([1.0, 1.0 + 1e-12, 5.0], 100)
+    data = RankingDataset.from_arrays(
+        values[:, None], np.tile([0, 2, 1], 100), np.repeat(np.arange(100), 3)
+    )
+    LambdaMART(5, min_leaf_documents=5, feature_fraction=1.0).fit(data).save(tmp_path / "model")
+    write_letor(data, tmp_path / "data.txt")
+    options = ["--to", "solr", "-o", tmp_path / "out", "--verify", tmp_path / "data.txt"]
+    code, out, _ = run("export", tmp_path / "model", *options)
+    assert code == 3
+    assert "0 of 100" in out
+    assert "100 of 100 lists in the same order" in out
+    assert "--float32" in out
+    assert run("export", tmp_path / "model", *options, "--float32")[0] == 0

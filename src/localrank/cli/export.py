@@ -10,6 +10,7 @@ import typer
 from localrank.cli.inputs import Reading, reads_data
 
 if TYPE_CHECKING:
+    from localrank.data import RankingDataset
     from localrank.export import Verification
 
 # In the help, which does not import them; a test compares.
@@ -69,18 +70,35 @@ def export(
     say(f"Wrote {', '.join(str(path.relative_to(output)) for path in paths)} into {output}")
     if dataset is not None:
         result = compare(ranker, to, output, dataset)
-        _print(result, to, as_json)
+        rounded = None
+        if not result.same_order and (single := _in_single_precision(dataset)) is not None:
+            rounded = compare(ranker, to, output, single)
+        _print(result, rounded, to, as_json)
         if not result.same_order:
             raise typer.Exit(OTHER_ORDER)
 
 
-def _print(result: Verification, to: str, as_json: bool) -> None:
+def _in_single_precision(dataset: RankingDataset) -> RankingDataset | None:
+    """The documents as an engine keeps them; None where that changes no value."""
+    import numpy as np
+
+    with np.errstate(over="ignore", under="ignore"):
+        features = dataset.features.astype(np.float32)
+    if np.array_equal(features, dataset.features, equal_nan=True):
+        return None
+    if not np.isfinite(features[np.isfinite(dataset.features)]).all():
+        return None
+    return dataset.replaced(features=features)
+
+
+def _print(result: Verification, rounded: Verification | None, to: str, as_json: bool) -> None:
     from dataclasses import asdict
 
     from localrank.cli.tables import print_facts, print_json
 
     if as_json:
-        print_json({"to": to, **asdict(result)})
+        in_single = None if rounded is None else asdict(rounded)
+        print_json({"to": to, **asdict(result), "in_single_precision": in_single})
         return
     rows = [
         ("lists, documents", f"{result.n_lists:,}, {result.n_documents:,}"),
@@ -96,6 +114,15 @@ def _print(result: Verification, to: str, as_json: bool) -> None:
                 f"document {move.document} of query {move.query}, from rank {move.rank} to "
                 f"{move.exported_rank}; its score is {move.gap:.3g} above that of the document "
                 f"that takes its place",
+            )
+        )
+    if rounded is not None:
+        rows.append(
+            (
+                "features in float32",
+                f"{rounded.n_equal_lists:,} of {rounded.n_lists:,} lists in the same order, "
+                f"largest difference {rounded.largest_difference:.3g}: engines keep features in "
+                f"single precision, so train and verify with --float32",
             )
         )
     print_facts(f"Ranked as {to} would", rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
@@ -31,8 +30,8 @@ from localrank.trees.nested import Leaf, Split, nested
 # What databases take: SQLite and DuckDB allow expressions 1,000 deep, one level for each tree
 # of a sum; services limit the length of a query, BigQuery to a million characters.
 MOST_TREES, MOST_CHARACTERS = 800, 1_000_000
-# SQLite reads numbers of 17 digits exactly between these; beyond, to a rounding.
-_SMALLEST, _LARGEST = 1e-50, 1e30
+# Numbers that SQLite reads exactly are not larger, nor smaller than one over this.
+_LARGEST, _POWER = 1e18, 2.0**60
 # No feature is larger: what is beyond, datasets refuse.
 _LARGEST_VALUE = 1e100
 
@@ -200,7 +199,7 @@ def _goes_left(split: Split, columns: list[str]) -> str:
     is_default_left = bool(split.decision & DEFAULT_LEFT)
     test = f"{column} IS NOT NULL"
     if split.threshold < _LARGEST_VALUE:
-        test = f"{column} <= {_threshold(split.threshold)}"
+        test = f"{column} <= {_number(split.threshold)}"
     if split.decision & MISSING_ZERO:
         if is_default_left:
             return f"({test} OR ABS({column}) <= {_number(ZERO)} OR {column} IS NULL)"
@@ -209,23 +208,21 @@ def _goes_left(split: Split, columns: list[str]) -> str:
     return f"({test} OR {column} IS NULL)" if left else test
 
 
-def _threshold(value: float) -> str:
-    if value and not _SMALLEST <= abs(value) <= _LARGEST:
-        raise NotExportable(
-            f"A tree with the threshold {value}",
-            "databases may read so small or large a number with an error",
-            "Scale the feature, and train again, or export to onnx.",
-        )
-    return _number(value)
-
-
 def _number(value: float) -> str:
-    """With an exponent, which makes it a number in double precision, and with all digits."""
-    if not math.isfinite(value):
-        raise ValueError(f"A number of a formula must be finite. Got {value} instead.")
+    """A text that databases read as exactly this number.
+
+    The exponent makes it a number in double precision. SQLite reads 17 digits of numbers of
+    ordinary size exactly; others are these times powers of two, which changes no digit.
+    """
+    factor = ""
+    while abs(value) > _LARGEST:
+        value, factor = value / _POWER, f"{factor} * {_POWER:.0f}e0"
+    while 0 < abs(value) < 1 / _LARGEST:
+        value, factor = value * _POWER, f"{factor} / {_POWER:.0f}e0"
     short = repr(value)
-    # SQLite reads few digits exactly, and 17, but not always numbers of 14 to 16.
-    return f"{short}e0" if len(short) <= 10 and "e" not in short else f"{value:.16e}"
+    # SQLite reads few digits exactly, too, but not always 14 to 16.
+    text = f"{short}e0" if len(short) <= 10 and "e" not in short else f"{value:.16e}"
+    return f"({text}{factor})" if factor else text
 
 
 def _readme(model: ExportedModel, score: str) -> str:

@@ -108,7 +108,7 @@ def _start(steps: Steps, varying: Value, n_features: int) -> Value:
 
 def _component(steps: Steps, rows: Value, start: Value, varying: Value) -> Value:
     """The scores of documents on the first principal component of rows, of shape (1, n)."""
-    products = rows @ rows.transposed
+    products = steps.apply("Gemm", rows, rows, transB=1)
     shares = power = products / _squares(steps, rows)
     for _ in range(_FOR_LARGEST):
         power = power @ power / _squares(steps, power)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,8 @@ class ONNX(Target):
     True
     """
 
+    chooses_groups = True
+
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         graph = graph_of(model)
         return {
@@ -66,15 +69,14 @@ class ONNX(Target):
             content if isinstance(content, bytes) else content.encode()
         )
         features = np.asarray(dataset.features, np.float64)
-        evaluator = _evaluator(graph)
-        rows = zip(dataset.offsets[:-1].tolist(), dataset.offsets[1:].tolist(), strict=True)
-        lists = list(rows) if takes_one_list(graph) else [(0, dataset.n_documents)]
+        evaluator = numpy_evaluator(graph)
+        bounds = dataset.offsets.tolist() if takes_one_list(graph) else [0, dataset.n_documents]
+        scores = []
         # Divisions by zero, whose result is not used.
         with np.errstate(all="ignore"):
-            scores = [
-                evaluator.run(["scores"], {"features": features[begin:end]})[0]
-                for begin, end in lists
-            ]
+            for begin, end in pairwise(bounds):
+                outputs: Any = evaluator.run(["scores"], {"features": features[begin:end]})
+                scores.append(outputs[0])
         return np.concatenate(scores)
 
 
@@ -121,7 +123,8 @@ def takes_one_list(graph: onnx.ModelProto) -> bool:
     return bool(json.loads(properties[ONE_LIST]))
 
 
-def _evaluator(graph: onnx.ModelProto) -> ReferenceEvaluator:
+def numpy_evaluator(graph: onnx.ModelProto) -> ReferenceEvaluator:
+    """Computes a graph step by step, with two operators of its own."""
     from onnx.reference import ReferenceEvaluator
     from onnx.reference.op_run import OpRun
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.export.node_tables import ZERO, left_if_missing, plain_thresholds
 from localrank.export.onnx.steps import ML_DOMAIN, Steps, Value
 from localrank.formulas import NotExportable
@@ -49,6 +49,14 @@ def _attributes(trees: Trees) -> dict[str, Any]:
     tree = np.repeat(np.arange(trees.n_trees), n_leaves - 1)
     in_tree = np.repeat(n_leaves > 1, n_leaves)
     leaf_numbers = np.cumsum(in_tree) - 1
+    children = {}
+    for side in ("left", "right"):
+        child = getattr(trees, f"{side}_children").astype(np.int64)
+        is_leaf = child < 0
+        leaf = leaf_numbers[trees.leaf_offsets[tree] + np.where(is_leaf, ~child, 0)]
+        children[side] = is_leaf, np.where(is_leaf, leaf, starts[tree] + child)
+    n_unused = _unused_leaves(*children["left"], *children["right"])
+    unused = np.zeros(n_unused)
     attributes: dict[str, Any] = {
         "n_targets": 1,
         "aggregate_function": _SUM,
@@ -58,16 +66,27 @@ def _attributes(trees: Trees) -> dict[str, Any]:
         "nodes_splits": numpy_helper.from_array(plain_thresholds(trees)),
         "nodes_modes": numpy_helper.from_array(np.full(len(tree), _AT_MOST, np.uint8)),
         "nodes_missing_value_tracks_true": left_if_missing(trees).astype(int).tolist(),
-        "leaf_targetids": [0] * int(in_tree.sum()),
-        "leaf_weights": numpy_helper.from_array(trees.leaf_values[in_tree]),
+        "leaf_targetids": [0] * int(n_unused + in_tree.sum()),
+        "leaf_weights": numpy_helper.from_array(np.append(unused, trees.leaf_values[in_tree])),
     }
     for side, name in (("left", "true"), ("right", "false")):
-        child = getattr(trees, f"{side}_children").astype(np.int64)
-        is_leaf = child < 0
-        leaf = leaf_numbers[trees.leaf_offsets[tree] + np.where(is_leaf, ~child, 0)]
+        is_leaf, number = children[side]
         attributes[f"nodes_{name}leafs"] = is_leaf.astype(int).tolist()
-        attributes[f"nodes_{name}nodeids"] = np.where(is_leaf, leaf, starts[tree] + child).tolist()
+        attributes[f"nodes_{name}nodeids"] = (number + n_unused * is_leaf).tolist()
     return attributes
+
+
+def _unused_leaves(
+    left_is_leaf: Flags, left: Integers, right_is_leaf: Flags, right: Integers
+) -> int:
+    """How many leaves to put before all others, so that no leaf has the number of its sibling.
+
+    onnxruntime up to 1.23 takes a first split for a leaf where a leaf and a split below it have
+    the same number.
+    """
+    mixed = left_is_leaf != right_is_leaf
+    taken = set(np.where(left_is_leaf, right - left, left - right)[mixed].tolist())
+    return next(number for number in range(len(taken) + 1) if number not in taken)
 
 
 def _without_zeros(steps: Steps, table: Value, trees: Trees) -> Value:
