@@ -105,7 +105,7 @@ def files_of(formula: Formula) -> dict[str, str | bytes]:
 
 
 def routed(formulas: Formulas) -> Routed:
-    router = ServiceRouter(lambda _: np.empty((0, 3)), "the test chooses")
+    router = ServiceRouter(lambda _: np.empty((0, 3)), "the test chooses", blends=False)
     return Routed(router, (formulas.trees, formulas.linear, formulas.coordinates))
 
 

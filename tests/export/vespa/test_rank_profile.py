@@ -128,7 +128,7 @@ def test_trees_stand_in_no_function(on_columns, trees, linear):
 
 def test_the_query_names_the_group_that_ranks(trees, linear, on_columns, gapped):
     groups = (trees, on_columns, TreeSum(trees.trees))
-    router = ServiceRouter(lambda _: np.empty((0, 3)), "it is made up")
+    router = ServiceRouter(lambda _: np.empty((0, 3)), "it is made up", blends=False)
     files = Vespa().files(exported(Routed(router, groups)))
     for number, group in enumerate(groups):
         np.testing.assert_array_equal(
