@@ -105,9 +105,8 @@ def run(name: str, seed: int, form: str, store: Path | None) -> dict[str, Method
 def cell(test: PairedTest) -> str:
     """The difference, its interval, and p before and after correction."""
     low, high = test.interval
-    return (
-        f"{test.mean_difference:+.4f} [{low:+.4f}, {high:+.4f}] ({test.p_value:.3f}; {test.p:.3f})"
-    )
+    before, after = ("< .001" if p < 0.001 else f"{p:.3f}" for p in (test.p_value, test.p))
+    return f"{test.mean_difference:+.4f} [{low:+.4f}, {high:+.4f}] ({before}; {after})"
 
 
 def print_row(*cells: object) -> None:

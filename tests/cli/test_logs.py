@@ -141,6 +141,15 @@ def test_a_log_in_another_order_and_with_more_features_ranks_the_same(run, folde
         assert runs[0].document_ids.tolist() == runs[1].document_ids.tolist()
 
 
+def test_an_export_is_verified_on_a_log_in_another_order(run, folder, model, tmp_path):
+    test = read_feature_log(folder / "test-vespa.jsonl", features=NAMES[::-1])
+    log = logged(tmp_path / "log.jsonl", samples.vespa, lists_of(test, NAMES[::-1]))
+    command = ["export", model, "--to", "lightgbm", "-o", tmp_path / "model", "--verify", log]
+    code, out, err = run(*command, "--json")
+    assert code == 0, err
+    assert json.loads(out)["n_equal_lists"] == 15
+
+
 def test_a_log_that_lacks_a_feature_of_the_model_is_refused(run, folder, model, tmp_path):
     log = logged(tmp_path / "log.jsonl", samples.vespa, {1: {"a": {"title": 1.0, "body": 2.0}}})
     for command in (["rank", model, log], ["explain", model, log, "--query", 1]):

@@ -23,15 +23,15 @@ class SolrRanking:
         By row.
     order : ndarray of shape (n_documents,)
         The rows of each list as Solr ranks them.
-    dense, sparse : list of dict
-        Feature logs of the best documents of the first list, as in a response.
+    dense, sparse : str
+        Responses with the features of the best documents of the first list, as Solr writes them.
     """
 
     version: str
     scores: np.ndarray
     order: np.ndarray
-    dense: list[dict]
-    sparse: list[dict]
+    dense: str
+    sparse: str
 
 
 def rank_in_solr(files: Mapping[str, str | bytes], dataset: RankingDataset) -> np.ndarray:
@@ -76,7 +76,7 @@ def _ranking(version: str, answer: dict, dataset: RankingDataset) -> SolrRanking
             scores[begin + row] = score
             order.append(begin + row)
     return SolrRanking(
-        version, scores, np.array(order), answer.get("dense", []), answer.get("sparse", [])
+        version, scores, np.array(order), answer.get("dense", ""), answer.get("sparse", "")
     )
 
 

@@ -1,5 +1,6 @@
 """A real Solr 8.11.4, in one JVM for all of these tests."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -8,9 +9,8 @@ from engines.solr_ranking import rankings_in_solr
 from random_trees import N_FEATURES, random_documents, random_trees
 from sklearn.base import clone
 
-from localrank.data import RankingDataset, read_letor
-from localrank.export import ExportedModel, Verification
-from localrank.export.solr import Solr
+from localrank.data import RankingDataset, read_feature_log, read_letor
+from localrank.export import ExportedModel, Solr, Verification
 from localrank.export.writing import exported_model
 from localrank.formulas import Linear, TreeSum
 from localrank.rankers import GBRT, LambdaMART, ListNet, RankBoost, RankSVM
@@ -126,18 +126,19 @@ def test_scores_may_be_negative(rankings):
     assert rankings["random_trees"].scores.min() < 0
 
 
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_logged_features_are_those_of_the_documents(form, cases, rankings):
+@pytest.mark.parametrize(("form", "style"), [("dense", "solr"), ("sparse", "solr-sparse")])
+def test_features_that_solr_logs_are_read_as_they_were(form, style, cases, rankings, tmp_path):
     _, dataset, _ = cases["random_trees"]
     ranking = rankings["random_trees"]
-    logs = getattr(ranking, form)
-    for row, log in zip(ranking.order, logs, strict=False):
-        assert log["id"] == f"0-{row}"
-        assert log["score"] == ranking.scores[row]
-        values = dict(pair.split("=") for pair in log["[features]"].split(","))
-        logged = [float(values[f"feature_{number}"]) for number in range(N_FEATURES)]
-        assert np.array_equal(np.float32(logged), dataset.features[row], equal_nan=True)
-    assert any("NaN" in log["[features]"] for log in logs)
+    response = json.loads(getattr(ranking, form))
+    path = tmp_path / "log.jsonl"
+    path.write_text(json.dumps({"qid": "first", "response": response}))
+    names = [f"feature_{number}" for number in range(N_FEATURES)]
+    log = read_feature_log(path, format=style, features=names)
+    best = ranking.order[: log.n_documents]
+    assert log.document_ids.tolist() == [f"0-{row}" for row in best]
+    assert np.array_equal(np.float32(log.features), dataset.features[best], equal_nan=True)
+    assert np.isnan(log.features).any()
 
 
 def test_the_version_is_the_one_that_the_documentation_names(rankings):

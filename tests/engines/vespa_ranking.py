@@ -15,7 +15,8 @@ import numpy as np
 from engines import jvm
 
 from localrank.data import RankingDataset
-from localrank.export.vespa.application import VERSION as VERSION
+from localrank.export.routed_models import scores_of
+from localrank.export.vespa.application import Vespa
 
 
 @dataclass(frozen=True)
@@ -35,10 +36,20 @@ class Case:
     groups: Sequence[int] = field(default_factory=tuple)
 
 
-def rank_in_vespa(files, dataset) -> np.ndarray:
-    """The scores that Vespa gives the rows of a dataset."""
-    (scores,), _ = rankings_in_vespa([Case(files, dataset)])
-    return scores
+class RealVespa(Vespa):
+    """The target, with Vespa itself in the place of its emulation."""
+
+    def group_scores(self, files, dataset, group):
+        (scores,), _ = rankings_in_vespa([Case(files, dataset, [group] * dataset.n_queries)])
+        return scores
+
+
+def rank_in_vespa(files, dataset, router=None) -> np.ndarray:
+    """The scores that Vespa gives the rows of a dataset, with groups chosen as router.json says.
+
+    `router` takes the place of the service, where router.json says that one has to choose.
+    """
+    return scores_of(RealVespa(), files, dataset, router)
 
 
 def rankings_in_vespa(cases: Sequence[Case]) -> tuple[list[np.ndarray], dict[str, Any]]:

@@ -109,8 +109,19 @@ def test_missing_values_count_as_zero_unless_the_model_learned_from_them(rng):
         assert query["field_value_factor"] == {"field": name}
 
 
+def test_the_feature_set_decides_whether_missing_values_reach_the_trees(rng):
+    model = tree_model(rng, KNOWS_MISSING)
+    dataset = documents_at(rng, model.formula.trees.thresholds)
+    files = ElasticsearchLTR().files(model)
+    zeroed = ElasticsearchLTR().files(tree_model(rng, ZERO_FOR_MISSING))["featureset.json"]
+    scores = ElasticsearchLTR().scores({**files, "featureset.json": zeroed}, dataset)
+    filled = dataset.with_features(np.nan_to_num(dataset.features))
+    assert (scores == ElasticsearchLTR().scores(files, filled)).all()
+    assert (scores != ElasticsearchLTR().scores(files, dataset)).any()
+
+
 @pytest.mark.parametrize(
-    ("plugin", "version"), [(ElasticsearchLTR, "8.14"), (OpenSearchLTR, "OpenSearch 3.8")]
+    ("plugin", "version"), [(ElasticsearchLTR, "1.5.9"), (OpenSearchLTR, "OpenSearch 3.8")]
 )
 def test_the_version_that_missing_values_need_is_named_where_it_matters(plugin, version, rng):
     assert version in plugin().files(tree_model(rng, KNOWS_MISSING))["README.md"]

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 import localrank
 from localrank import LocalRanker
 from localrank.data import make_queries
-from localrank.declaration import declare
 from localrank.export import NotExportable, Target, export, verify
 from localrank.export.routed_models import files_of, group_models, scores_of
 from localrank.export.writing import exported_model, read_files, target
+from localrank.formulas import Routed
 from localrank.grouping import Agglomerative
 from localrank.rankers import LambdaMART, RankSVM
 from localrank.recipes import adaptive_training
@@ -49,6 +49,21 @@ def test_the_groups_of_an_export_rank_together_as_the_ranker_does(selector, list
     scores = scores_of(target("lightgbm"), read_files(tmp_path), lists, router)
     assert_allclose(scores, ranker.predict(lists), rtol=1e-9, atol=1e-12)
     assert verify(ranker, "lightgbm", tmp_path, lists).same_order
+
+
+TO = ["solr", "elasticsearch-ltr", "opensearch-ltr", "elastic", "vespa", "sql", "xgboost-json"]
+
+
+@pytest.mark.parametrize("to", [*TO, "ranklib", "onnx", "treelite"])
+def test_every_engine_takes_local_models(to, lists, tmp_path):
+    for package in {"onnx": ["onnx"], "treelite": ["treelite"]}.get(to, []):
+        pytest.importorskip(package)
+    dataset = lists.with_features(lists.features.astype(np.float32), lists.feature_names)
+    ranker = local(SELECTORS[2], dataset)
+    export(ranker, to, tmp_path)
+    verification = verify(ranker, to, tmp_path, dataset)
+    assert verification.largest_difference <= 1e-6 * verification.largest_score
+    assert verification.same_order
 
 
 def test_both_groups_have_lists_to_rank(lists):
@@ -106,7 +121,6 @@ def test_a_group_that_the_engine_does_not_take_is_named(lists):
         files_of(target("lightgbm"), exported_model(local(SELECTORS[0], lists, RankSVM())))
 
 
-@declare("one-for-all", "all groups in one model")
 class OneForAll(Target):
     """An engine whose model holds all groups, and a query says which."""
 
@@ -131,6 +145,28 @@ def test_an_engine_may_hold_all_groups_in_one_model(selector, lists):
     assert files["README.md"].startswith("Say the group.\n\n## Which group ranks a list")
     scores = scores_of(OneForAll(), files, lists)
     assert_allclose(scores, ranker.predict(lists), rtol=1e-9, atol=1e-12)
+
+
+class Chooser(Target):
+    """An engine that chooses by itself, where a file says how."""
+
+    chooses_groups = True
+
+    def files(self, model):
+        if isinstance(model.formula, Routed) and model.formula.router.needs_service:
+            raise NotExportable("It", "it cannot choose", "Let others choose.")
+        return {"whole.json": model.name, "README.md": ""}
+
+    def scores(self, files, dataset):
+        return np.arange(dataset.n_documents, dtype=float)
+
+
+def test_an_engine_that_chooses_takes_the_model_whole_where_it_can(lists):
+    whole = files_of(Chooser(), exported_model(local(SELECTORS[0], lists)))
+    assert sorted(whole) == ["README.md", "whole.json"]
+    assert_array_equal(scores_of(Chooser(), whole, lists), np.arange(lists.n_documents))
+    apart = files_of(Chooser(), exported_model(local(NearestQuery(), lists)))
+    assert {"router.json", "localrank_group2/whole.json"} <= set(apart)
 
 
 def test_a_loaded_model_is_exported_alike(lists, tmp_path):

@@ -223,7 +223,7 @@ def test_the_service_answers_with_the_weights_of_the_groups(selector, lists):
     for row, why in zip(weights, reasons(ranker, lists), strict=True):
         for group in why.groups:
             row[group.group] = group.weight
-    assert_array_equal(weights, expected)
+    assert_allclose(weights, expected, rtol=1e-9)
 
 
 def test_clouds_ask_a_service(lists):

@@ -63,17 +63,25 @@ class Even(Router):
     def weights(self, dataset):
         return np.full((dataset.n_queries, 2), 0.5)
 
+    def data(self, names):
+        return {}
+
 
 def refused():
     """Formulas that hold more than one sum, with the reason and what to do instead."""
     linear = Linear(np.ones(5))
     one, row = np.ones(1), np.ones(5)
     net = Net(np.ones((1, 5)), one, one, row, mean=row, scale=row, most=3.0)
-    columns = OnColumns((Column("deviation", 0),), linear, lambda dataset: dataset)
+    columns, products = (
+        OnColumns((column,), linear, lambda dataset: dataset)
+        for column in (Column("deviation", 0), Column("product", 0, 1))
+    )
+    routed = Routed(Even(lambda dataset: None), (linear, linear))
     return {
         "standardised": (Standardised(linear), "within the query", 'combine="fixed"'),
-        "columns": (columns, "features as they are", "features alone"),
-        "routed": (Routed(Even(), (linear, linear)), "by the query", "localrank serve"),
+        "columns": (columns, "made of the whole list", "features alone"),
+        "products": (products, "made of several features", "features alone"),
+        "routed": (WeightedSum((routed, linear), np.ones(2)), "by the query", "localrank serve"),
         "net": (net, "more than that", "onnx"),
         "mixed": (WeightedSum((linear, net), np.ones(2)), "more than that", "onnx"),
     }

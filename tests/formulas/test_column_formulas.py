@@ -43,6 +43,15 @@ def min_max_zero(x):
     return (x - x.min()) / (x.max() - x.min()) if varies(x) else np.zeros(len(x))
 
 
+def min_max(x):
+    return min_max_zero(x) if varies(x) else np.full(len(x), 0.5)
+
+
+def rank_difference(x):
+    """Documents with a smaller value less those with a larger one."""
+    return np.array([(x < value).sum() - (x > value).sum() for value in x], float)
+
+
 def of_all(number, X):
     """An aggregate that is no principal component."""
     P = np.column_stack([percentile(x) for x in X.T if varies(x)] or [percentile(X[:, 0])])
@@ -77,6 +86,10 @@ def slow(column, X):
             return robust(x)
         case "min-max-zero":
             return min_max_zero(x)
+        case "min-max":
+            return min_max(x)
+        case "rank-difference":
+            return rank_difference(x)
         case "cut-deviation":
             return np.clip(deviation(x), -4, 4)
         case "centred-percentile":
@@ -105,6 +118,7 @@ def check_columns(formula, dataset, atol=1e-10):
         (Quadratic(RankSVM()), ["feature", "product"]),
         (MLR(), ["product"]),
         (QueryCoordinates(RankSVM(), parts="zb"), ["feature", "deviation", "robust-deviation"]),
+        (QueryCoordinates(RankSVM(), parts="md"), ["feature", "min-max", "rank-difference"]),
         (QueryCoordinates(RankSVM(), parts="pa"), ["feature", "percentile", "aggregate"]),
     ],
     ids=repr,

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import localrank
 from localrank import rankers, recipes
-from localrank.aggregation import Borda, MeanScore, MedianRank, ZScore
+from localrank.aggregation import Borda, FixedScale, MeanScore, MedianRank, ZScore
 from localrank.declaration import declared
 from localrank.estimator import clone
 from localrank.formulas import (
@@ -156,6 +156,14 @@ def test_an_ensemble_weighs_its_members_alike(queries):
     trees, linear = simplified(plain.formula()).terms
     assert isinstance(trees, TreeSum)
     assert isinstance(linear, Linear)
+
+
+def test_an_ensemble_on_fixed_scales_looks_at_one_document(queries):
+    members = [LambdaMART(5, min_leaf_documents=5), LambdaMART(3, min_leaf_documents=5)]
+    ranker = Ensemble(members, aggregator=FixedScale()).fit(queries)
+    formula = simplified(ranker.formula())
+    assert isinstance(formula, TreeSum)
+    check_scores(formula, ranker, queries, 1e-12)
 
 
 @pytest.mark.parametrize("aggregator", [Borda(), MedianRank()], ids=repr)

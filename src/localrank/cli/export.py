@@ -49,7 +49,7 @@ def export(
     reading: Reading,
 ) -> None:
     """Write a saved model as files for a search engine or another library."""
-    from localrank.cli.inputs import read_data
+    from localrank.cli.inputs import names_of, read_data
     from localrank.cli.tables import say
     from localrank.export import export as write
     from localrank.export import verify as compare
@@ -59,7 +59,13 @@ def export(
     dataset = None
     if verify:
         # First, so that a mistake in the request is told before anything is written.
-        dataset = read_data(verify, reading, labels="ignored", n_features=ranker.n_features_in_)
+        dataset = read_data(
+            verify,
+            reading,
+            labels="ignored",
+            n_features=ranker.n_features_in_,
+            names=names_of(ranker),
+        )
     paths = write(ranker, to, output, name=name)
     say(f"Wrote {', '.join(str(path.relative_to(output)) for path in paths)} into {output}")
     if dataset is not None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from localrank.export.onnx.target import ONNX as ONNX
     from localrank.export.opensearch_ltr import OpenSearchLTR as OpenSearchLTR
     from localrank.export.ranklib_file import RankLib as RankLib
-    from localrank.export.solr import Solr as Solr
+    from localrank.export.solr.target import Solr as Solr
     from localrank.export.sql import SQL as SQL
     from localrank.export.treelite_checkpoint import Treelite as Treelite
     from localrank.export.verification import Verification as Verification

@@ -46,6 +46,9 @@ class Target(ABC):
     # Whether one model of the engine holds all groups of a local model, and a query says which.
     takes_groups: ClassVar[bool] = False
 
+    # Whether the engine chooses between groups itself, so that it may take a local model whole.
+    chooses_groups: ClassVar[bool] = False
+
     @abstractmethod
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         """The files that the engine takes, and a README.md that says how.

@@ -22,6 +22,17 @@ class Elastic(Target):
     Elasticsearch compares by `<=` in double precision and adds up the trees with a compensated
     sum, so that the trees stay as they are. It lifts scores to 0 or above by itself, and rounds
     each score to single precision at the end. Missing values go where the trees send them.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> model = exported_model(LambdaMART(2).fit(dataset))
+    >>> body = json.loads(Elastic().files(model)["model.json"])
+    >>> list(body)
+    ['description', 'inference_config', 'definition']
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
@@ -140,7 +151,7 @@ def _compensated_sum(terms: list[Array]) -> Floats:
 _README = """# {name} for Elasticsearch's learning to rank
 
 This is Elasticsearch's own feature, in version 8.15 and later. It needs no plugin, but a licence
-for it on your side (Platinum, Enterprise or a trial).
+for it on your side (Enterprise or a trial).
 
 Index each feature as a field of type `float` with the feature's name. Then:
 

@@ -8,7 +8,19 @@ from localrank.export.ltr_plugin import LearningToRankPlugin
 
 @declare("elasticsearch-ltr", "the learning-to-rank plugin of Elasticsearch")
 class ElasticsearchLTR(LearningToRankPlugin):
-    """A feature set and a model for the plugin `elasticsearch-learning-to-rank`."""
+    r"""A feature set and a model for the plugin `elasticsearch-learning-to-rank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localrank.export import ExportedModel
+    >>> from localrank.formulas import Linear
+    >>> weights = Linear(np.array([2.0, -1.0]))
+    >>> files = ElasticsearchLTR().files(ExportedModel("sum", weights, ("bm25", "age")))
+    >>> print(files["model.json"])
+    {"model": {"name": "sum", "model": {"type": "model/linear",
+    "definition": "{\"bm25\": 2.0, \"age\": -1.0}"}}}
+    """
 
     engine = "Elasticsearch"
-    missing_since = "the plugin for Elasticsearch 8.14 or later"
+    missing_since = "release 1.5.9 of the plugin or later"

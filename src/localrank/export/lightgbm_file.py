@@ -12,7 +12,19 @@ from localrank.trees import read_lightgbm_text, write_lightgbm_text
 
 @declare("lightgbm", "a text file that LightGBM loads")
 class LightGBM(Target):
-    """A text file that `lightgbm.Booster(model_file=…)` loads: exact, to the last bit."""
+    """A text file that `lightgbm.Booster(model_file=…)` loads: exact, to the last bit.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> model = exported_model(LambdaMART(2).fit(dataset))
+    >>> files = LightGBM().files(model)
+    >>> bool((LightGBM().scores(files, dataset) == model.formula.score(dataset)).all())
+    True
+    """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         trees = trees_of(model, "LightGBM's file", zero_may_be_missing=True)

@@ -8,7 +8,19 @@ from localrank.export.ltr_plugin import LearningToRankPlugin
 
 @declare("opensearch-ltr", "the learning-to-rank plugin of OpenSearch")
 class OpenSearchLTR(LearningToRankPlugin):
-    """A feature set and a model for the plugin `opensearch-ltr`."""
+    r"""A feature set and a model for the plugin `opensearch-ltr`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localrank.export import ExportedModel
+    >>> from localrank.formulas import Linear
+    >>> weights = Linear(np.array([2.0, -1.0]))
+    >>> files = OpenSearchLTR().files(ExportedModel("sum", weights, ("bm25", "age")))
+    >>> print(files["model.json"])
+    {"model": {"name": "sum", "model": {"type": "model/linear",
+    "definition": "{\"bm25\": 2.0, \"age\": -1.0}"}}}
+    """
 
     engine = "OpenSearch"
     missing_since = "OpenSearch 3.8 or later"

@@ -31,6 +31,14 @@ class RankLib(Target):
     RankLib compares by `<=` in single precision; thresholds are the next lower number of single
     precision. Trees are added in single precision, weighted features in double precision. A
     missing value counts as 0.
+
+    Examples
+    --------
+    >>> weights = Linear(np.array([2.0, -1.0]), 0.5)
+    >>> files = RankLib().files(ExportedModel("sum", weights, ("bm25", "age")))
+    >>> print(files["sum.txt"])
+    ## Linear Regression
+    0:0.5 1:2.0 2:-1.0
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:

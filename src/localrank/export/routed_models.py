@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -24,6 +25,15 @@ def group_models(model: ExportedModel) -> dict[str, ExportedModel]:
     ----------
     model : ExportedModel
         Whose formula is `Routed`; of any other there is the model itself alone.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.recipes import pca_queries
+    >>> dataset, _ = make_queries(60)
+    >>> list(group_models(exported_model(pca_queries(2).fit(dataset), "shop")))
+    ['shop_group1', 'shop_group2']
     """
     if not isinstance(model.formula, Routed):
         return {model.name: model}
@@ -38,8 +48,8 @@ def files_of(target: Target, model: ExportedModel) -> dict[str, str | bytes]:
     """The files that an engine takes, for local models too.
 
     A local model has a folder of files for each group, named after the group's model, or one
-    model where the engine chooses between groups itself; and router.json, by which a client
-    chooses.
+    model where a query can say the group; and router.json, by which a client chooses. It is
+    written as any other model where the engine itself chooses between groups as the model does.
 
     Parameters
     ----------
@@ -48,6 +58,10 @@ def files_of(target: Target, model: ExportedModel) -> dict[str, str | bytes]:
     """
     if not isinstance(model.formula, Routed):
         return target.files(model)
+    if target.chooses_groups:
+        # What it cannot choose by itself is left to a client, as for other engines.
+        with suppress(NotExportable):
+            return target.files(model)
     models = group_models(model)
     content = router_file(model.formula, list(models), model.feature_names)
     files: dict[str, str | bytes] = {ROUTER: json.dumps(content, indent=1) + "\n"}

@@ -28,7 +28,7 @@ def router_file(
     --------
     >>> from localrank.data import make_queries
     >>> from localrank.recipes import pca_queries
-    >>> dataset, _ = make_queries(60, n_features=3)
+    >>> dataset, _ = make_queries(60, n_features=3, n_types=2)
     >>> routed = pca_queries(n_clusters=2).fit(dataset).formula()
     >>> content = router_file(routed, ["one", "other"], ["f1", "f2", "f3"])
     >>> content["router"], content["description"]["kind"], len(content["centres"])

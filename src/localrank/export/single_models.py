@@ -47,14 +47,18 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
     if any(isinstance(step, Routed) for step in steps):
         return NotExportable(
             _what(model),
-            f"it chooses between models by the query, and {holder} holds one model",
+            f"it chooses between models by the query in one of its steps, and {holder} holds one "
+            "model",
             f"Take a method with one model for all queries, {serve}",
         )
-    if any(isinstance(step, OnColumns) for step in steps):
+    made = [step for step in steps if isinstance(step, OnColumns)]
+    if made:
+        source = (
+            "the whole list" if any(step.looks_at_list for step in made) else "several features"
+        )
         return NotExportable(
             _what(model),
-            f"its columns are made of a document's features and its list, and {holder} takes "
-            "features as they are",
+            f"its columns are made of {source}, and {holder} takes features as they are",
             f"Train on the features alone, take onnx, {serve}",
         )
     if any(isinstance(step, Standardised) for step in steps):

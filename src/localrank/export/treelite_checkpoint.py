@@ -26,6 +26,16 @@ class Treelite(Target):
 
     Treelite keeps LightGBM's thresholds, its comparison and its missing values, in double
     precision.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> model = exported_model(LambdaMART(2).fit(dataset))
+    >>> sorted(Treelite().files(model))
+    ['README.md', 'localrank.checkpoint']
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:

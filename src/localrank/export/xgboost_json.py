@@ -27,6 +27,16 @@ class XGBoostJSON(Target):
     XGBoost compares by `<` in single precision. Thresholds are the next number of single
     precision, so that every value of single precision goes the same way. Scores are sums of
     single precision. Missing values go where the trees send them.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.export.writing import exported_model
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> model = exported_model(LambdaMART(2).fit(dataset))
+    >>> sorted(XGBoostJSON().files(model))
+    ['README.md', 'localrank.json']
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:

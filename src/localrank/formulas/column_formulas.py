@@ -49,6 +49,11 @@ class Column:
         Number of the feature; of an aggregate its own number.
     other : int, default=-1
         Number of the other feature of a product.
+
+    Examples
+    --------
+    >>> Column("product", 0, 3)
+    Column(kind='product', feature=0, other=3)
     """
 
     kind: Kind
@@ -67,6 +72,15 @@ class OnColumns(Formula):
         Of the columns.
     make : callable
         Makes a dataset with the columns of one with the features: the ranker's own code.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import Quadratic, RankSVM
+    >>> dataset, _ = make_queries(60, n_features=3, n_types=2)
+    >>> formula = Quadratic(RankSVM()).fit(dataset).formula()
+    >>> len(formula.columns), formula.columns[-1], formula.looks_at_list
+    (9, Column(kind='product', feature=1, other=2), False)
     """
 
     columns: tuple[Column, ...]

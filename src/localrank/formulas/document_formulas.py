@@ -53,6 +53,14 @@ class TreeSum(Formula):
     trees : Trees
         A document goes left where its value is at most the threshold, compared in double
         precision.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> LambdaMART(20).fit(dataset).formula().trees.n_trees
+    20
     """
 
     trees: Trees

@@ -65,6 +65,15 @@ class LinearRouter(Router):
         The group that each row is of; other groups have no weight.
     hard : bool
         Whether the first of the largest sums takes all, or groups weigh by the softmax.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import adaptive_training
+    >>> dataset, _ = make_queries(60, n_features=3, n_types=2)
+    >>> router = adaptive_training(2, select="fusion").fit(dataset).formula().router
+    >>> type(router).__name__, router.coefficients.shape, router.several
+    ('LinearRouter', (2, 3), True)
     """
 
     description: Description
@@ -103,6 +112,15 @@ class CentreRouter(Router):
         None: the nearest group takes all, the first of equals.
     n_used : int or None, default=None
         So many groups of the largest weights keep theirs, and the others have none; None: all.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import pca_queries
+    >>> dataset, _ = make_queries(60, n_features=3, n_types=2)
+    >>> router = pca_queries(2).fit(dataset).formula().router
+    >>> type(router).__name__, len(router.centres), router.several
+    ('CentreRouter', 2, False)
     """
 
     description: Description
@@ -139,6 +157,12 @@ class CategoryRouter(Router):
     refuses : bool
         Whether a list of any other category is an error, or goes to the group of its nearest
         training query, which takes a service.
+
+    Examples
+    --------
+    >>> router = CategoryRouter(lambda dataset: ..., None, {"7": 0, "8": 1}, refuses=True)
+    >>> router.data(["bm25"])["categories"]
+    ['7', '8']
     """
 
     feature: int | None
@@ -172,6 +196,14 @@ class ServiceRouter(Router):
         Why the choice cannot be said in data: a clause without a full stop.
     blends : bool
         Whether more than one group may weigh in a list.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import local_rank
+    >>> dataset, _ = make_queries(60)
+    >>> local_rank(3).fit(dataset).formula().router.reason
+    'NearestQuery compares a list with 60 training queries'
     """
 
     reason: str

@@ -24,6 +24,18 @@ class Routed(Formula):
     standardises : bool, default=False
         Whether the scores of a list that several groups weigh in are standardised within the
         list first, as by `Standardised`.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import pca_queries
+    >>> dataset, _ = make_queries(60)
+    >>> ranker = pca_queries(3).fit(dataset)
+    >>> formula = ranker.formula()
+    >>> [type(group).__name__ for group in formula.groups]
+    ['Linear', 'Linear', 'Linear']
+    >>> bool(np.allclose(formula.score(dataset), ranker.predict(dataset)))
+    True
     """
 
     router: Router

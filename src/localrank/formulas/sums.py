@@ -55,6 +55,13 @@ class Standardised(Formula):
     Parameters
     ----------
     term : Formula
+
+    Examples
+    --------
+    >>> from localrank.formulas import Linear
+    >>> dataset = RankingDataset.from_arrays([[1.0], [3.0], [8.0]], qid=[1, 1, 2])
+    >>> Standardised(Linear(np.ones(1))).score(dataset)
+    array([-1.,  1.,  0.])
     """
 
     term: Formula

@@ -68,6 +68,7 @@ def test_documents_without_a_grade_are_not_relevant_or_left_out(log, file):
     dropped, same = read_log([log], judgments=grades, unjudged="drop")
     assert dropped.query_ids.tolist() == ["a", "c"]
     assert dropped.document_ids.tolist() == [2, 1, 9]
+    assert dropped.query_sizes.tolist() == [1, 2]
     assert dropped.labels.tolist() == [3, 1, 0]
     assert dropped.features.ravel().tolist() == [2, 5, 6]
     assert same == report
@@ -153,7 +154,7 @@ def test_faults_of_clicks_are_named_with_their_line(file, row, fault):
 
 def test_rates_rise_from_above_zero(file):
     path = file("query,document,clicks\na,1,3\n", "clicks.csv")
-    for rates in ([], [0.2, 0.1], [0.0, 0.1], [0.5, 1.5]):
+    for rates in ([], [0.2, 0.1], [0.1, 0.1], [0.0, 0.1], [0.5, 1.5]):
         with pytest.raises(ValueError, match="must be rates of clicks from above 0 to 1, rising"):
             read_clicks(path, rates)
     with pytest.raises(ValueError, match=r"clicks.csv:1: there is no column 'impressions'"):

@@ -141,6 +141,9 @@ def test_a_document_logged_again_needs_the_same_values_or_a_choice(path):
         for f, other in ((1.0, "2"), (1.0, "3"))
     ]
     assert read_feature_log(written(path, *again)).document_ids.tolist() == [1, 2, 3]
+    again[1]["response"] = samples.elasticsearch({"1": {"g": 1.0, "f": None}})
+    with pytest.raises(ValueError, match="again, with other values"):
+        read_feature_log(written(path, *again))
     again[1]["response"] = samples.elasticsearch({"1": {"f": 5.0, "g": None}})
     log = written(path, *again)
     with pytest.raises(ValueError, match=r"log.jsonl:2: document '1' of query 'x' again.*jsonl:1"):
@@ -294,3 +297,37 @@ def test_the_result_is_a_dataset_as_any_other(path):
     )
     assert repr(dataset) == repr(same)
     assert dataset.select([1]).document_ids.tolist() == [8]
+
+
+ODDITIES = [None, True, 3, -1.5, "", "x", [], {}, [[]], [{}], {"": 0}, [None], "\0", float("inf")]
+
+
+def nodes(value, way=()):
+    """The ways to all parts of a JSON value."""
+    yield way
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from nodes(part, (*way, key))
+
+
+@pytest.mark.parametrize("engine", ["elasticsearch", "solr", "vespa"])
+def test_whatever_a_part_of_a_response_is_replaced_by_a_fault_is_named(path, engine):
+    """A dataset or an error with file and line, and never another error."""
+    good = {"qid": "rambo", "response": SHAPES[engine](LISTS["rocky"])}
+    ways = [way for way in nodes(good) if way]
+    errors = []
+    for way in ways:
+        for oddity in ODDITIES:
+            record = json.loads(json.dumps(good))
+            part = record
+            for key in way[:-1]:
+                part = part[key]
+            part[way[-1]] = oddity
+            try:
+                dataset = read_feature_log(written(path, record), format=engine)
+            except ValueError as error:
+                errors.append(str(error))
+            else:
+                assert np.isfinite(dataset.features[dataset.features == dataset.features]).all()
+    assert len(errors) > len(ways)
+    assert [error for error in errors if not error.startswith(f"{path}:")] == []

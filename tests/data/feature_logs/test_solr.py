@@ -31,6 +31,10 @@ def test_a_sparse_log_is_not_read_as_a_dense_one(path):
     ):
         read_feature_log(log)
     assert read_feature_log(log, absent=0).features.tolist()[1] == [0, 1.25e-7]
+    both = read_feature_log(log, absent={"a": 8.0, "b": 9.0})
+    assert both.features.tolist()[1:] == [[8, 1.25e-7], [-3.5e10, 9], [8, 9]]
+    with pytest.raises(ValueError, match=r"log.jsonl:2: document '2' has no feature 'b'"):
+        read_feature_log(log, absent={"a": 8.0})
 
 
 def test_what_a_sparse_log_leaves_out_is_the_default_of_the_feature(path):
@@ -80,6 +84,7 @@ def test_the_field_may_have_another_name(path):
     ("text", "wrong"),
     [
         ("a=1.0,b", "'b'"),
+        ("a=1.0,5", "'5'"),
         ("a=1.0,b=", "'b='"),
         ("a=1.0,b=Infinity", "'b=Infinity'"),
         ("a=1.0,b=1_0", "'b=1_0'"),

@@ -1,4 +1,5 @@
 import java.io.Reader;
+import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,6 +17,10 @@ import org.apache.solr.common.params.ModifiableSolrParams;
 import org.apache.solr.common.util.Utils;
 import org.apache.solr.core.CoreContainer;
 import org.apache.solr.core.SolrCore;
+import org.apache.solr.request.LocalSolrQueryRequest;
+import org.apache.solr.request.SolrQueryRequest;
+import org.apache.solr.request.SolrRequestInfo;
+import org.apache.solr.response.SolrQueryResponse;
 
 /**
  * Ranks lists of documents in an embedded Solr, one core for each case.
@@ -23,7 +28,7 @@ import org.apache.solr.core.SolrCore;
  * <p>Request: {"cases": [{"name": of the model, "schema", "features", "model": the exported files
  * as texts, "fields": names, "lists": [[[value by field, or null]]], "logged": how many documents of
  * the first list}]}. Response: {"version", "cases": [{"lists": [[[row, score]] as Solr ranks them],
- * "dense", "sparse": feature logs}]}.
+ * "dense", "sparse": responses with features, as texts}]}.
  */
 public class Main {
   public static void main(String[] arguments) throws Exception {
@@ -74,7 +79,8 @@ public class Main {
     for (int number = 0; number < lists.size(); number++) {
       int size = list(lists.get(number)).size();
       List<Object> ranking = new ArrayList<>();
-      for (SolrDocument document : query(solr, core, given, number, size, "row,score")) {
+      ModifiableSolrParams parameters = parameters(given, number, size, "row,score");
+      for (SolrDocument document : solr.query(core, parameters).getResults()) {
         ranking.add(List.of(document.getFieldValue("row"), document.getFieldValue("score")));
       }
       rankings.add(ranking);
@@ -84,7 +90,8 @@ public class Main {
     if (logged > 0) {
       for (String format : List.of("dense", "sparse")) {
         String log = "[features store=" + given.get("name") + " format=" + format + "]";
-        answer.put(format, new ArrayList<>(query(solr, core, given, 0, logged, "id,score," + log)));
+        ModifiableSolrParams parameters = parameters(given, 0, logged, "id,score," + log);
+        answer.put(format, json(solr.getCoreContainer(), core, parameters));
       }
     }
     return answer;
@@ -110,16 +117,34 @@ public class Main {
     return documents;
   }
 
-  private static List<SolrDocument> query(
-      EmbeddedSolrServer solr, String core, Map<String, Object> given, int list, int rows,
-      String fields) throws Exception {
+  private static ModifiableSolrParams parameters(
+      Map<String, Object> given, int list, int rows, String fields) {
     ModifiableSolrParams parameters = new ModifiableSolrParams();
     parameters.set("q", "list:" + list);
     parameters.set("rows", rows);
     parameters.set("fl", fields);
     // All documents of the list: the largest has fewer.
     parameters.set("rq", "{!ltr model=" + given.get("name") + " reRankDocs=100000}");
-    return solr.query(core, parameters).getResults();
+    return parameters;
+  }
+
+  /** The response as Solr writes it for the network. */
+  private static String json(CoreContainer container, String name, ModifiableSolrParams parameters)
+      throws Exception {
+    parameters.set("echoParams", "explicit");
+    try (SolrCore core = container.getCore(name);
+        SolrQueryRequest request = new LocalSolrQueryRequest(core, parameters)) {
+      SolrQueryResponse response = new SolrQueryResponse();
+      SolrRequestInfo.setRequestInfo(new SolrRequestInfo(request, response));
+      try {
+        core.execute(core.getRequestHandler("/select"), request, response);
+        StringWriter text = new StringWriter();
+        core.getQueryResponseWriter("json").write(text, request, response);
+        return text.toString();
+      } finally {
+        SolrRequestInfo.clearRequestInfo();
+      }
+    }
   }
 
   private static void upload(

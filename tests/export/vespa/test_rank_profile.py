@@ -110,6 +110,15 @@ def test_coordinates_are_computed_in_the_global_phase(on_columns, trees):
     assert "global-phase" not in profile_of(trees)
 
 
+def test_trees_on_products_are_computed_in_the_global_phase(trees, linear, queries):
+    columns = tuple(Column("product", number, number) for number in range(N_FEATURES))
+    squares = queries.with_features(queries.features**2)
+    for term in (LambdaMART(10).fit(squares).formula(), linear):
+        formula = OnColumns(columns, term, lambda _: squares)
+        assert ("global-phase" in profile_of(formula)) == isinstance(term, TreeSum)
+        np.testing.assert_allclose(emulated(formula, queries), formula.score(queries), atol=1e-13)
+
+
 def test_trees_stand_in_no_function(on_columns, trees, linear):
     both = WeightedSum((on_columns, trees, linear), np.ones(3))
     functions = re.findall(r"function \w+\(\) {\s*expression: (.*)", profile_of(both))
@@ -119,7 +128,7 @@ def test_trees_stand_in_no_function(on_columns, trees, linear):
 
 def test_the_query_names_the_group_that_ranks(trees, linear, on_columns, gapped):
     groups = (trees, on_columns, TreeSum(trees.trees))
-    router = ServiceRouter(lambda _: np.empty((0, 3)), "it is made up")
+    router = ServiceRouter(lambda _: np.empty((0, 3)), "it is made up", blends=False)
     files = Vespa().files(exported(Routed(router, groups)))
     for number, group in enumerate(groups):
         np.testing.assert_array_equal(

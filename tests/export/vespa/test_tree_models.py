@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from random_trees import N_FEATURES, random_documents, random_trees
 
-from localrank.export.vespa.tree_models import score_trees, write_trees
+from localrank.export.vespa.tree_models import in_single_precision, score_trees, write_trees
 from localrank.formulas import NotExportable
 
 NAMES = [f"x{number}" for number in range(N_FEATURES)]
@@ -13,15 +13,15 @@ NAMES = [f"x{number}" for number in range(N_FEATURES)]
 DECISIONS = (0, 2, 8, 10)
 
 
-def trees_of(rng, decisions, n_trees=20):
-    trees = random_trees(rng, n_trees, 9)
+def trees_of(rng, decisions, n_trees=20, max_leaves=9):
+    trees = random_trees(rng, n_trees, max_leaves)
     flags = rng.choice(np.array(decisions, np.uint8), len(trees.decisions))
     return replace(trees, decisions=flags)
 
 
-def vespa_scores(text, rows):
+def vespa_scores(text, rows, **options):
     columns = dict(zip(NAMES, rows.T.astype(np.float64), strict=True))
-    return score_trees(text, columns.__getitem__, len(rows))
+    return score_trees(text, columns.__getitem__, len(rows), **options)
 
 
 def test_every_value_goes_where_the_trees_send_it(rng):
@@ -46,6 +46,35 @@ def test_thresholds_of_every_magnitude_keep_their_documents(rng):
         np.testing.assert_array_equal(
             vespa_scores(write_trees(trees, NAMES), rows), trees.score(rows)
         )
+
+
+def test_values_of_single_precision_go_where_the_trees_send_them_on_content_nodes(rng):
+    for _ in range(10):
+        trees = trees_of(rng, DECISIONS)
+        rows = random_documents(rng, 300, np.float32, trees.thresholds)
+        np.testing.assert_allclose(
+            vespa_scores(write_trees(trees, NAMES, NAMES), rows, on_content_node=True),
+            trees.score(rows),
+            atol=1e-13,
+        )
+
+
+def test_values_of_single_precision_go_where_large_sums_of_trees_send_them(rng):
+    trees = trees_of(rng, DECISIONS, 900, 20)
+    text = write_trees(trees, NAMES, NAMES)
+    assert in_single_precision(text)
+    rows = random_documents(rng, 200, np.float32, trees.thresholds)
+    rounded = vespa_scores(text, rows, on_content_node=True)
+    # Leaves are about 1: a single wrong turn would be larger.
+    np.testing.assert_allclose(rounded, trees.score(rows), rtol=0, atol=1e-4)
+    assert (rounded != trees.score(rows)).all()
+    np.testing.assert_allclose(vespa_scores(text, rows), trees.score(rows), rtol=0, atol=1e-11)
+
+
+def test_sums_of_few_or_small_trees_are_computed_in_double_precision(rng):
+    assert not in_single_precision(write_trees(trees_of(rng, DECISIONS, 30, 20), NAMES))
+    assert not in_single_precision(write_trees(trees_of(rng, DECISIONS, 3000, 8), NAMES))
+    assert not in_single_precision(write_trees(random_trees(rng, 3, 1), NAMES))
 
 
 def test_the_file_names_the_features_that_it_uses(rng):

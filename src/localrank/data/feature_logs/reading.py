@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from localrank.arrays import Array
 from localrank.data.advice import AdvisedError
 from localrank.data.checks import natural_ids
 from localrank.data.dataset import RankingDataset
@@ -54,7 +55,7 @@ def read_feature_log(
     qid: str = "qid",
     document_id: str | None = None,
     log: str | None = None,
-    features: Sequence[str] | None = None,
+    features: Sequence[str] | Array | None = None,
     ignore: Sequence[str] = (),
     absent: float | Mapping[str, float] | None = None,
     repeated: Repeated = "refuse",
@@ -102,7 +103,7 @@ def read_feature_log(
     log : str or None, default=None
         Name of the log where a document has several: that of the `log_specs`; the name that Solr's
         `fl` gives to `[features]`; `matchfeatures` or `summaryfeatures`.
-    features : sequence of str or None, default=None
+    features : sequence or array of str, or None, default=None
         The features of the dataset, in this order, as a model needs them. A log that has one of
         them nowhere is refused; others are left out. None: all, in the order of first mention.
     ignore : sequence of str, default=()
@@ -162,7 +163,7 @@ def read_log(
     qid: str = "qid",
     document_id: str | None = None,
     log: str | None = None,
-    features: Sequence[str] | None = None,
+    features: Sequence[str] | Array | None = None,
     ignore: Sequence[str] = (),
     absent: float | Mapping[str, float] | None = None,
     repeated: str = "refuse",

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from localrank.arrays import Flags, Floats, Integers
+from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data.checks import is_text
 from localrank.data.feature_logs.values import as_number, shortened
 from localrank.data.offsets import offsets_of
@@ -29,7 +29,7 @@ class LogTable:
 
     Parameters
     ----------
-    features : sequence of str or None
+    features : sequence or array of str, or None
         The columns, in this order; None: all, in the order in which the log first names them.
     ignore : sequence of str
         Features to leave out.
@@ -38,10 +38,10 @@ class LogTable:
     """
 
     def __init__(
-        self, features: Sequence[str] | None, ignore: Sequence[str], repeated: Repeated
+        self, features: Sequence[str] | Array | None, ignore: Sequence[str], repeated: Repeated
     ) -> None:
-        self.features = None if features is None else list(features)
-        self._wanted = None if features is None else frozenset(features)
+        self.features = None if features is None else [str(name) for name in features]
+        self._wanted = None if self.features is None else frozenset(self.features)
         self.ignored = frozenset(ignore)
         self.repeated = repeated
         # The rows of each query's documents.

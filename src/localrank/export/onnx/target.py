@@ -47,6 +47,8 @@ class ONNX(Target):
     True
     """
 
+    chooses_groups = True
+
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         graph = graph_of(model)
         return {

@@ -36,13 +36,43 @@ _SERVICES = """<?xml version="1.0" encoding="utf-8" ?>
 </services>
 """
 
+_GLOBAL_PHASE = f"""
+## The global phase
+
+The model is computed in the global phase, in the container, because it looks at the whole list of
+hits or needs double precision.
+
+- `rerank-count: {RERANK_COUNT}` must be at least the number of hits that queries have. Hits beyond
+  it are not ranked by the model, and the scales of the others are those of the best hits of the
+  first phase only.
+- `first-phase` chooses these hits. Replace `nativeRank` by your own expression.
+- Trees stay in the expression of the phase. In a function that the global phase calls, Vespa
+  {VERSION} mixes up their inputs.
+"""
+_TREES = """\
+Vespa reads `x <= threshold` of LightGBM's files as `x < threshold`. Thresholds are the next larger
+number here, so that every document goes the same way. The files are for Vespa only. A document
+that lacks an attribute goes the way that missing values go in localrank.
+
+"""
+_TREES_GLOBAL = """\
+Containers compute in double precision. Scores differ by the rounding of sums.
+"""
+_TREES_FIRST = """\
+Content nodes may round thresholds and leaves to single precision: they do so in large sums of
+trees, and where `vespa.eval.use_fast_forest` is on. Thresholds are numbers of single precision, so
+that features of single precision go the same way in any case. Another value may go another way if
+no number of single precision lies between it and a threshold. Leaves are rounded.
+"""
+
 
 @declare("vespa", "an application package of Vespa, with a rank profile")
 class Vespa(Target):
     """An application package of Vespa: a schema, a rank profile and files of trees.
 
-    Vespa computes in double precision, so that scores differ by the rounding of sums at most.
-    Min-max scales and rank differences within the query are computed in the global phase.
+    Every split sends every value of single precision where the ranker sends it, and in the global
+    phase every value. Scores differ by the rounding of sums; content nodes may round leaves to
+    single precision. The global phase computes min-max scales and rank differences of the query.
 
     Examples
     --------
@@ -71,17 +101,17 @@ class Vespa(Target):
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         return self.group_scores(files, dataset, 0)
 
-    def group_scores(self, files: Files, dataset: RankingDataset, number: int) -> Floats:
+    def group_scores(self, files: Files, dataset: RankingDataset, group: int) -> Floats:
         """What Vespa computes where every query names a group.
 
         Parameters
         ----------
         files : mapping
         dataset : RankingDataset
-        number : int
-            Of the group, from 0.
+        group : int
+            Its number, from 0.
         """
-        return _scores(files, dataset, {"group": float(number)})
+        return _scores(files, dataset, {"group": float(group)})
 
 
 def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
@@ -104,6 +134,7 @@ def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) 
                 texts[f"models/{file}"],
                 lambda name: expressions.function(name),
                 dataset.n_documents,
+                on_content_node="global-phase" not in profile,
             ),
         },
     )
@@ -143,48 +174,24 @@ def _readme(model: ExportedModel, profile: RankProfile) -> str:
         f"- Each function `feature_…` of the profile is one feature, by `attribute(…)`. Fields of "
         f"`schemas/{name}.sd` show them. Where a feature is computed, write that instead, such as "
         "`bm25(title)`.",
-        "- Fields are of type double, as in training. Type float halves their memory, and rounds "
-        "the features.",
+        "- Fields are of type double, as features are in training. Type float halves their memory, "
+        "and rounds the features.",
     ]
     query = f"ranking.profile={name}"
     if profile.n_groups:
-        query += "&input.query(group)=NUMBER"
+        query += " 'input.query(group)=NUMBER'"
         lines.append(
             f"- The profile has {profile.n_groups} groups of queries. The client chooses the group "
             "of a query and says its number, from 0."
         )
-    lines += ["", "Query:", "", f"    vespa query 'yql=select * from {name} where true' '{query}'"]
+    lines += ["", "Query:", "", f"    vespa query 'yql=select * from {name} where true' {query}"]
     if profile.is_global:
-        lines += [
-            "",
-            "## The global phase",
-            "",
-            "The model looks at the whole list of hits, so that it is computed in the global "
-            "phase, in the container.",
-            "",
-            f"- `rerank-count: {RERANK_COUNT}` must be at least the number of hits that queries "
-            "have. Beyond it, hits are neither normalized nor ranked by the model, and the scales "
-            "of the others are of the best hits of the first phase only.",
-            "- `first-phase` chooses these hits: replace `nativeRank` by your own.",
-            "- Trees stay in the expression of the phase. In a function that the global phase "
-            f"calls, Vespa {VERSION} mixes up their inputs.",
-        ]
-    lines += [
-        "",
-        "## Exactness",
-        "",
-        "Vespa computes in double precision. Scores differ from localrank's by the rounding of "
-        "sums at most.",
-    ]
+        lines += _GLOBAL_PHASE.splitlines()
+    lines += ["", "## Exactness", ""]
     if profile.models:
-        lines += [
-            "",
-            "Vespa reads `x <= threshold` of LightGBM's files as `x < threshold`. Thresholds are "
-            "the next larger double here, so that every document goes the same way. The files "
-            "are for Vespa only. A document that lacks an attribute goes the way that missing "
-            "values go in localrank. Leave `vespa.eval.use_fast_forest` off, as it is by default: "
-            "it compares in single precision.",
-        ]
+        lines += (_TREES + (_TREES_GLOBAL if profile.is_global else _TREES_FIRST)).splitlines()
+    else:
+        lines.append("Vespa computes in double precision. Scores differ by the rounding of sums.")
     lines += ["", f"Written by localrank {model.facts.get('localrank', '')} for Vespa 8; tested "]
     lines[-1] += f"with the published Java code of {VERSION}."
     return "\n".join([*lines, ""])

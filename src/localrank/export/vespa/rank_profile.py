@@ -64,7 +64,7 @@ class RankProfile:
     n_groups : int
         How many `query(group)` chooses from; 0 where the formula has none.
     is_global : bool
-        Whether the formula looks at the other hits of the query.
+        Whether the global phase computes it, in a container, and not a content node.
     """
 
     def __init__(self, name: str, formula: Formula, feature_names: Sequence[str]) -> None:
@@ -76,11 +76,10 @@ class RankProfile:
         self._n_nets = 0
         self._features = [f"feature_{field}" for field in self.fields]
         self._over_hits: set[str] = set()
+        self.is_global = _is_global(formula)
+        # Containers compute in double precision. Content nodes may not.
+        self._single = () if self.is_global else self._features
         self._expression = self._of(formula, self._features)
-
-    @property
-    def is_global(self) -> bool:
-        return bool(self._over_hits)
 
     def text(self) -> str:
         """The file of the profile."""
@@ -114,7 +113,7 @@ class RankProfile:
             case TreeSum():
                 self._define_features(np.unique(formula.trees.split_features).tolist(), columns)
                 file = f"{unused(f'{self.name}_trees', self._model_names())}.json"
-                self.models[file] = write_trees(formula.trees, columns)
+                self.models[file] = write_trees(formula.trees, columns, self._single)
                 return f'lightgbm("{file}")'
             case Net():
                 return self._net(formula, columns)
@@ -236,6 +235,17 @@ class RankProfile:
 
     def _model_names(self) -> set[str]:
         return {file.removesuffix(".json") for file in self.models}
+
+
+def _is_global(formula: Formula) -> bool:
+    """Whether a formula looks at the other hits, or at products that content nodes may round."""
+    for step in formula.walk():
+        if isinstance(step, OnColumns):
+            kinds = {str(column.kind) for column in step.columns}
+            trees = [term for term in step.walk() if isinstance(term, TreeSum)]
+            if kinds & {"min-max", "rank-difference"} or ("product" in kinds and trees):
+                return True
+    return False
 
 
 def _short(name: str) -> str:

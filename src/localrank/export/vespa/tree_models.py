@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats
-from localrank.export.node_tables import plain_thresholds
+from localrank.arrays import Flags, Floats
+from localrank.export.node_tables import largest_single_at_most, plain_thresholds
 from localrank.formulas import NotExportable
 from localrank.trees import Leaf, Split, Trees, nested
 from localrank.trees.columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
 
+# Content nodes compute larger sums of trees in single precision: where a tree has more leaves than
+# this, and leaves lie deeper than this on average, summed over the trees.
+_LEAVES, _DEPTH = 12, 2500
 
-def write_trees(trees: Trees, columns: Sequence[str]) -> str:
+
+def write_trees(trees: Trees, columns: Sequence[str], single: Container[str] = ()) -> str:
     """Trees as JSON in the shape of `Booster.dump_model()`.
 
     Vespa's importer writes `x < threshold` where LightGBM means `x <= threshold`, so that each
-    threshold is the next larger double here. It takes `default_left` as the way of missing
+    threshold is the next larger number here. It takes `default_left` as the way of missing
     values, whatever `missing_type` says: it is set to the way that they go.
 
     Parameters
@@ -31,6 +34,10 @@ def write_trees(trees: Trees, columns: Sequence[str]) -> str:
     columns : sequence of str
         The rank features or functions that the splits compare, by their number. The file names
         those that it uses.
+    single : container of str
+        Columns whose thresholds are numbers of single precision, so that they stay as they are
+        where Vespa rounds them. Values of single precision go where the trees send them; of the
+        other columns, all values do.
 
     Examples
     --------
@@ -43,8 +50,9 @@ def write_trees(trees: Trees, columns: Sequence[str]) -> str:
     >>> bool(threshold == np.nextafter(ranker.trees_.thresholds[0], np.inf))
     True
     """
-    # Vespa compares values as they are, also those that LightGBM takes for zero.
-    trees = replace(trees, thresholds=plain_thresholds(trees))
+    of_single = [number for number, column in enumerate(columns) if column in single]
+    is_single = np.isin(trees.split_features, of_single)
+    trees = replace(trees, thresholds=_limits(plain_thresholds(trees), is_single))
     used = np.unique(trees.split_features).tolist()
     numbers = {column: number for number, column in enumerate(used)}
     model = {
@@ -72,12 +80,23 @@ def write_trees(trees: Trees, columns: Sequence[str]) -> str:
     return json.dumps(model, indent=1) + "\n"
 
 
+def _limits(thresholds: Floats, is_single: Flags) -> Floats:
+    """The numbers that values are less than where they are at most the thresholds."""
+    with np.errstate(over="ignore"):
+        singles = np.nextafter(largest_single_at_most(thresholds).astype(np.float32), np.inf)
+    limits: Floats = np.nextafter(thresholds, np.inf)
+    # Beyond all numbers of single precision, and larger than them where it is rounded.
+    beyond = np.maximum(limits, 2.0**128)
+    singles = np.where(np.isfinite(singles), singles.astype(np.float64), beyond)
+    return np.where(is_single, singles, limits)
+
+
 def _node(tree: Split | Leaf, numbers: Mapping[int, int]) -> dict[str, Any]:
     if isinstance(tree, Leaf):
         return {"leaf_value": tree.value}
     return {
         "split_feature": numbers[tree.feature],
-        "threshold": math.nextafter(tree.threshold, math.inf),
+        "threshold": tree.threshold,
         "decision_type": "<=",
         "default_left": _missing_left(tree),
         "missing_type": "NaN",
@@ -88,7 +107,7 @@ def _node(tree: Split | Leaf, numbers: Mapping[int, int]) -> dict[str, Any]:
 
 def _missing_left(split: Split) -> bool:
     """Whether documents without a value go left."""
-    kind, zero_left = split.decision & MISSING, split.threshold >= 0
+    kind, zero_left = split.decision & MISSING, split.threshold > 0
     if not kind:
         return zero_left
     left = bool(split.decision & DEFAULT_LEFT)
@@ -102,7 +121,29 @@ def _missing_left(split: Split) -> bool:
     return left
 
 
-def score_trees(model: str | bytes, column: Callable[[str], Floats], n_documents: int) -> Floats:
+def in_single_precision(model: str | bytes) -> bool:
+    """Whether content nodes round the thresholds and leaves of a file to single precision."""
+    roots = [tree["tree_structure"] for tree in json.loads(model)["tree_info"]]
+    depths = [_depths(root, 0) for root in roots if "leaf_value" not in root]
+    deepness = sum(sum(tree) / len(tree) for tree in depths)
+    return deepness > _DEPTH and max(map(len, depths), default=0) > _LEAVES
+
+
+def _depths(node: Mapping[str, Any], depth: int) -> list[int]:
+    """How deep each leaf lies."""
+    if "leaf_value" in node:
+        return [depth]
+    children = node["left_child"], node["right_child"]
+    return [each for child in children for each in _depths(child, depth + 1)]
+
+
+def score_trees(
+    model: str | bytes,
+    column: Callable[[str], Floats],
+    n_documents: int,
+    *,
+    on_content_node: bool = False,
+) -> Floats:
     """What Vespa computes from a file of trees: sums in double precision, in the file's order.
 
     Trees of one leaf that follow each other are added up first, as Vespa's compiler does.
@@ -114,9 +155,12 @@ def score_trees(model: str | bytes, column: Callable[[str], Floats], n_documents
     column : callable
         The values of a feature that the file names, one per document.
     n_documents : int
+    on_content_node : bool, default=False
+        Whether a content node computes it or a container.
     """
     content = json.loads(model)
     used = [column(name) for name in content["feature_names"]]
+    rounded = np.float32 if on_content_node and in_single_precision(model) else np.float64
     total = np.zeros(n_documents)
     values = np.empty_like(total)
     roots = [tree["tree_structure"] for tree in content["tree_info"]]
@@ -125,22 +169,27 @@ def score_trees(model: str | bytes, column: Callable[[str], Floats], n_documents
             total += sum(root["leaf_value"] for root in group)
             continue
         for root in group:
-            _fill(root, used, np.arange(n_documents), values)
+            with np.errstate(over="ignore"):
+                _fill(root, used, np.arange(n_documents), values, rounded)
             total += values
     return total
 
 
 def _fill(
-    node: Mapping[str, Any], columns: Sequence[Floats], rows: np.ndarray, values: Floats
+    node: Mapping[str, Any],
+    columns: Sequence[Floats],
+    rows: np.ndarray,
+    values: Floats,
+    rounded: type[np.floating[Any]],
 ) -> None:
     """The leaves of documents that come to a node."""
     if not len(rows):
         return
     if "leaf_value" in node:
-        values[rows] = node["leaf_value"]
+        values[rows] = rounded(node["leaf_value"])
         return
     value = columns[node["split_feature"]][rows]
-    threshold = node["threshold"]
+    threshold = np.float64(rounded(node["threshold"]))
     left = ~(value >= threshold) if node["default_left"] else value < threshold
-    _fill(node["left_child"], columns, rows[left], values)
-    _fill(node["right_child"], columns, rows[~left], values)
+    _fill(node["left_child"], columns, rows[left], values, rounded)
+    _fill(node["right_child"], columns, rows[~left], values, rounded)

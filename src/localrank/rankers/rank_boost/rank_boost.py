@@ -21,8 +21,6 @@ from localrank.rankers.contribution_tables import shares, table_of
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_boost.binning import bin_features
 from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
-from localrank.rankers.rank_boost.steps import steps_as_tree
-from localrank.trees import joined
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
@@ -214,6 +212,8 @@ class RankBoost(Ranker):
 
     def _formula(self) -> Formula:
         from localrank.formulas import Linear, TreeSum
+        from localrank.rankers.rank_boost.steps import steps_as_tree
+        from localrank.trees import joined
 
         n_columns = self._filling.n_columns
         if not self.n_rounds_:

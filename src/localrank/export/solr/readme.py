@@ -39,8 +39,9 @@ curl -X PUT -H 'Content-type: application/json' $solr/schema/model-store \\
      --data-binary @model.json
 ```
 
-To replace them, delete `$solr/schema/model-store/{name}` first, then
-`$solr/schema/feature-store/{name}`, and reload the collection.
+Leave out of `schema.json` what the schema has already. To replace a model, delete
+`$solr/schema/model-store/{name}` first, then `$solr/schema/feature-store/{name}`, and reload the
+collection.
 
 ## Rank
 

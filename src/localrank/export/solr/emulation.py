@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.arrays import Array
-from localrank.export.solr_readings import SLACK, Singles
+from localrank.export.solr.readings import SLACK, Singles
 
 
 def solr_scores(store: Sequence[Mapping[str, Any]], model: Mapping[str, Any], X: Array) -> Singles:

@@ -127,14 +127,8 @@ def before_slack(limits: Singles) -> tuple[Singles, Flags]:
     >>> before_slack(np.array([0.5, 1e-35], np.float32))
     (array([ 4.99999e-01, -1.00000e-06], dtype=float32), array([ True, False]))
     """
-    nearest = limits - SLACK
-    # Where the sum is halfway between two numbers, it is rounded to the even one.
-    with np.errstate(over="ignore"):
-        others = [np.nextafter(nearest, np.float32(side)) for side in (-np.inf, np.inf)]
-    candidates = np.stack([nearest, *others])
-    hits = candidates + SLACK == limits
-    first = np.argmax(hits, axis=0)
-    return np.take_along_axis(candidates, first[None], axis=0)[0], hits.any(axis=0)
+    thresholds = limits - SLACK
+    return thresholds, thresholds + SLACK == limits
 
 
 def node(

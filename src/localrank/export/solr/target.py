@@ -16,10 +16,10 @@ from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import plain_thresholds
 from localrank.export.single_models import refusal, trees_of
-from localrank.export.solr_emulation import solr_scores
-from localrank.export.solr_net import net_layers
-from localrank.export.solr_readings import Reading, comparisons, missing_apart, node
-from localrank.export.solr_readme import readme
+from localrank.export.solr.emulation import solr_scores
+from localrank.export.solr.nets import net_layers
+from localrank.export.solr.readings import Reading, comparisons, missing_apart, node
+from localrank.export.solr.readme import readme
 from localrank.formulas import Linear, Net, NotExportable, OnColumns, Routed, Standardised, TreeSum
 from localrank.trees import Trees, nested
 
