@@ -66,7 +66,7 @@ def test_the_component_is_the_first_singular_vector(runtime, rng):
 
 
 def test_more_features_than_the_rankers_have_steps_for_are_refused():
-    dataset, _ = make_queries(20, n_documents=5, n_features=65)
+    dataset, _ = make_queries(20, n_documents=(5, 6), n_features=65)
     ranker = QueryCoordinates(LambdaMART(1), parts="a").fit(dataset)
     with pytest.raises(NotExportable, match='65 features cannot.*parts="zpb"'):
         files_of(ranker.formula(), 65)

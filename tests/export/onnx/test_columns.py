@@ -28,6 +28,7 @@ def on_columns(ranker, queries):
 RANKERS = {
     "coordinates": QueryCoordinates(LambdaMART(2)),
     "some coordinates": QueryCoordinates(LambdaMART(2), parts="bz"),
+    "coordinates of engines": QueryCoordinates(LambdaMART(2), parts="md"),
     "products": Quadratic(RankSVM()),
     "scaled by query": RankSVM(scaling="query"),
     "inputs of nets": ListwiseNet(1, n_units=2),
@@ -79,11 +80,10 @@ def test_min_max_is_the_middle_where_all_values_are_equal(runtime):
 
 
 @in_every_runtime
-def test_reciprocal_ranks_count_from_the_largest_and_share(runtime):
-    kinds = tuple(Column("reciprocal-rank", feature) for feature in range(N_FEATURES))
+def test_rank_differences_count_smaller_less_larger_values(runtime):
+    kinds = tuple(Column("rank-difference", feature) for feature in range(N_FEATURES))
     table = np.array([[1.0, 7, 0, np.nan, 5], [3, 7, 9, 2, 5], [2, 7, 9, 6, 4]])
     formula = OnColumns(kinds, TERM, lambda dataset: dataset)
     (made,) = made_columns(runtime, formula, [table])
     nan = np.nan
-    ranks = [[3, 2, 3, nan, 1.5], [1, 2, 1.5, 2, 1.5], [2, 2, 1.5, 1, 3]]
-    np.testing.assert_allclose(made, 1 / (60 + np.array(ranks)), rtol=1e-15)
+    assert same(made, np.array([[-2, 0, -2, nan, 1], [2, 0, 1, -1, 1], [0, 0, 1, 1, -2]]))

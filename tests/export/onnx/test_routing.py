@@ -94,7 +94,7 @@ def test_a_category_has_its_model_and_an_unknown_one_has_no_scores(runtime):
     [
         (categories({"q1": 0}, feature=None), "by the ids of queries"),
         (categories({3.0: 0}, refuses=False), "a category that training did not have"),
-        (Routed(ServiceRouter(lambda dataset: None, "it must"), ()), "exported: it must"),
+        (Routed(ServiceRouter(lambda dataset: None, "it must", True), ()), "exported: it must"),
     ],
 )
 def test_choices_that_take_more_than_the_list_are_refused(formula, reason):

@@ -15,8 +15,8 @@ from localrank.export.onnx.steps import Steps, Value
 from localrank.formulas import Column, OnColumns
 from localrank.rankers.listwise_net.scoring import MOST
 
-# Of `localrank.rankers.query_coordinates`: what is added to a rank, and the least range.
-_RANK_CONSTANT, _LEAST_RANGE = 60.0, 1e-300
+# Of `localrank.rankers.query_coordinates`: values no farther apart count as equal.
+_LEAST_RANGE = 1e-300
 # Of `localrank.rankers.listwise_net`: deviations of aggregates that count as none, and the grid.
 _CONSTANT, _NET_GRID = 1e-12, 2.0**-20
 
@@ -116,14 +116,12 @@ class _Maker:
         z = off / steps.where(constant, np.inf, deviation)
         return self._single(steps.apply("Round", z / _NET_GRID) * _NET_GRID)
 
-    def reciprocal_ranks(self) -> Value:
-        lists, constant = self.coordinates.lists, self.coordinates.constant
-        counts = lists.counts.as_floats()
-        from_below = self.steps.where(
-            constant, (counts + 1.0) * 0.5, (lists.between + 1).as_floats() * 0.5
-        )
-        ranks = counts + _RANK_CONSTANT + 1.0 - from_below
-        return lists.masked(self.steps.value(1.0) / ranks).transposed
+    def rank_differences(self) -> Value:
+        """How many values are smaller, less how many are larger."""
+        lists = self.coordinates.lists
+        differences = (lists.between - lists.counts).as_floats()
+        constant = self.coordinates.constant
+        return lists.masked(self.steps.where(constant, 0.0, differences)).transposed
 
     def _sum(self, table: Value) -> Value:
         sums = self.steps.apply("CumSum", table, 0)
@@ -158,5 +156,5 @@ _MAKERS: dict[str, Callable[[_Maker], Value]] = {
     "cut-deviation": _Maker.cut_deviations,
     "centred-percentile": _Maker.centred_percentiles,
     "standard-aggregate": _Maker.standard_aggregates,
-    "reciprocal-rank": _Maker.reciprocal_ranks,
+    "rank-difference": _Maker.rank_differences,
 }
