@@ -90,3 +90,9 @@ def test_two_exports_of_a_model_are_the_same_file(mq2008):
 def test_onnx_is_loaded_by_those_who_export_only():
     code = "import sys, localrank.export; localrank.export.ONNX(); assert 'onnx' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_onnx_the_export_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"pip install 'localrank\[onnx\]'"):
+        files_of(Linear(np.ones(2)), 2)

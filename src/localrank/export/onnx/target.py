@@ -50,6 +50,7 @@ class ONNX(Target):
     chooses_groups = True
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        _check_installed()
         graph = graph_of(model)
         return {
             f"{model.name}.onnx": graph.SerializeToString(deterministic=True),
@@ -62,6 +63,7 @@ class ONNX(Target):
         Two operators are defined here: trees, for speed, and TopK, whose order of equal values
         older versions of onnx have otherwise than onnxruntime.
         """
+        _check_installed()
         import onnx
 
         (content,) = (content for name, content in files.items() if name.endswith(".onnx"))
@@ -78,6 +80,15 @@ class ONNX(Target):
                 outputs: Any = evaluator.run(["scores"], {"features": features[begin:end]})
                 scores.append(outputs[0])
         return np.concatenate(scores)
+
+
+def _check_installed() -> None:
+    try:
+        import onnx  # noqa: F401
+    except ImportError as error:
+        raise ImportError(
+            "ONNX files need onnx. Install it with pip install 'localrank[onnx]'."
+        ) from error
 
 
 def graph_of(model: ExportedModel) -> onnx.ModelProto:
