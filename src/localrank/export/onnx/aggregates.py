@@ -45,9 +45,10 @@ class Aggregates:
         if n_features > MOST_STEPS:
             raise NotExportable(
                 f"The first principal component of {n_features} features",
-                f"of more than {MOST_STEPS} features the ranker computes a part of it that "
-                f"depends on the order of its steps",
-                'Take coordinates without it: QueryCoordinates(ranker, parts="zpb").',
+                f"the ranker takes at most {MOST_STEPS} steps towards it, and of more features "
+                f"may end at another direction than the graph",
+                'Take coordinates without it: QueryCoordinates(ranker, parts="zpb"), and '
+                "ListwiseNet(coordinates=False).",
             )
         lists, steps = self.coordinates.lists, self.coordinates.lists.steps
         varying = ~self.coordinates.constant
