@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,7 +97,8 @@ def test_models_without_features_are_their_constant(queries):
 
 
 def test_sums_of_trees_nets_and_linear_models_are_exact_up_to_rounding(trees, linear, net, queries):
-    both = WeightedSum((trees, linear, net, net), np.array([1.0, -0.5, 2.0, 3.0]), 0.25)
+    other = replace(net, most=1.0, bias=-net.bias)
+    both = WeightedSum((trees, linear, net, other), np.array([1.0, -0.5, 2.0, 3.0]), 0.25)
     np.testing.assert_allclose(emulated(both, queries), both.score(queries), rtol=1e-12, atol=1e-12)
 
 
@@ -117,6 +119,13 @@ def test_trees_on_products_are_computed_in_the_global_phase(trees, linear, queri
         formula = OnColumns(columns, term, lambda _: squares)
         assert ("global-phase" in profile_of(formula)) == isinstance(term, TreeSum)
         np.testing.assert_allclose(emulated(formula, queries), formula.score(queries), atol=1e-13)
+
+
+def test_a_column_of_several_models_is_one_function(linear):
+    columns = tuple(Column("min-max", number) for number in range(N_FEATURES))
+    each = OnColumns(columns, linear, lambda dataset: dataset)
+    profile = profile_of(WeightedSum((each, each), np.ones(2)))
+    assert profile.count("normalize_linear(feature_f1)") == 1
 
 
 def test_trees_stand_in_no_function(on_columns, trees, linear):

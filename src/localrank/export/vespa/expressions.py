@@ -110,7 +110,7 @@ def normalize_linear(values: Floats, offsets: Integers) -> Floats:
     varies = high > low
     with np.errstate(over="ignore"):
         scale = np.where(varies, 1.0 / np.where(varies, high - low, 1.0), 0.0)
-    middle = np.where(varies, (low + high) * 0.5, 0.0)
+    middle = (low + high) * 0.5
     result: Floats = 0.5 + np.repeat(scale, sizes) * (values - np.repeat(middle, sizes))
     return result
 
