@@ -2,7 +2,7 @@
 
 Run with `python benchmarks/engine_variants.py [COLLECTION ...] [--seed N ...] [--store DIR]`.
 Collections from the folder in LOCALRANK_DATA or from `../shared/data` beside the project. Two
-seeds on the four collections take 15 minutes on one core; work that is in the store is not done
+seeds on the four collections take 12 minutes on one core; work that is in the store is not done
 again. With `--multiplied` each feature of each query has a random factor, because LETOR's files
 are normalised within the query already.
 
