@@ -32,7 +32,6 @@ _LACKING = {
     "cut-deviation": "mean and deviation",
     "percentile": "ranks with ties",
     "centred-percentile": "ranks with ties",
-    "reciprocal-rank": "ranks with ties",
     "robust-deviation": "medians",
     "filled": "medians",
     "min-max-zero": "test whether all values are equal",
