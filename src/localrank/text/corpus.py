@@ -1,0 +1,133 @@
+"""Documents as they are given: dictionaries, or rows of a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite, nan
+from numbers import Real
+from typing import Any
+
+# Characters of a part of a corpus, unless one document has more.
+PART_CHARACTERS = 2**24
+
+
+@dataclass
+class Part:
+    """Some documents of a corpus, field by field."""
+
+    ids: list[str] = field(default_factory=list)
+    texts: list[list[str]] = field(default_factory=list)
+    values: list[list[float]] = field(default_factory=list)
+
+
+class Reader:
+    """Reads documents, some at a time.
+
+    Parameters
+    ----------
+    fields : mapping of str to sequence of str
+        For each field the keys of a document whose texts it joins.
+    columns : sequence of str
+        Keys of numbers.
+    id_key : str or None
+        None: documents need no ids, and are numbered from 1.
+    """
+
+    def __init__(
+        self, fields: Mapping[str, Sequence[str]], columns: Sequence[str], id_key: str | None
+    ) -> None:
+        self.fields = fields
+        self.columns = columns
+        self.id_key = id_key
+        self._n_read = 0
+        self._unseen = {key for keys in fields.values() for key in keys}
+        self._keys: list[str] = []
+
+    def parts(self, corpus: Any) -> Iterator[Part]:
+        """The documents in parts; an error where no document has a field."""
+        part, size = self._empty(), 0
+        for document in _documents(corpus):
+            size += self._read(document, part)
+            if size >= PART_CHARACTERS:
+                yield part
+                part, size = self._empty(), 0
+        if self._n_read and self._unseen:
+            raise ValueError(
+                f"No document has a text under {sorted(self._unseen)[0]!r}. The first has "
+                f"{', '.join(map(repr, self._keys[:20]))}."
+            )
+        if part.ids:
+            yield part
+
+    def part(self, documents: Iterable[Any]) -> Part:
+        """All documents as one part; fields may be absent."""
+        part = self._empty()
+        for document in documents:
+            self._read(document, part)
+        return part
+
+    def _empty(self) -> Part:
+        return Part(texts=[[] for _ in self.fields])
+
+    def _read(self, document: Any, part: Part) -> int:
+        """Add a document to a part; the number of its characters."""
+        self._n_read += 1
+        if not isinstance(document, Mapping):
+            raise ValueError(
+                f"{self._where()} must be a dictionary. Got {type(document).__name__} instead."
+            )
+        if self._n_read == 1:
+            self._keys = [str(key) for key in document]
+        part.ids.append(self._id(document))
+        size = 0
+        for texts, keys in zip(part.texts, self.fields.values(), strict=True):
+            text = "\n".join([self._text(document, key) for key in keys])
+            texts.append(text)
+            size += len(text)
+        part.values.append([self._number(document, key) for key in self.columns])
+        return size
+
+    def _where(self) -> str:
+        return f"Document number {self._n_read}"
+
+    def _id(self, document: Mapping[str, Any]) -> str:
+        if self.id_key is None:
+            return str(self._n_read)
+        value = document.get(self.id_key)
+        if value is None or value == "" or value != value:
+            raise ValueError(f"{self._where()} has no {self.id_key!r}: each document needs an id.")
+        return str(value)
+
+    def _text(self, document: Mapping[str, Any], key: str) -> str:
+        value = document.get(key)
+        if value is None or value != value:
+            return ""
+        self._unseen.discard(key)
+        if not isinstance(value, str):
+            raise ValueError(f"{self._where()}: {key!r} must be a text. Got {value!r} instead.")
+        return value
+
+    def _number(self, document: Mapping[str, Any], key: str) -> float:
+        value = document.get(key)
+        if value is None or value != value:
+            return nan
+        if not isinstance(value, Real) or not isfinite(value):
+            raise ValueError(
+                f"{self._where()}: {key!r} must be a finite number. Got {value!r} instead."
+            )
+        return float(value)
+
+
+def _documents(corpus: Any) -> Iterator[Any]:
+    """The documents one after another."""
+    if isinstance(corpus, str | bytes | Mapping):
+        raise ValueError(
+            "A corpus must be documents one after another, each a dictionary, or a DataFrame. "
+            f"Got {type(corpus).__name__} instead."
+        )
+    if hasattr(corpus, "columns") or hasattr(corpus, "column_names"):
+        from localrank.data.tables import as_frame
+
+        return as_frame(corpus).iter_rows(named=True)
+    return iter(corpus)
