@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite, nan
+from math import nan
 from numbers import Real
 from typing import Any
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data.checks import is_missing
+from localrank.kernels.numbers import MAX_MAGNITUDE
 
 # Characters of a part of a corpus, unless one document has more.
 PART_CHARACTERS = 2**24
@@ -16,9 +22,15 @@ PART_CHARACTERS = 2**24
 class Part:
     """Some documents of a corpus, field by field."""
 
+    n_columns: int
     ids: list[str] = field(default_factory=list)
     texts: list[list[str]] = field(default_factory=list)
     values: list[list[float]] = field(default_factory=list)
+
+    @property
+    def columns(self) -> Floats:
+        """The numbers of documents, of shape (n_documents, n_columns)."""
+        return np.array(self.values, np.float64).reshape(len(self.ids), self.n_columns)
 
 
 class Reader:
@@ -68,7 +80,7 @@ class Reader:
         return part
 
     def _empty(self) -> Part:
-        return Part(texts=[[] for _ in self.fields])
+        return Part(len(self.columns), texts=[[] for _ in self.fields])
 
     def _read(self, document: Any, part: Part) -> int:
         """Add a document to a part; the number of its characters."""
@@ -95,26 +107,27 @@ class Reader:
         if self.id_key is None:
             return str(self._n_read)
         value = document.get(self.id_key)
-        if value is None or value == "" or value != value:
+        if is_missing(value) or value == "":
             raise ValueError(f"{self._where()} has no {self.id_key!r}: each document needs an id.")
         return str(value)
 
     def _text(self, document: Mapping[str, Any], key: str) -> str:
         value = document.get(key)
-        if value is None or value != value:
-            return ""
-        self._unseen.discard(key)
-        if not isinstance(value, str):
+        if isinstance(value, str):
+            self._unseen.discard(key)
+            return value
+        if not is_missing(value):
             raise ValueError(f"{self._where()}: {key!r} must be a text. Got {value!r} instead.")
-        return value
+        return ""
 
     def _number(self, document: Mapping[str, Any], key: str) -> float:
         value = document.get(key)
-        if value is None or value != value:
+        if is_missing(value):
             return nan
-        if not isinstance(value, Real) or not isfinite(value):
+        if not isinstance(value, Real) or not abs(float(value)) <= MAX_MAGNITUDE:
             raise ValueError(
-                f"{self._where()}: {key!r} must be a finite number. Got {value!r} instead."
+                f"{self._where()}: {key!r} must be a number within ±{MAX_MAGNITUDE:g}. "
+                f"Got {value!r} instead."
             )
         return float(value)
 

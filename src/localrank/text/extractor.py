@@ -391,13 +391,16 @@ class FeatureExtractor(Estimator):
         tables = [self._features.of_documents(texts[place], documents[place]) for place in kept]
         offsets = np.zeros(len(kept) + 1, np.int64)
         np.cumsum([len(table) for table in tables], out=offsets[1:])
-        return RankingDataset(
-            np.concatenate(tables),
-            None,
-            offsets,
-            text_ids([ids[place] for place in kept]),
-            self.index_.document_ids[np.concatenate([documents[place] for place in kept])],
-            self.feature_names,
+        chosen = np.concatenate([documents[place] for place in kept])
+        # Features of text are finite, and columns were checked when they were read.
+        return RankingDataset._checked(
+            features=np.concatenate(tables),
+            relevance=None,
+            offsets=offsets,
+            query_ids=text_ids([ids[place] for place in kept]),
+            document_ids=self.index_.document_ids[chosen],
+            feature_names=self.feature_names,
+            input_order=None,
         )
 
 

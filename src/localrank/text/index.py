@@ -105,7 +105,7 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
     for documents in reader.parts(corpus):
         first = len(ids)
         ids += documents.ids
-        values.append(np.array(documents.values).reshape(len(documents.ids), -1))
+        values.append(documents.columns)
         for field, field_texts in enumerate(documents.texts):
             terms, bounds = numbering.number(field_texts)
             postings[field].append(inverted(terms, bounds, len(numbering), first))

@@ -87,8 +87,7 @@ class Documents:
             for terms, bounds in texts
         ]
         known = index.vocabulary.same_as(numbering.vocabulary())
-        columns = np.array(part.values).reshape(len(part.ids), -1)
-        return cls(numbering, known.astype(np.int64), with_whole(streams), columns)
+        return cls(numbering, known.astype(np.int64), with_whole(streams), part.columns)
 
 
 class QueryFeatures:

@@ -18,6 +18,7 @@ inlined = kernel(forceinline=True)
 
 Bytes = NDArray[np.uint8]
 Numbers = NDArray[np.int32]
+Slots = NDArray[np.uint64]
 
 _FIRST_WORDS, _FIRST_LETTERS = 256, 2048
 
@@ -34,7 +35,7 @@ class WordTable:
     """
 
     def __init__(self) -> None:
-        self._slots = np.zeros(4 * _FIRST_WORDS, np.int32)
+        self._slots = np.zeros(4 * _FIRST_WORDS, np.uint64)
         self._hashes = np.empty(_FIRST_WORDS, np.uint64)
         self._begins = np.zeros(_FIRST_WORDS + 1, np.int64)
         self._letters = np.empty(_FIRST_LETTERS, np.uint8)
@@ -101,7 +102,7 @@ class WordTable:
         n = 2 * len(self._hashes)
         self._hashes = _longer(self._hashes, n)
         self._begins = _longer(self._begins, n + 1)
-        self._slots = np.zeros(4 * n, np.int32)
+        self._slots = np.zeros(4 * n, np.uint64)
         refill(self._slots, self._hashes, self._n_words)
         self._letters = _longer(self._letters, 2 * len(self._letters))
 
@@ -211,16 +212,29 @@ def hash_of(text: Bytes, begin: int, end: int) -> Any:
 
 
 @inlined
+def entry_of(number: int, value: Any) -> Any:
+    """What a slot holds: half of the word's hash, and its number from 1 on; 0 is nothing."""
+    return (value & np.uint64(0xFFFFFFFF00000000)) | np.uint64(number + 1)
+
+
+@inlined
+def number_at(slots: Slots, slot: Any) -> Any:
+    """The number of the word in a slot; -1 where none is."""
+    return np.int64(slots[slot] & np.uint64(0xFFFFFFFF)) - 1
+
+
+@inlined
 def slot_of(
     text: Bytes, begin: int, end: int, value: int,
-    slots: Numbers, hashes: Array, begins: Integers, letters: Bytes,
+    slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
 ) -> Any:  # fmt: skip
     """Where in the slots a word is, or would be."""
     mask = len(slots) - 1
     slot = np.int64(value & np.uint64(mask))
     while slots[slot] != 0:
-        number = slots[slot] - 1
-        if hashes[number] == value and begins[number + 1] - begins[number] == end - begin:
+        number = number_at(slots, slot)
+        is_alike = (slots[slot] ^ value) >> np.uint64(32) == 0
+        if is_alike and begins[number + 1] - begins[number] == end - begin:
             first = begins[number]
             same = True
             for at in range(end - begin):
@@ -236,13 +250,13 @@ def slot_of(
 @inlined
 def added(
     text: Bytes, begin: int, end: int, value: int, slot: int, number: int,
-    slots: Numbers, hashes: Array, begins: Integers, letters: Bytes,
+    slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
 ) -> bool:  # fmt: skip
     """Add a word under a number; False, and nothing done, where the room is too small."""
     first = begins[number]
     if number >= len(hashes) or first + end - begin > len(letters):
         return False
-    slots[slot] = number + 1
+    slots[slot] = entry_of(number, value)
     hashes[number] = value
     for at in range(end - begin):
         letters[first + at] = text[begin + at]
@@ -253,7 +267,7 @@ def added(
 @kernel
 def number_words(
     text: Bytes, bounds: Integers, classes: Bytes,
-    slots: Numbers, hashes: Array, begins: Integers, letters: Bytes,
+    slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
     state: Integers, numbers: Numbers, starts: Integers,
 ) -> bool:  # fmt: skip
     """Number the words of texts; False where the table must grow before it is called again.
@@ -275,7 +289,7 @@ def number_words(
                     state[0], state[1], state[2], state[3] = document, begin, n_words, n
                     return False
                 n_words += 1
-            numbers[n] = slots[slot] - 1
+            numbers[n] = number_at(slots, slot)
             n += 1
             begin, stop = next_word(text, stop, end, classes)
         document += 1
@@ -288,7 +302,7 @@ def number_words(
 @kernel
 def number_given(
     words: Bytes, bounds: Integers, add: bool,
-    slots: Numbers, hashes: Array, begins: Integers, letters: Bytes,
+    slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
     state: Integers, numbers: Numbers,
 ) -> bool:  # fmt: skip
     """Number given words; False where the table must grow before it is called again."""
@@ -302,17 +316,17 @@ def number_given(
                 state[0], state[1] = word, n_words
                 return False
             n_words += 1
-        numbers[word] = slots[slot] - 1
+        numbers[word] = number_at(slots, slot)
     state[0], state[1] = len(numbers), n_words
     return True
 
 
 @kernel
-def refill(slots: Numbers, hashes: Array, n_words: int) -> None:
+def refill(slots: Slots, hashes: Array, n_words: int) -> None:
     """Find each word its slot in larger, empty ones."""
     mask = len(slots) - 1
     for number in range(n_words):
         slot = np.int64(hashes[number] & np.uint64(mask))
         while slots[slot] != 0:
             slot = (slot + 1) & mask
-        slots[slot] = number + 1
+        slots[slot] = entry_of(number, hashes[number])
