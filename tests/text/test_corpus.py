@@ -84,6 +84,10 @@ def test_the_size_of_parts_changes_nothing(size, monkeypatch):
             [{"id": 1, "title": "x", "body": "", "rank": 1e200}],
             "number 1: 'rank' must be a number within",
         ),
+        (
+            [{"id": 1, "title": "x", "body": "", "rank": 10**400}],
+            "number 1: 'rank' must be a number within",
+        ),
         ([{"id": 1, "titel": "x", "body": ""}], "text under 'title'. The first has 'id', 'titel'"),
         ([{"id": 1, "title": "", "body": ""}] * 2, "must be unique. '1' is there twice"),
     ],

@@ -121,10 +121,10 @@ class Reader:
         return ""
 
     def _number(self, document: Mapping[str, Any], key: str) -> float:
-        value = document.get(key)
+        value: Any = document.get(key)
         if is_missing(value):
             return nan
-        if not isinstance(value, Real) or not abs(float(value)) <= MAX_MAGNITUDE:
+        if not isinstance(value, Real) or not _size(value) <= MAX_MAGNITUDE:
             raise ValueError(
                 f"{self._where()}: {key!r} must be a number within ±{MAX_MAGNITUDE:g}. "
                 f"Got {value!r} instead."
@@ -144,3 +144,8 @@ def _documents(corpus: Any) -> Iterator[Any]:
 
         return as_frame(corpus).iter_rows(named=True)
     return iter(corpus)
+
+
+def _size(value: Any) -> Any:
+    # A whole number may be larger than any float.
+    return abs(value)

@@ -66,12 +66,11 @@ def chained(parts: list[Postings], n_terms: int) -> Postings:
 
 def added(left: Postings, right: Postings) -> Postings:
     """Postings of texts that each have a text of the left and one of the right behind it."""
-    room = len(left.documents) + len(right.documents)
+    n = merged_size(*left[:2], *right[:2])
     begins = np.zeros(len(left.begins), np.int64)
-    documents, counts = np.empty(room, np.int32), np.empty(room, np.int32)
+    documents, counts = np.empty(n, np.int32), np.empty(n, np.int32)
     merge_postings(*left, *right, begins, documents, counts)
-    n = begins[-1]
-    return Postings(begins, documents[:n].copy(), counts[:n].copy())
+    return Postings(begins, documents, counts)
 
 
 @kernel
@@ -121,6 +120,22 @@ def append_postings(
             all_documents[at[term] + place] = documents[begins[term] + place]
             all_counts[at[term] + place] = counts[begins[term] + place]
         at[term] += size
+
+
+@kernel
+def merged_size(
+    begins: Integers, documents: Numbers, other_begins: Integers, other_documents: Numbers
+) -> int:
+    """How many postings two lists have for each term, those of a document in both counted once."""
+    n = len(documents) + len(other_documents)
+    for term in range(len(begins) - 1):
+        i, j = begins[term], other_begins[term]
+        while i < begins[term + 1] and j < other_begins[term + 1]:
+            left, right = documents[i], other_documents[j]
+            n -= left == right
+            i += left <= right
+            j += right <= left
+    return n
 
 
 @kernel
