@@ -98,6 +98,10 @@ class FeatureExtractor(Estimator):
             lambda value: len(_as_mapping(value) or {}) > 0,
             "a list of different names, or a mapping from names to keys of documents",
         ),
+        "features": Rule(
+            lambda value: isinstance(value, str) or _names.holds(value),
+            "a name, or a list of different names",
+        ),
         "columns": _names,
         "analyzer": Rule(
             lambda value: value is None or callable(value), "an Analyzer, a callable or None"
