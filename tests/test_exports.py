@@ -20,6 +20,7 @@ PACKAGES = [
     "recipes",
     "representations",
     "selection",
+    "text",
 ]
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from localrank import recipes as recipes
     from localrank import representations as representations
     from localrank import selection as selection
+    from localrank import text as text
     from localrank.local_ranker import LocalRanker as LocalRanker
     from localrank.persistence import load as load
 else:

@@ -117,7 +117,7 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     if array.dtype.kind in "OT":
         items = array.tolist()
         for position, item in enumerate(items):
-            if _is_missing(item):
+            if is_missing(item):
                 raise ValueError(f"{name} must not be missing. Entry {position} is {item}.")
         kinds = {str if isinstance(item, str) else type(item) for item in items}
         if len(kinds) > 1:
@@ -305,14 +305,14 @@ def _as_float(values: Array, name: str) -> Floats:
         raise ValueError(f"{name} must be numbers. Got {values.dtype} instead.")
     shape = values.shape
     if values.dtype == object:
-        values = np.array([np.nan if _is_missing(v) else v for v in values.ravel().tolist()])
+        values = np.array([np.nan if is_missing(v) else v for v in values.ravel().tolist()])
     try:
         return values.astype(np.float64).reshape(shape)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers: {error}.") from None
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
     """Whether a value stands for a missing one: None, NaN, or pandas' own marks."""
     nan = isinstance(value, float) and value != value
     return nan or value is None or type(value).__name__ in ("NAType", "NaTType")

@@ -28,9 +28,12 @@ from localrank.persistence import scikit_learn
 PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
 # Classes of parts that nobody chooses by name.
 INNER = {
+    "Analyzer": "text.analysis",
     "Cells": "selection.cells",
+    "FeatureExtractor": "text.extractor",
     "Filling": "data.filling",
     "Groups": "grouping.base",
+    "Index": "text.index",
     "KnownGroups": "grouping.known_groups",
     "LSH": "selection.lsh.lsh",
     "LocalMetrics": "rankers.lgmml.local_metrics",
@@ -39,7 +42,9 @@ INNER = {
     "RMLR": "rankers.mlr.mlr",
     "SameCategory": "selection.same_category",
     "SharedRankSVM": "rankers.rank_svm.shared_rank_svm",
+    "Stream": "text.stream",
     "Trees": "trees",
+    "Vocabulary": "text.vocabulary",
 }
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
 # Arrays begin at multiples of this many bytes.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
@@ -86,11 +86,40 @@ def load(
     ...     load(f"{folder}/best.localrank")
     BestFeature()
     """
+    return load_part(
+        path,
+        lambda value: hasattr(value, "predict_rows") and hasattr(value, "n_features_in_"),
+        "fitted ranker",
+        classes=classes,
+        public_key=public_key,
+    )
+
+
+def load_part(
+    path: str | PathLike[str],
+    is_wanted: Callable[[Any], bool],
+    what: str,
+    *,
+    classes: Sequence[type] = (),
+    public_key: bytes | None = None,
+) -> Any:
+    """Read what `save_model` wrote, as `load` does, where it may be something else than a ranker.
+
+    Parameters
+    ----------
+    path : path
+    is_wanted : callable
+        Whether an object is what the file should hold.
+    what : str
+        What that is, for the message.
+    classes, public_key
+        As of `load`.
+    """
     _, state, arrays = _read(path, public_key)
     try:
         model = Reader(arrays, classes).decoded(json.loads(state))
-        if not hasattr(model, "predict_rows") or not hasattr(model, "n_features_in_"):
-            raise ValueError(f"it holds no fitted ranker but {type(model).__name__}")
+        if not is_wanted(model):
+            raise ValueError(f"it holds no {what} but {type(model).__name__}")
         return model
     except RecursionError:
         raise ValueError(f"{path}: the model cannot be read: it is nested too deeply.") from None

@@ -1,0 +1,13 @@
+"""From text to features: words, an inverted index, candidates by BM25, and a ranking dataset."""
+
+from typing import TYPE_CHECKING
+
+from localrank.exports import on_use
+
+if TYPE_CHECKING:
+    from localrank.text.analysis import Analyzer as Analyzer
+    from localrank.text.extractor import FeatureExtractor as FeatureExtractor
+    from localrank.text.files import load_extractor as load_extractor
+    from localrank.text.naming import feature_names as feature_names
+else:
+    __getattr__, __dir__ = on_use(__name__)

@@ -1,0 +1,129 @@
+"""Text to terms: the same way for queries and for documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, ClassVar, cast
+
+from localrank.estimator import Estimator
+from localrank.parameters import Rule, Rules, flag
+from localrank.text.characters import normalised
+from localrank.text.stopwords import LISTS
+from localrank.text.word_table import split_words
+
+Terms = Callable[[str], Sequence[str]]
+
+
+class Analyzer(Estimator):
+    """Splits a text into words, and makes terms of them.
+
+    Words are runs of letters, numbers and the marks on them, in any script; a Han or Hiragana
+    character is a word of its own. All else stands between words: blanks, punctuation (`co-op` is
+    two words, `don't` is `don` and `t`), underscores, emoji, control characters, NUL, half
+    characters. Compatible forms of a character are one (Unicode's NFKC), and characters that
+    nobody sees are left out. There is no longest word.
+
+    Parameters
+    ----------
+    lowercase : bool, default=True
+        Fold cases, as Unicode says: "Straße" and "STRASSE" are one.
+    stopwords : "english", sequence of str or None
+        Words to leave out, before stemming. A document's length does not count them.
+    stemmer : str or None
+        A language of Snowball's stemmers, such as "english" or "german"; needs PyStemmer.
+
+    Examples
+    --------
+    >>> Analyzer()("The Café's RÉSUMÉ: 50% naïve_text")
+    ['the', 'café', 's', 'résumé', '50', 'naïve', 'text']
+    >>> Analyzer(stopwords="english", stemmer="english")("the runners were running")
+    ['runner', 'run']
+    """
+
+    _parameters: ClassVar[Rules] = {
+        "lowercase": flag,
+        "stopwords": Rule(
+            lambda value: _are_stopwords(value),
+            f"None, {', '.join(map(repr, LISTS))} or a list of words",
+        ),
+        "stemmer": Rule(
+            lambda value: value is None or (isinstance(value, str) and value in stemmers()),
+            "None or a language of Snowball's stemmers",
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        lowercase: bool = True,
+        stopwords: str | Sequence[str] | None = None,
+        stemmer: str | None = None,
+    ) -> None:
+        self.lowercase = lowercase
+        self.stopwords = stopwords
+        self.stemmer = stemmer
+
+    def __call__(self, text: str) -> list[str]:
+        """The terms of a text in their order."""
+        return [term for term in self.terms_of(split_words(self.letters(text))) if term is not None]
+
+    def letters(self, text: str) -> bytes:
+        """A text in the form in which words are found in it."""
+        return normalised(text, self.lowercase)
+
+    @property
+    def keeps_words(self) -> bool:
+        """Whether every word is a term as it is."""
+        return self.stopwords is None and self.stemmer is None
+
+    def terms_of(self, words: Sequence[str]) -> Sequence[str | None]:
+        """What becomes of words: terms, and None for those that are left out."""
+        if self.keeps_words:
+            return words
+        left_out = _stopwords(self)
+        kept = [word not in left_out for word in words]
+        stems = words if self.stemmer is None else _stemmer(self.stemmer).stemWords(list(words))
+        return [stem if keep else None for stem, keep in zip(stems, kept, strict=True)]
+
+
+def stemmers() -> list[str]:
+    """The languages that Snowball has stemmers for."""
+    return list(_pystemmer().algorithms())
+
+
+def _are_stopwords(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None or value in LISTS
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
+
+
+def _stopwords(analyzer: Analyzer) -> frozenset[str]:
+    given = analyzer.stopwords
+    if given is None:
+        return frozenset()
+    if isinstance(given, str):
+        return LISTS[given]
+    return _as_words(tuple(given), analyzer.lowercase)
+
+
+@cache
+def _as_words(given: tuple[str, ...], lowercase: bool) -> frozenset[str]:
+    """Listed words in the form in which they are met."""
+    return frozenset(word for text in given for word in split_words(normalised(text, lowercase)))
+
+
+@cache
+def _stemmer(language: str) -> Any:
+    # It keeps what it has stemmed, and callers ask for each word once.
+    return _pystemmer().Stemmer(language, 0)
+
+
+def _pystemmer() -> Any:
+    try:
+        import Stemmer
+    except ImportError:
+        raise ImportError(
+            "Stemming needs PyStemmer. Install it with pip install 'localrank[text]'."
+        ) from None
+    return cast(Any, Stemmer)

@@ -1,0 +1,169 @@
+"""Documents as they are given: dictionaries, or rows of a DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import nan
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from localrank.arrays import Floats
+from localrank.data.checks import is_missing
+from localrank.kernels.numbers import MAX_MAGNITUDE
+
+# Characters of a part of a corpus, unless one document has more.
+PART_CHARACTERS = 2**24
+
+
+@dataclass
+class Part:
+    """Some documents of a corpus, field by field."""
+
+    n_columns: int
+    ids: list[str] = field(default_factory=list)
+    texts: list[list[str]] = field(default_factory=list)
+    values: list[list[float]] = field(default_factory=list)
+
+    @property
+    def columns(self) -> Floats:
+        """The numbers of documents, of shape (n_documents, n_columns)."""
+        return np.array(self.values, np.float64).reshape(len(self.ids), self.n_columns)
+
+
+class Reader:
+    """Reads documents, some at a time.
+
+    Parameters
+    ----------
+    fields : mapping of str to sequence of str
+        For each field the keys of a document whose texts it joins.
+    columns : sequence of str
+        Keys of numbers.
+    id_key : str or None
+        None: documents need no ids, and are numbered from 1.
+    """
+
+    def __init__(
+        self, fields: Mapping[str, Sequence[str]], columns: Sequence[str], id_key: str | None
+    ) -> None:
+        self.fields = fields
+        self.columns = columns
+        self.id_key = id_key
+        self._n_read = 0
+        self._unseen = {key for keys in fields.values() for key in keys}
+        self._keys: list[str] = []
+
+    def parts(self, corpus: Any) -> Iterator[Part]:
+        """The documents in parts; an error where no document has a field."""
+        part, size = self._empty(), 0
+        for document in _documents(corpus):
+            size += self._read(document, part)
+            if size >= PART_CHARACTERS:
+                yield part
+                part, size = self._empty(), 0
+        if self._n_read and self._unseen:
+            raise ValueError(
+                f"No document has a text under {sorted(self._unseen)[0]!r}. The first has "
+                f"{', '.join(map(repr, self._keys[:20]))}."
+            )
+        if part.ids:
+            yield part
+
+    def part(self, documents: Iterable[Any]) -> Part:
+        """All documents as one part; fields may be absent."""
+        part = self._empty()
+        for document in documents:
+            self._read(document, part)
+        return part
+
+    def _empty(self) -> Part:
+        return Part(len(self.columns), texts=[[] for _ in self.fields])
+
+    def _read(self, document: Any, part: Part) -> int:
+        """Add a document to a part; the number of its characters."""
+        self._n_read += 1
+        if not isinstance(document, Mapping):
+            raise ValueError(
+                f"{self._where()} must be a dictionary. Got {type(document).__name__} instead."
+            )
+        if self._n_read == 1:
+            self._keys = [str(key) for key in document]
+        part.ids.append(self._id(document))
+        size = 0
+        for texts, keys in zip(part.texts, self.fields.values(), strict=True):
+            text = "\n".join([self._text(document, key) for key in keys])
+            texts.append(text)
+            size += len(text)
+        part.values.append([self._number(document, key) for key in self.columns])
+        return size
+
+    def _where(self) -> str:
+        return f"Document number {self._n_read}"
+
+    def _id(self, document: Mapping[str, Any]) -> str:
+        if self.id_key is None:
+            return str(self._n_read)
+        value = document.get(self.id_key)
+        if is_missing(value) or value == "":
+            raise ValueError(f"{self._where()} has no {self.id_key!r}: each document needs an id.")
+        return str(value)
+
+    def _text(self, document: Mapping[str, Any], key: str) -> str:
+        value = document.get(key)
+        if isinstance(value, str):
+            self._unseen.discard(key)
+            return value
+        if not is_missing(value):
+            raise ValueError(f"{self._where()}: {key!r} must be a text. Got {value!r} instead.")
+        return ""
+
+    def _number(self, document: Mapping[str, Any], key: str) -> float:
+        value: Any = document.get(key)
+        if is_missing(value):
+            return nan
+        if not isinstance(value, Real) or not _size(value) <= MAX_MAGNITUDE:
+            raise ValueError(
+                f"{self._where()}: {key!r} must be a number within ±{MAX_MAGNITUDE:g}. "
+                f"Got {value!r} instead."
+            )
+        return float(value)
+
+
+def keys_of_fields(fields: Any) -> dict[str, tuple[str, ...]] | None:
+    """Keys of documents by field; None where that is not what it is."""
+    if isinstance(fields, Mapping):
+        keys = {
+            name: (value,) if isinstance(value, str) else tuple(value)
+            for name, value in fields.items()
+            if isinstance(value, str | list | tuple)
+        }
+        right = len(keys) == len(fields) and all(keys.values())
+        texts = [*keys, *(key for own in keys.values() for key in own)]
+    elif isinstance(fields, list | tuple):
+        keys = {name: (name,) for name in fields if isinstance(name, str)}
+        right, texts = len(keys) == len(fields), list(keys)
+    else:
+        return None
+    return keys if right and all(isinstance(text, str) and text for text in texts) else None
+
+
+def _documents(corpus: Any) -> Iterator[Any]:
+    """The documents one after another."""
+    if isinstance(corpus, str | bytes | Mapping):
+        raise ValueError(
+            "A corpus must be documents one after another, each a dictionary, or a DataFrame. "
+            f"Got {type(corpus).__name__} instead."
+        )
+    if hasattr(corpus, "columns") or hasattr(corpus, "column_names"):
+        from localrank.data.tables import as_frame
+
+        return as_frame(corpus).iter_rows(named=True)
+    return iter(corpus)
+
+
+def _size(value: Any) -> Any:
+    # A whole number may be larger than any float.
+    return abs(value)

@@ -1,0 +1,404 @@
+"""Features of queries and documents, from text."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from localrank.arrays import Array, Floats, Integers
+from localrank.data import RankingDataset, Run
+from localrank.data.checks import text_ids
+from localrank.estimator import Estimator, check_is_fitted
+from localrank.fitted import Kinds, part
+from localrank.parameters import Rule, Rules, check_parameters, number, one_of
+from localrank.persistence.files import save_model
+from localrank.text.analysis import Analyzer
+from localrank.text.corpus import Reader, keys_of_fields
+from localrank.text.index import Index, build_index
+from localrank.text.naming import PROXIMITY, WHOLE, feature_names
+from localrank.text.query_features import Documents, QueryFeatures, Settings
+from localrank.text.questions import (
+    Candidates,
+    Judgments,
+    Queries,
+    checked_depth,
+    checked_query,
+    documents_by_query,
+    labels_by_query,
+    named_queries,
+)
+
+_names = Rule(
+    lambda value: (
+        isinstance(value, list | tuple)
+        and all(isinstance(name, str) and name for name in value)
+        and len(set(value)) == len(value)
+    ),
+    "a list of different names",
+)
+
+
+class FeatureExtractor(Estimator):
+    """From texts to features: an index of documents, candidates by BM25, and their features.
+
+    `fit` reads the documents once. What is known then, how rare words are and how long documents,
+    is the same in training and in serving, and is saved with the extractor. Formulas and the
+    values of their parameters are on the page "Features of text".
+
+    Parameters
+    ----------
+    fields : sequence of str, or mapping, default=("text",)
+        Fields of documents. A mapping says under which key, or keys, a document has each field's
+        text: `{"title": "headline", "body": ["abstract", "text"]}`.
+    features : "letor", "mhr", "all", or sequence of str, default="letor"
+        As `feature_names` takes them.
+    columns : sequence of str
+        Keys of numbers that documents have, as a PageRank or a date in days. They become features
+        as they are; NaN where a document has none.
+    analyzer : Analyzer, callable or None
+        What makes terms of a text, of queries and documents alike. None: `Analyzer()`. A function
+        of your own takes a text, and returns its terms; it cannot be saved, a class of your own
+        can (see `load_extractor`).
+    id_key : str, default="id"
+        Key of a document's id, which is unique.
+    variant : "lucene", "robertson" or "atire", default="lucene"
+        Of BM25.
+    k1, b : float
+        Of BM25.
+    prior : float
+        Dirichlet's µ, of the feature `lm_dir`.
+    share : float
+        Jelinek and Mercer's λ, the share of the collection in `lm_jm`.
+    discount : float
+        δ of absolute discounting, `lm_abs`.
+
+    Attributes
+    ----------
+    index_ : Index
+
+    Examples
+    --------
+    >>> corpus = [
+    ...     {"id": "a", "title": "Ranking", "body": "Learning to rank documents", "clicks": 3},
+    ...     {"id": "b", "title": "Clustering", "body": "Grouping documents by topic", "clicks": 8},
+    ...     {"id": "c", "title": "Cooking", "body": "Rice and beans", "clicks": 1},
+    ... ]
+    >>> extractor = FeatureExtractor(["title", "body"], features=["bm25"], columns=["clicks"])
+    >>> dataset = extractor.fit(corpus).dataset({"q1": "rank documents"}, {"q1": {"a": 1}})
+    >>> dataset.feature_names
+    ('title.bm25', 'body.bm25', 'whole.bm25', 'clicks')
+    >>> dataset.document_ids, dataset.relevance
+    (array(['a', 'b'], dtype='<U1'), array([1., 0.]))
+    >>> dataset.features.round(2)
+    array([[0.  , 0.64, 0.64, 3.  ],
+           [0.  , 0.21, 0.21, 8.  ]])
+    """
+
+    _parameters: ClassVar[Rules] = {
+        "fields": Rule(
+            lambda value: len(keys_of_fields(value) or {}) > 0,
+            "a list of different names, or a mapping from names to keys of documents",
+        ),
+        "features": Rule(
+            lambda value: isinstance(value, str) or _names.holds(value),
+            "a name, or a list of different names",
+        ),
+        "columns": _names,
+        "analyzer": Rule(
+            lambda value: value is None or callable(value), "an Analyzer, a callable or None"
+        ),
+        "id_key": Rule(lambda value: isinstance(value, str), "a text"),
+        "variant": one_of("lucene", "robertson", "atire"),
+        "k1": number(least=0),
+        "b": number(least=0, most=1),
+        "prior": number(above=0),
+        "share": number(above=0, most=1),
+        "discount": number(above=0, most=1),
+    }
+
+    _fitted: ClassVar[Kinds] = {"index_": part(Index)}
+
+    def __init__(
+        self,
+        fields: Sequence[str] | Mapping[str, str | Sequence[str]] = ("text",),
+        *,
+        features: str | Sequence[str] = "letor",
+        columns: Sequence[str] = (),
+        analyzer: Any = None,
+        id_key: str = "id",
+        variant: str = "lucene",
+        k1: float = 1.2,
+        b: float = 0.75,
+        prior: float = 2000.0,
+        share: float = 0.1,
+        discount: float = 0.7,
+    ) -> None:
+        self.fields = fields
+        self.features = features
+        self.columns = columns
+        self.analyzer = analyzer
+        self.id_key = id_key
+        self.variant = variant
+        self.k1 = k1
+        self.b = b
+        self.prior = prior
+        self.share = share
+        self.discount = discount
+
+    @property
+    def field_names(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return tuple(keys_of_fields(self.fields) or ())
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the columns that `transform` makes, in their order."""
+        return feature_names(self.features, self.field_names, self.columns)
+
+    @property
+    def n_documents(self) -> int:
+        """Documents in the index."""
+        check_is_fitted(self, "index_")
+        return self.index_.n_documents
+
+    def fit(self, corpus: Any) -> Self:
+        """Read documents, and keep what features and candidates need of them.
+
+        Parameters
+        ----------
+        corpus : iterable of dict, or DataFrame
+            Each document has an id, texts under the keys of fields, and numbers under those of
+            columns. What is absent or None is an empty text, or NaN. Documents are read one after
+            another and not kept: a generator may give more than fits into memory.
+        """
+        check_parameters(self)
+        self._check_names()
+        words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
+        self._forget()
+        self.index_ = build_index(corpus, self._reader(), self._analyzer, with_words=words)
+        return self
+
+    def retrieve(self, queries: Queries, depth: int = 100) -> Run:
+        """The documents of highest BM25 for each query, over all fields together.
+
+        Documents without a term of the query are not among them, so that a query may have fewer
+        than `depth`, or none. Equal documents come in the order of the corpus.
+
+        Parameters
+        ----------
+        queries : mapping of id to text, or sequence of texts
+            Texts of a sequence have the ids "1", "2", ...
+        depth : int, default=100
+
+        Examples
+        --------
+        >>> extractor = FeatureExtractor().fit([{"id": 7, "text": "a b"}, {"id": 8, "text": "b"}])
+        >>> run = extractor.retrieve(["b", "a"])
+        >>> run.query_ids.tolist(), run.document_ids.tolist(), run.scores.round(3).tolist()
+        (['1', '1', '2'], ['8', '7', '7'], [0.096, 0.073, 0.277])
+        """
+        check_is_fitted(self, "index_")
+        ids, texts = named_queries(queries)
+        documents, scores, offsets = self._features.retrieve(texts, checked_depth(depth))
+        return Run(
+            text_ids(np.repeat(ids, np.diff(offsets)).tolist()) if len(documents) else _none(),
+            self.index_.document_ids[documents],
+            scores,
+            "bm25",
+        )
+
+    def transform(self, queries: Queries, candidates: Candidates) -> RankingDataset:
+        """The features of candidates, as a dataset without labels.
+
+        Parameters
+        ----------
+        queries : mapping of id to text, or sequence of texts
+        candidates : Run, Qrels, or mapping of query id to document ids
+            Documents of the index, as `retrieve` returns them, or a run of another system, which
+            `localrank.data.read_run` reads. Queries without candidates are left out, with a
+            warning: a dataset has a document for each query.
+        """
+        check_is_fitted(self, "index_")
+        ids, texts = named_queries(queries)
+        by_query = documents_by_query(candidates)
+        if unknown := by_query.keys() - set(ids):
+            raise ValueError(f"There are candidates for {min(unknown)!r}, which is no query.")
+        documents = [self.index_.places(by_query.get(query, ()), query) for query in ids]
+        return self._dataset(ids, texts, documents)
+
+    def dataset(
+        self,
+        queries: Queries,
+        qrels: Judgments | None = None,
+        depth: int = 100,
+        *,
+        with_judged: bool = False,
+    ) -> RankingDataset:
+        """From texts to a dataset: candidates by BM25, their features, and labels.
+
+        Parameters
+        ----------
+        queries : mapping of id to text, or sequence of texts
+        qrels : Qrels, or mapping of query id to mapping of document id to label, optional
+            Labels. A document that was not judged for a query has the label 0.
+        depth : int, default=100
+            Candidates of each query.
+        with_judged : bool, default=False
+            Add judged documents of the corpus that are not among the candidates, behind them.
+            Training data then has all that was judged, and is not what `retrieve` will give in
+            service.
+        """
+        check_is_fitted(self, "index_")
+        ids, texts = named_queries(queries)
+        labels = labels_by_query(qrels)
+        documents, _, offsets = self._features.retrieve(texts, checked_depth(depth))
+        chosen = np.split(documents, offsets[1:-1])
+        if with_judged:
+            for place, query in enumerate(ids):
+                known = [name for name in labels.get(query, ()) if name in self.index_]
+                judged = self.index_.places(known, query)
+                more = judged[~np.isin(judged, chosen[place])]
+                chosen[place] = np.concatenate([chosen[place], more])
+        dataset = self._dataset(ids, texts, chosen)
+        if qrels is None:
+            return dataset
+        pairs = zip(
+            dataset.query_ids[dataset.query_index].tolist(),
+            np.asarray(dataset.document_ids).tolist(),
+            strict=True,
+        )
+        relevance = [labels.get(query, {}).get(document, 0.0) for query, document in pairs]
+        return dataset.replaced(relevance=np.array(relevance))
+
+    def features_of(self, query: str, documents: Iterable[Mapping[str, Any]]) -> Floats:
+        """The features of documents that are given as texts, of shape (n_documents, n_features).
+
+        The documents need not be in the index, and need no ids: how rare words are and how long
+        documents is what `fit` has seen. A document of the index has the same features here.
+
+        Parameters
+        ----------
+        query : str
+        documents : iterable of dict
+            With the keys of fields and columns; a field that is absent is an empty text.
+
+        Examples
+        --------
+        >>> extractor = FeatureExtractor(features=["bm25", "covered"])
+        >>> _ = extractor.fit([{"id": 1, "text": "rice and beans"}, {"id": 2, "text": "tea"}])
+        >>> extractor.features_of("green tea", [{"text": "Tea, green"}, {"text": "Beans"}]).round(2)
+        array([[1.13, 2.  ],
+               [0.  , 0.  ]])
+        """
+        check_is_fitted(self, "index_")
+        reader = Reader(self._keys, self.columns, None)
+        given = Documents.of(reader.part(documents), self._analyzer, self.index_)
+        return self._features.of_texts(checked_query(query), given)
+
+    def save(self, path: str | PathLike[str], private_key: bytes | None = None) -> None:
+        """Write the extractor with its index to one file, which `load_extractor` reads.
+
+        Parameters
+        ----------
+        path : path
+        private_key : bytes, optional
+            An Ed25519 key of 32 bytes to sign the file with.
+        """
+        check_is_fitted(self, "index_")
+        save_model(self, path, private_key)
+
+    # What a file says of itself.
+    @property
+    def training_data_(self) -> dict[str, Any]:
+        """Of how many documents the index is."""
+        return {"n_queries": 0, "n_documents": self.n_documents, "most_frequent_labels": {}}
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of features that are made."""
+        return len(self.feature_names)
+
+    def _check_fitted(self) -> None:
+        self._check_names()
+        names = self.feature_names
+        n_streams = len(self.field_names) + (len(self.field_names) > 1)
+        words = any(name.rpartition(".")[2] in PROXIMITY for name in names)
+        index = self.index_
+        fields = index.streams[: len(self.field_names)]
+        if (
+            len(index.streams) != n_streams
+            or index.columns.shape[1] != len(self.columns)
+            or (words and any(stream.terms is None for stream in fields))
+        ):
+            raise ValueError("parts of FeatureExtractor do not fit each other")
+
+    def _check_names(self) -> None:
+        fields = self.field_names
+        if len(fields) > 1 and WHOLE in fields:
+            raise ValueError(f"{WHOLE!r} is the name of all fields together, and of no field.")
+        names = self.feature_names
+        if not names:
+            raise ValueError("The 'features' parameter of FeatureExtractor must name a feature.")
+        made = feature_names(self.features, fields)
+        if twice := [name for name in self.columns if name in made]:
+            raise ValueError(f"The column {twice[0]!r} has the name of a feature.")
+
+    @property
+    def _keys(self) -> dict[str, tuple[str, ...]]:
+        return keys_of_fields(self.fields) or {}
+
+    def _reader(self) -> Reader:
+        return Reader(self._keys, self.columns, self.id_key)
+
+    @property
+    def _analyzer(self) -> Any:
+        return Analyzer() if self.analyzer is None else self.analyzer
+
+    @cached_property
+    def _features(self) -> QueryFeatures:
+        settings = Settings(self.variant, self.k1, self.b, self.prior, self.share, self.discount)
+        names = feature_names(self.features, self.field_names)
+        return QueryFeatures(self.index_, self._analyzer, self.field_names, names, settings)
+
+    def _forget(self) -> None:
+        self.__dict__.pop("_features", None)
+
+    def _saved(self) -> dict[str, Any]:
+        return {"index_": self.index_}
+
+    def _dataset(
+        self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]
+    ) -> RankingDataset:
+        kept = [place for place, own in enumerate(documents) if len(own)]
+        if not kept:
+            raise ValueError("No query has a candidate.")
+        if len(kept) < len(ids):
+            first = next(place for place in range(len(ids)) if not len(documents[place]))
+            warnings.warn(
+                f"{len(ids) - len(kept)} of {len(ids)} queries have no candidate and are left "
+                f"out, {ids[first]!r} first.",
+                stacklevel=3,
+            )
+        tables = [self._features.of_documents(texts[place], documents[place]) for place in kept]
+        offsets = np.zeros(len(kept) + 1, np.int64)
+        np.cumsum([len(table) for table in tables], out=offsets[1:])
+        chosen = np.concatenate([documents[place] for place in kept])
+        # Features of text are finite, and columns were checked when they were read.
+        return RankingDataset._checked(
+            features=np.concatenate(tables),
+            relevance=None,
+            offsets=offsets,
+            query_ids=text_ids([ids[place] for place in kept]),
+            document_ids=self.index_.document_ids[chosen],
+            feature_names=self.feature_names,
+            input_order=None,
+        )
+
+
+def _none() -> Array:
+    return np.empty(0, dtype="<U1")

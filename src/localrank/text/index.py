@@ -1,0 +1,169 @@
+"""The inverted index of a corpus: terms, postings of each field, ids and numbers of documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from localrank.arrays import Array, Floats, Integers
+from localrank.data.checks import checked_ids, first_repeated
+from localrank.fitted import Kind, Kinds, check_together, part, parts, texts
+from localrank.kernels.numbers import MAX_MAGNITUDE
+from localrank.text.corpus import Reader
+from localrank.text.postings import Numbers, Postings, added, chained, inverted
+from localrank.text.proximity import appended_words
+from localrank.text.stream import Stream
+from localrank.text.vocabulary import Numbering, Vocabulary
+
+_numbers = Kind(
+    lambda value, sizes: (
+        isinstance(value, np.ndarray)
+        and value.dtype == np.float64
+        and value.ndim == 2
+        and sizes.setdefault("n_documents", len(value)) == len(value)
+        and not (np.abs(value) > MAX_MAGNITUDE).any()
+    ),
+    f"numbers within ±{MAX_MAGNITUDE:g}, or NaN, of shape (n_documents, any)",
+)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Index:
+    """What is kept of a corpus.
+
+    Each stream takes 8 bytes for each different word of each document, and 8 for each document;
+    4 more for each word where features of proximity are asked for. The words of all fields
+    together are a stream of their own. While it is built, each stream is in memory twice for a
+    time, and one part of the texts.
+
+    Attributes
+    ----------
+    document_ids : ndarray of str, shape (n_documents,)
+    vocabulary : Vocabulary
+    streams : list of Stream
+        One for each field, and where there are several, one for all together.
+    columns : ndarray of shape (n_documents, n_columns)
+        Numbers of documents; NaN where one has none.
+    """
+
+    document_ids: Array
+    vocabulary: Vocabulary
+    streams: list[Stream]
+    columns: Floats
+
+    _fitted: ClassVar[Kinds] = {
+        "document_ids": texts("n_documents"),
+        "vocabulary": part(Vocabulary),
+        "streams": parts(Stream),
+        "columns": _numbers,
+    }
+
+    def _check_fitted(self) -> None:
+        n_terms = len(self.vocabulary)
+        check_together(
+            self,
+            holds=all(
+                len(stream.begins) == n_terms + 1 and stream.n_documents == self.n_documents
+                for stream in self.streams
+            ),
+        )
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.document_ids)
+
+    @cached_property
+    def _place_of_id(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.document_ids.tolist())}
+
+    def __contains__(self, document: str) -> bool:
+        return document in self._place_of_id
+
+    def places(self, documents: Iterable[Any], query: str) -> Integers:
+        """The places of a query's documents, by their ids."""
+        names = [str(document) for document in documents]
+        places = [self._place_of_id.get(name, -1) for name in names]
+        if -1 in places:
+            raise ValueError(
+                f"The candidate {names[places.index(-1)]!r} of query {query!r} is no document of "
+                f"the corpus."
+            )
+        return np.array(places, dtype=np.int64)
+
+    @property
+    def n_bytes(self) -> int:
+        """Memory of the arrays."""
+        arrays: list[Array] = [self.vocabulary.letters, self.vocabulary.begins, self.columns]
+        for stream in self.streams:
+            arrays += [stream.begins, stream.documents, stream.counts, stream.lengths]
+            arrays += [] if stream.terms is None else [stream.terms]
+        return self.document_ids.nbytes + sum(array.nbytes for array in arrays)
+
+
+def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool) -> Index:
+    """Read a corpus, part by part.
+
+    Parameters
+    ----------
+    corpus : iterable of dict, or DataFrame
+    reader : Reader
+    analyzer : Analyzer or callable
+    with_words : bool
+        Keep the words of documents in their order.
+    """
+    numbering = Numbering(analyzer)
+    ids: list[str] = []
+    values: list[Floats] = []
+    n_fields = len(reader.fields)
+    postings: list[list[Postings]] = [[] for _ in range(n_fields)]
+    lengths: list[list[Integers]] = [[] for _ in range(n_fields)]
+    words: list[list[Numbers]] = [[] for _ in range(n_fields)]
+    for documents in reader.parts(corpus):
+        first = len(ids)
+        ids += documents.ids
+        values.append(documents.columns)
+        for field, field_texts in enumerate(documents.texts):
+            terms, bounds = numbering.number(field_texts)
+            postings[field].append(inverted(terms, bounds, len(numbering), first))
+            lengths[field].append(np.diff(bounds))
+            if with_words:
+                words[field].append(terms)
+    if not ids:
+        raise ValueError("The corpus has no document.")
+    document_ids = checked_ids(ids, len(ids), "ids of documents", "document")
+    if (twice := first_repeated(document_ids)) is not None:
+        raise ValueError(f"Ids of documents must be unique. {twice!r} is there twice.")
+    n_terms = len(numbering)
+    streams = []
+    for field in range(n_fields):
+        chain = chained(postings[field], n_terms)
+        kept = np.concatenate(words[field]) if with_words else None
+        words[field].clear()
+        streams.append(Stream(*chain, np.concatenate(lengths[field]), kept))
+    return Index(document_ids, numbering.vocabulary(), with_whole(streams), np.concatenate(values))
+
+
+def with_whole(streams: Sequence[Stream]) -> list[Stream]:
+    """Streams of fields, and where there are several, that of the fields one behind the other.
+
+    The words of the whole are not kept: they are put together for the documents asked for.
+    """
+    if len(streams) == 1:
+        return list(streams)
+    whole = streams[0].postings
+    for stream in streams[1:]:
+        whole = added(whole, stream.postings)
+    lengths = np.sum([stream.lengths for stream in streams], axis=0)
+    return [*streams, Stream(*whole, lengths)]
+
+
+def joined_words(texts: Sequence[tuple[Numbers, Integers]]) -> tuple[Numbers, Integers]:
+    """The words of fields of some documents, one behind the other."""
+    words, begins = texts[0]
+    for other, other_begins in texts[1:]:
+        words, begins = appended_words(words, begins, other, other_begins)
+    return words, begins

@@ -1,0 +1,110 @@
+"""The features of a query and a document, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from localrank.names import unknown
+
+_FIVE = ("sum", "min", "max", "mean", "variance")
+
+# Columns of the table that `stream_features` fills, in its order.
+FROM_COUNTS = (
+    "covered",
+    "covered_ratio",
+    "length",
+    *(f"idf_{statistic}" for statistic in _FIVE),
+    *(f"tf_{statistic}" for statistic in _FIVE),
+    *(f"ntf_{statistic}" for statistic in _FIVE),
+    *(f"tfidf_{statistic}" for statistic in _FIVE),
+    "boolean",
+    "cosine",
+    "bm25",
+    "lm_abs",
+    "lm_dir",
+    "lm_jm",
+    "log_tf",
+    "log_icf",
+    "log_ntf_idf",
+    "log_ntf",
+    "log_ntf_icf",
+    "log_idf",
+    "log_bm25",
+)
+# Those that need the words of documents in their order.
+PROXIMITY = ("window", "pairs")
+STREAM_FEATURES = (*FROM_COUNTS, *PROXIMITY)
+QUERY_FEATURES = ("query_length",)
+
+SETS: dict[str, tuple[str, ...]] = {
+    # In the order of Microsoft's data sets, numbers 1 to 125.
+    "letor": (
+        "covered",
+        "covered_ratio",
+        "length",
+        "idf_sum",
+        *(name for name in FROM_COUNTS if name.startswith(("tf_", "ntf_", "tfidf_"))),
+        "boolean",
+        "cosine",
+        "bm25",
+        "lm_abs",
+        "lm_dir",
+        "lm_jm",
+    ),
+    # In the order of the paper's Table 1.
+    "mhr": tuple(name for name in FROM_COUNTS if name.startswith("log_")),
+    "all": (*STREAM_FEATURES, *QUERY_FEATURES),
+}
+# The stream of all fields as one text.
+WHOLE = "whole"
+
+
+def feature_names(
+    features: str | Sequence[str], fields: Sequence[str], columns: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The names of all columns, in their order.
+
+    A feature of a field is "field.feature"; those of all fields together, where there are
+    several, are "whole.feature". Features stand together, and within one the fields in their
+    order and the whole, as in LETOR's files; then come features of the query alone, then columns
+    of documents.
+
+    Parameters
+    ----------
+    features : "letor", "mhr", "all", or a sequence of names
+        A name in a sequence is a set, a feature ("bm25": of all streams), or a feature of one
+        stream ("title.bm25").
+    fields : sequence of str
+    columns : sequence of str
+
+    Examples
+    --------
+    >>> feature_names(["bm25", "title.length", "query_length"], ["title", "body"], ["pagerank"])
+    ('title.bm25', 'body.bm25', 'whole.bm25', 'title.length', 'query_length', 'pagerank')
+    >>> len(feature_names("letor", ["title", "body"])), len(feature_names("mhr", ["text"]))
+    (75, 7)
+    """
+    streams = stream_names(fields)
+    asked = [features] if isinstance(features, str) else list(features)
+    ordered: list[str] = []
+    of_query: list[str] = []
+    for name in asked:
+        for feature in SETS.get(name, (name,)):
+            stream, dot, rest = feature.rpartition(".")
+            if feature in QUERY_FEATURES:
+                of_query.append(feature)
+            elif feature in STREAM_FEATURES:
+                ordered += [f"{stream}.{feature}" for stream in streams]
+            elif dot and rest in STREAM_FEATURES and stream in streams:
+                ordered.append(feature)
+            elif dot and rest in STREAM_FEATURES:
+                raise unknown("There is no field", stream, streams)
+            else:
+                known = [*SETS, *STREAM_FEATURES, *QUERY_FEATURES]
+                raise unknown("There is no feature", name, known)
+    return tuple(dict.fromkeys([*ordered, *of_query, *columns]))
+
+
+def stream_names(fields: Sequence[str]) -> tuple[str, ...]:
+    """The fields, and the whole where there are several."""
+    return (*fields, WHOLE) if len(fields) > 1 else tuple(fields)

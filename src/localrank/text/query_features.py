@@ -1,0 +1,268 @@
+"""The features of one query and its documents, all streams together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+
+from localrank.arrays import Floats, Integers
+from localrank.text.corpus import Part
+from localrank.text.field_features import stream_features
+from localrank.text.index import Index, joined_words, with_whole
+from localrank.text.naming import FROM_COUNTS, PROXIMITY, stream_names
+from localrank.text.postings import Numbers, counts_in, inverted, squared_norms
+from localrank.text.proximity import proximity_features, taken_words
+from localrank.text.retrieval import Weights, highest, impacts
+from localrank.text.stream import Stream, inverse_document_frequency
+from localrank.text.vocabulary import Numbering
+
+
+@dataclass(frozen=True)
+class Settings:
+    """BM25's variant and parameters, and those of the language models."""
+
+    variant: str
+    k1: float
+    b: float
+    prior: float
+    share: float
+    discount: float
+
+    @property
+    def factor(self) -> float:
+        """What BM25's variant multiplies all scores with."""
+        return self.k1 + 1 if self.variant == "atire" else 1.0
+
+
+@dataclass(frozen=True)
+class QueryTerms:
+    """The different terms of a query, in the order in which they come.
+
+    Attributes
+    ----------
+    texts : list of str
+    numbers : ndarray of int64
+        In the vocabulary; -1 of a term that it has not.
+    repeats : ndarray of float
+        How often the query has each.
+    sequence : ndarray of int64
+        The query's terms one after another, as places in `numbers`.
+    """
+
+    texts: list[str]
+    numbers: Integers
+    repeats: Floats
+    sequence: Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Documents that are given as texts, with terms numbered among themselves.
+
+    Attributes
+    ----------
+    numbering : Numbering
+    known : ndarray of int64
+        The number of each of their terms in the vocabulary of the index, -1 where it has none.
+    streams : list of Stream
+    columns : ndarray of shape (n_documents, n_columns)
+    """
+
+    numbering: Numbering
+    known: Integers
+    streams: list[Stream]
+    columns: Floats
+
+    @classmethod
+    def of(cls, part: Part, analyzer: Any, index: Index) -> Self:
+        numbering = Numbering(analyzer)
+        texts = [numbering.number(own) for own in part.texts]
+        n_terms = len(numbering)
+        streams = [
+            Stream(*inverted(terms, bounds, n_terms), np.diff(bounds), terms)
+            for terms, bounds in texts
+        ]
+        known = index.vocabulary.same_as(numbering.vocabulary())
+        return cls(numbering, known.astype(np.int64), with_whole(streams), part.columns)
+
+
+class QueryFeatures:
+    """Computes features by an index.
+
+    Parameters
+    ----------
+    index : Index
+    analyzer : Analyzer or callable
+    fields : sequence of str
+    names : sequence of str
+        Features, as `feature_names` gives them, without columns of documents.
+    settings : Settings
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        analyzer: Any,
+        fields: Sequence[str],
+        names: Sequence[str],
+        settings: Settings,
+    ) -> None:
+        self.index = index
+        self.analyzer = analyzer
+        self.settings = settings
+        self.n_fields = len(fields)
+        self.n_features = len(names)
+        s = settings
+        self.parameters = np.array([s.k1, s.b, s.factor, s.prior, s.share, s.discount])
+        split = [name.rpartition(".")[::2] for name in names]
+        # For each stream: where its features go, and which columns of its table they are.
+        self.from_counts = [_places(split, stream, FROM_COUNTS) for stream in stream_names(fields)]
+        self.from_words = [_places(split, stream, PROXIMITY) for stream in stream_names(fields)]
+        self.query_length = [place for place, name in enumerate(names) if name == "query_length"]
+
+    def terms_of(self, query: str) -> QueryTerms:
+        """The terms of a query."""
+        words = list(self.analyzer(query))
+        places = {word: place for place, word in enumerate(dict.fromkeys(words))}
+        sequence = np.array([places[word] for word in words], dtype=np.int64)
+        repeats = np.bincount(sequence, minlength=len(places)).astype(np.float64)
+        numbers = self.index.vocabulary.numbers(list(places)).astype(np.int64)
+        return QueryTerms(list(places), numbers, repeats, sequence)
+
+    def retrieve(self, queries: Sequence[str], depth: int) -> tuple[Integers, Floats, Integers]:
+        """Documents and scores of the highest BM25 of each query, and where each query's begin."""
+        terms = [self.terms_of(query) for query in queries]
+        begins = np.zeros(len(terms) + 1, np.int64)
+        np.cumsum([len(query.numbers) for query in terms], out=begins[1:])
+        stream = self.index.streams[-1]
+        return highest(
+            stream.begins, stream.documents, self.weights, stream.n_documents,
+            np.concatenate([query.numbers for query in terms]),
+            np.concatenate([query.repeats for query in terms]),
+            begins, depth,
+        )  # fmt: skip
+
+    @cached_property
+    def weights(self) -> Weights:
+        """What each posting of the whole adds to BM25: 4 bytes for each, made at first use."""
+        stream, s = self.index.streams[-1], self.settings
+        idf = inverse_document_frequency(stream.document_frequencies, stream.n_documents, s.variant)
+        weights: Weights = impacts(
+            *stream.postings, stream.lengths, idf, stream.average_length, s.k1, s.b, s.factor
+        )
+        return weights
+
+    def of_documents(self, query: str, documents: Integers) -> Floats:
+        """The features of documents of the index, columns included."""
+        terms = self.terms_of(query)
+        streams = self.index.streams
+        norms = [stream.norms for stream in streams]
+        return self._table(
+            terms, terms.numbers, streams, norms, documents, self.index.columns[documents]
+        )
+
+    def of_texts(self, query: str, given: Documents) -> Floats:
+        """The features of documents that are given as texts, columns included."""
+        terms = self.terms_of(query)
+        numbers = given.numbering.numbers(terms.texts).astype(np.int64)
+        norms = []
+        for known, stream in zip(self.index.streams, given.streams, strict=True):
+            frequencies = _looked_up(known.document_frequencies, given.known)
+            idf = inverse_document_frequency(frequencies, known.n_documents)
+            norms.append(np.sqrt(squared_norms(*stream.postings, idf, stream.n_documents)))
+        documents = np.arange(len(given.columns))
+        return self._table(terms, numbers, given.streams, norms, documents, given.columns)
+
+    def _table(
+        self,
+        terms: QueryTerms,
+        numbers: Integers,
+        streams: Sequence[Stream],
+        norms: Sequence[Floats],
+        documents: Integers,
+        columns: Floats,
+    ) -> Floats:
+        """Features of documents, whose streams number terms in their way."""
+        table = np.empty((len(documents), self.n_features + columns.shape[1]))
+        table[:, self.n_features :] = columns
+        table[:, self.query_length] = len(terms.sequence)
+        for place, stream in enumerate(streams):
+            to, columns_of = self.from_counts[place]
+            if len(to):
+                known = self.index.streams[place]
+                made = stream_features(
+                    counts_in(*stream.postings, numbers, documents),
+                    stream.lengths[documents].astype(np.float64),
+                    stream.distinct[documents].astype(np.float64),
+                    norms[place][documents],
+                    known.average_length,
+                    self._statistics(terms, known),
+                    self.parameters,
+                )
+                table[:, to] = made[:, columns_of]
+        self._add_proximity(table, terms, numbers, streams[: self.n_fields], documents)
+        return table
+
+    def _statistics(self, terms: QueryTerms, stream: Stream) -> Floats:
+        """What `stream_features` wants to know of each term."""
+        frequencies = _looked_up(stream.document_frequencies, terms.numbers)
+        totals = _looked_up(stream.collection_frequencies, terms.numbers)
+        n = stream.n_documents
+        idf = inverse_document_frequency(frequencies, n)
+        variant = self.settings.variant
+        return np.stack(
+            [
+                terms.repeats,
+                idf,
+                idf if variant == "lucene" else inverse_document_frequency(frequencies, n, variant),
+                (totals + 1) / (stream.n_words + 1),
+                stream.n_words / np.maximum(totals, 1),
+            ]
+        )
+
+    def _add_proximity(
+        self,
+        table: Floats,
+        terms: QueryTerms,
+        numbers: Integers,
+        fields: Sequence[Stream],
+        documents: Integers,
+    ) -> None:
+        if not any(len(to) for to, _ in self.from_words):
+            return
+        texts = [taken_words(_words(stream), stream.word_bounds, documents) for stream in fields]
+        if len(texts) > 1:
+            texts.append(joined_words(texts))
+        for (to, columns_of), (words, begins) in zip(self.from_words, texts, strict=True):
+            if len(to):
+                made = proximity_features(words, begins, numbers, terms.sequence)
+                table[:, to] = made[:, columns_of]
+
+
+def _places(
+    split: Sequence[Sequence[str]], stream: str, table: Sequence[str]
+) -> tuple[list[int], list[int]]:
+    """Where features of a stream stand among all, and in the table of its features."""
+    own = [
+        (place, table.index(feature))
+        for place, (of, feature) in enumerate(split)
+        if of == stream and feature in table
+    ]
+    return [place for place, _ in own], [column for _, column in own]
+
+
+def _looked_up(values: Any, numbers: Integers) -> Floats:
+    """A value for each term; 0 for terms below 0."""
+    looked_up = np.zeros(len(numbers))
+    known = numbers >= 0
+    looked_up[known] = values[numbers[known]]
+    return looked_up
+
+
+def _words(stream: Stream) -> Numbers:
+    assert stream.terms is not None  # checked when the extractor was fitted or loaded
+    return stream.terms
