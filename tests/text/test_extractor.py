@@ -45,7 +45,8 @@ def test_a_dataset_is_what_transform_makes_of_candidates(extractor):
 
 
 def test_judged_documents_are_added_behind_candidates_where_asked(extractor):
-    qrels = Qrels(np.array(["q1", "q1"]), np.array(["d", "a"]), np.array([1.0, 3.0]))
+    # "z" is no document of the corpus.
+    qrels = Qrels(np.array(["q1"] * 3), np.array(["d", "z", "a"]), np.array([1.0, 1.0, 3.0]))
     dataset = extractor.dataset(QUERIES, qrels, depth=1, with_judged=True)
     assert dataset.document_ids.tolist() == ["a", "d", "c"]
     assert dataset.relevance.tolist() == [3, 1, 0]
@@ -95,6 +96,7 @@ def test_wrong_questions_are_refused(extractor, call, message):
         ({"fields": {"title": []}}, "'fields' parameter"),
         ({"fields": ["title", "whole"]}, "'whole' is the name of all fields together"),
         ({"features": []}, "must name a feature"),
+        ({"features": 25}, "'features' parameter .* a name, or a list of different names"),
         ({"features": ["bm52"]}, "There is no feature 'bm52'"),
         ({"columns": ["clicks", "clicks"]}, "'columns' parameter .* a list of different names"),
         ({"columns": ["text.bm25"]}, "'text.bm25' has the name of a feature"),
@@ -237,6 +239,13 @@ def test_a_file_with_damaged_arrays_is_refused(extractor, tmp_path, attribute):
     object.__setattr__(stream, attribute, values)
     extractor.save(tmp_path / "index.localrank")
     with pytest.raises(ValueError, match="do not fit each other"):
+        load_extractor(tmp_path / "index.localrank")
+
+
+def test_a_file_with_numbers_beyond_all_bounds_is_refused(extractor, tmp_path):
+    object.__setattr__(extractor.index_, "columns", np.full((4, 1), 1e200))
+    extractor.save(tmp_path / "index.localrank")
+    with pytest.raises(ValueError, match="columns of Index must be numbers within"):
         load_extractor(tmp_path / "index.localrank")
 
 

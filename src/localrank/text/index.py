@@ -11,6 +11,7 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.checks import checked_ids, first_repeated
 from localrank.fitted import Kind, Kinds, check_together, part, parts, texts
+from localrank.kernels.numbers import MAX_MAGNITUDE
 from localrank.text.corpus import Reader
 from localrank.text.postings import Numbers, Postings, added, chained, inverted
 from localrank.text.proximity import appended_words
@@ -23,9 +24,9 @@ _numbers = Kind(
         and value.dtype == np.float64
         and value.ndim == 2
         and sizes.setdefault("n_documents", len(value)) == len(value)
-        and not np.isinf(value).any()
+        and not (np.abs(value) > MAX_MAGNITUDE).any()
     ),
-    "numbers, or NaN, of shape (n_documents, any)",
+    f"numbers within ±{MAX_MAGNITUDE:g}, or NaN, of shape (n_documents, any)",
 )
 
 
