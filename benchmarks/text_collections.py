@@ -92,9 +92,7 @@ def main() -> None:
         for part in lists
     }
     show("Each collection by itself", lists, in_search)
-    pooled_folds = [
-        joined([trained[part.name][number] for part in lists]) for number in range(5)
-    ]
+    pooled_folds = [joined([trained[part.name][number] for part in lists]) for number in range(5)]
     together = split(scores_of(pooled_folds, store), pooled_folds, lists)
     in_pool = {part.name: measured(part, together[part.name], all_rows=False) for part in lists}
     show("One model for all five collections", lists, in_pool)

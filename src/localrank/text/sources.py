@@ -35,17 +35,20 @@ class Corpus:
     Attributes
     ----------
     source : path, list of paths, name or DataFrame
+    file_format, encoding : str
+    names : sequence of str or None
+        Of the columns of a table of text.
     """
 
     source: Source
     file_format: str | None = None
     encoding: str = "utf-8"
-    columns: Sequence[str] | None = None
+    names: Sequence[str] | None = None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         seen: set[str] = set()
         for source in self.sources:
-            records = _records(source, self.file_format, self.encoding, self.columns, queries=False)
+            records = _records(source, self.file_format, self.encoding, self.names, queries=False)
             n_seen = len(seen)
             for where, record in records:
                 yield _identified(record, where, DOCUMENT_IDS, seen)
