@@ -2,8 +2,8 @@
 
 Run with `python benchmarks/exports.py > docs/export/methods.md`, about ten minutes. Models learn
 from the training queries of the first fold of MQ2008, with their defaults, and rank some of its
-test queries. Engines are started from their published artefacts as the tests do it (tests/engines): a
-column is empty where this machine cannot start one.
+test queries. Engines are started from their published artefacts as the tests do it
+(tests/engines).
 """
 
 from __future__ import annotations
