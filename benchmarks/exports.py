@@ -13,6 +13,7 @@ import os
 # Before numpy is loaded: one thread does.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import json
 import sys
 import tempfile
 from collections import defaultdict
@@ -37,7 +38,7 @@ from localrank.export import (
     verify,
 )
 from localrank.export.base import Files
-from localrank.export.routed_models import scores_of
+from localrank.export.routed_models import ROUTER, scores_of
 from localrank.export.writing import read_files, target
 from localrank.formulas import Routed, Router
 from localrank.methods import METHODS, make_ranker
@@ -57,7 +58,7 @@ VARIANTS = (
 )
 # Test queries: ONNX's reference evaluator takes a tenth of a second for a list.
 N_LISTS = 60
-# An engine gets so many models at a time.
+# An engine gets so many models at a time, and no method that has more of them.
 MOST_CASES = 12
 
 
@@ -156,6 +157,7 @@ def _real_scores(
         return {
             line: scores_of(asked, files, test, _router(models[line]))
             for line, files in written.items()
+            if _n_models(files) <= MOST_CASES
         }
 
     scored()
@@ -165,6 +167,10 @@ def _real_scores(
         line: Verification.of(test, test.in_query_order(models[line].predict(test)), scores)
         for line, scores in scored().items()
     }
+
+
+def _n_models(files: Files) -> int:
+    return len(json.loads(files[ROUTER])["models"]) if ROUTER in files else 1
 
 
 def _rows(scores: Floats) -> Floats:
@@ -249,7 +255,8 @@ engines keep them. `python benchmarks/exports.py` makes this page.
   all scores is taken off.
 - *Lists alike*: lists in which every document has the same place.
 - *Emulated*: what `localrank export --verify` computes from the files, in the engine's arithmetic.
-- *Real*: the engine itself, or its published code, given the same files.
+- *Real*: the engine itself, or its published code, given the same files; not for methods with
+  more than twelve groups.
 
 Local models (`adaptive-training`, `local-rank` and others) are exported as a model for each group;
 their scores are those of the group that [the router](routers.md) chooses."""
