@@ -17,7 +17,7 @@ from localrank.kernels.compilation import compiled_kernels
 from localrank.measures import evaluate, parse_measure
 from localrank.methods import METHODS, check_method
 from localrank.parts import make_part
-from localrank.persistence import load
+from localrank.persistence import load_ranker
 from localrank.progress import progress
 
 _MEASURES = ("ndcg@10", "map", "mrr", "p@10", "err@10", "oer")
@@ -96,7 +96,7 @@ def _training(name: str, *, missing_ok: bool) -> Callable[[], None]:
 
 def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
     def rank() -> None:
-        ranker = load(path)
+        ranker = load_ranker(path)
         for dataset in made_up_lists(ranker.n_features_in_):
             # Made-up documents may lie too far from all that the model was trained on.
             with suppress(ValueError):

@@ -43,7 +43,7 @@ def rank(
     from localrank.cli.tables import cost, say
     from localrank.data import PartitionedDataset, write_run
     from localrank.data.trec import run_lines
-    from localrank.persistence import load
+    from localrank.persistence import load_ranker
 
     into_folder = str(output) != "-" and (output.is_dir() or not output.suffix)
     into_folder = into_folder and is_partitioned(data)
@@ -52,7 +52,7 @@ def rank(
     elif str(output) != "-" and not output.exists():
         check_output(output)
     start = time.perf_counter()
-    ranker = load(model)
+    ranker = load_ranker(model)
     dataset = read_data(data, reading, labels="ignored", n_features=ranker.n_features_in_)
     if into_folder and isinstance(dataset, PartitionedDataset):
         _rank_partitions(model, ranker, dataset, output, form, tag, start)

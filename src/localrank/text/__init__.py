@@ -9,5 +9,7 @@ if TYPE_CHECKING:
     from localrank.text.extractor import FeatureExtractor as FeatureExtractor
     from localrank.text.extractor import load_extractor as load_extractor
     from localrank.text.naming import feature_names as feature_names
+    from localrank.text.text_ranker import RankedDocuments as RankedDocuments
+    from localrank.text.text_ranker import TextRanker as TextRanker
 else:
     __getattr__, __dir__ = on_use(__name__)

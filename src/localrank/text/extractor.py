@@ -361,9 +361,6 @@ class FeatureExtractor(Estimator):
         for name in ("_features", "_place_of_id"):
             self.__dict__.pop(name, None)
 
-    def _saved(self) -> dict[str, Any]:
-        return {"index_": self.index_}
-
     def _positions(self, documents: Iterable[Any], query: str) -> Integers:
         """The places of documents in the index."""
         names = [str(document) for document in documents]
