@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import xgboost
-from measuring import DATA
+from measuring import DATA, memory
 from sklearn.datasets import load_svmlight_file
 
 from localrank.data.letor import read_letor
@@ -99,13 +99,6 @@ def measure_memory(path: Path, dtype: str) -> None:
     arrays += [dataset.document_ids, dataset.input_order]
     size = sum(array.nbytes for array in arrays if array is not None)
     print(f"{peak / 1e6:.0f} MB for arrays of {size / 1e6:.0f} MB: {peak / size:.2f} times")
-
-
-def memory(field: str) -> int:
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith(f"{field}:"):
-            return 1024 * int(line.split()[1])
-    raise RuntimeError(f"This system does not tell its {field}.")
 
 
 def write_mslr_like(path: Path, n_bytes: int) -> None:

@@ -46,7 +46,8 @@ def test_a_dataset_is_what_transform_makes_of_candidates(extractor):
 
 
 def test_judged_documents_are_added_behind_candidates_where_asked(extractor):
-    qrels = Qrels(np.array(["q1", "q1"]), np.array(["d", "a"]), np.array([1.0, 3.0]))
+    # "z" is no document of the corpus.
+    qrels = Qrels(np.array(["q1"] * 3), np.array(["d", "z", "a"]), np.array([1.0, 1.0, 3.0]))
     dataset = extractor.dataset(QUERIES, qrels, depth=1, with_judged=True)
     assert dataset.document_ids.tolist() == ["a", "d", "c"]
     assert dataset.relevance.tolist() == [3, 1, 0]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from localrank.arrays import Integers
+from localrank.text.npl import npl_judgments, npl_records
+from localrank.text.smart import Records, smart_judgments, smart_records
+
+ENCODING = "latin-1"
 
 # Files of documents, queries and judgments.
 FILES = {
@@ -52,50 +55,38 @@ def read_collection(folder: Path) -> TextCollection:
     name = folder.name
     if name not in FILES:
         raise ValueError(f"{folder}: not one of the text collections {', '.join(FILES)}.")
-    documents, queries, judgments = (_read(folder / file) for file in FILES[name])
+    documents, queries, judgments = (_path(folder / file) for file in FILES[name])
     if name == "npl":
-        bodies, asked = _numbered(documents), _numbered(queries)
-        pairs = [
-            (query, int(document), 1)
-            for query, own in enumerate(_numbered(judgments), start=1)
-            for document in own.split()
-        ]
+        bodies, asked = (_numbered(npl_records(path, ENCODING)) for path in (documents, queries))
+        pairs = [(query, document, 1) for _, query, document in npl_judgments(judgments)]
         titles = [""] * len(bodies)
     else:
-        titles, bodies = _fields(documents, "T"), _fields(documents, "W")
-        asked = _fields(queries, "W")
-        pairs = [_judgment(line.split(), name) for line in judgments.splitlines() if line.strip()]
+        records = [record for _, record in smart_records(documents, ENCODING)]
+        titles, bodies = ([own.get(key, "") for own in records] for key in ("title", "text"))
+        asked = [record.get("text", "") for _, record in smart_records(queries, ENCODING)]
+        pairs = [
+            (query, document, 1 if name != "cran" else _grade(rest))
+            for _, query, document, rest in smart_judgments(judgments)
+        ]
     # A few pairs stand twice: the higher grade counts.
     grades: dict[tuple[int, int], int] = {}
     for query, document, grade in pairs:
-        grades[query, document] = max(grade, grades.get((query, document), 0))
-    found = [(q - 1, d - 1, grade) for (q, d), grade in sorted(grades.items()) if grade > 0]
-    return TextCollection(name, titles, bodies, asked, np.array(found))
+        pair = int(query), int(document)
+        grades[pair] = max(grade, grades.get(pair, 0))
+    result = [(q - 1, d - 1, grade) for (q, d), grade in sorted(grades.items()) if grade > 0]
+    return TextCollection(name, titles, bodies, asked, np.array(result))
 
 
-def _read(path: Path) -> str:
+def _path(path: Path) -> Path:
     packed = path.with_name(f"{path.name}.gz")
-    data = gzip.decompress(packed.read_bytes()) if packed.exists() else path.read_bytes()
-    return data.decode("latin-1")
+    return packed if packed.exists() else path
 
 
-def _fields(text: str, field: str) -> list[str]:
-    """One field of each record of SMART's markup: `.I 1`, then `.T` and others before lines."""
-    records = re.split(r"^\.I\s+\d+\s*$", text, flags=re.MULTILINE)[1:]
-    pattern = re.compile(rf"^\.{field}\s*$\n(.*?)(?=^\.[A-Z]\s*$|\Z)", re.MULTILINE | re.DOTALL)
-    return [" ".join(" ".join(pattern.findall(record)).split()) for record in records]
-
-
-def _numbered(text: str) -> list[str]:
-    """The texts of records that begin with their number and end with a line `/`.
-
-    A number that is left out has the empty text.
-    """
-    records = [record.split() for record in re.split(r"^\s*/\s*$", text, flags=re.MULTILINE)]
-    texts = {int(words[0]): " ".join(words[1:]) for words in records if words}
+def _numbered(records: Records) -> list[str]:
+    """Texts by number; a number that is left out has the empty text."""
+    texts = {int(record["id"]): record["text"] for _, record in records}
     return [texts.get(number, "") for number in range(1, max(texts) + 1)]
 
 
-def _judgment(cells: list[str], name: str) -> tuple[int, int, int]:
-    grade = 1 if name != "cran" else 0 if int(cells[2]) < 0 else 5 - int(cells[2])
-    return int(cells[0]), int(cells[1]), grade
+def _grade(code: Sequence[str]) -> int:
+    return 0 if int(code[0]) < 0 else 5 - int(code[0])

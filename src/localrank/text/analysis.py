@@ -44,12 +44,7 @@ class Analyzer(Estimator):
     _parameters: ClassVar[Rules] = {
         "lowercase": flag,
         "stopwords": Rule(
-            lambda value: (
-                value is None or value in LISTS
-                if isinstance(value, str | None)
-                else isinstance(value, list | tuple | set | frozenset)
-                and all(isinstance(word, str) for word in value)
-            ),
+            lambda value: _are_stopwords(value),
             f"None, {', '.join(map(repr, LISTS))} or a list of words",
         ),
         "stemmer": Rule(
@@ -95,6 +90,12 @@ class Analyzer(Estimator):
 def stemmers() -> list[str]:
     """The languages that Snowball has stemmers for."""
     return list(_pystemmer().algorithms())
+
+
+def _are_stopwords(value: Any) -> bool:
+    if value is None or isinstance(value, str):
+        return value is None or value in LISTS
+    return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
 
 
 def _stopwords(analyzer: Analyzer) -> frozenset[str]:

@@ -216,8 +216,8 @@ class FeatureExtractor(Estimator):
         check_is_fitted(self, "index_")
         ids, texts = _named(queries)
         by_query = _grouped(candidates)
-        if unknown := [query for query in by_query if query not in set(ids)]:
-            raise ValueError(f"There are candidates for {unknown[0]!r}, which is no query.")
+        if unknown := by_query.keys() - set(ids):
+            raise ValueError(f"There are candidates for {min(unknown)!r}, which is no query.")
         documents = [self._positions(by_query.get(query, ()), query) for query in ids]
         return self._dataset(ids, texts, documents)
 
@@ -239,8 +239,9 @@ class FeatureExtractor(Estimator):
         depth : int, default=100
             Candidates of each query.
         with_judged : bool, default=False
-            Add judged documents that are not among the candidates, behind them. Training data
-            then has all that was judged, and is not what `retrieve` will give in service.
+            Add judged documents of the corpus that are not among the candidates, behind them.
+            Training data then has all that was judged, and is not what `retrieve` will give in
+            service.
         """
         check_is_fitted(self, "index_")
         ids, texts = _named(queries)
@@ -249,7 +250,8 @@ class FeatureExtractor(Estimator):
         chosen = np.split(documents, offsets[1:-1])
         if with_judged:
             for place, query in enumerate(ids):
-                judged = self._positions(labels.get(query, ()), query)
+                known = [name for name in labels.get(query, ()) if name in self._place_of_id]
+                judged = self._positions(known, query)
                 more = judged[~np.isin(judged, chosen[place])]
                 chosen[place] = np.concatenate([chosen[place], more])
         dataset = self._dataset(ids, texts, chosen)

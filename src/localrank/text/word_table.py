@@ -21,6 +21,8 @@ Numbers = NDArray[np.int32]
 Slots = NDArray[np.uint64]
 
 _FIRST_WORDS, _FIRST_LETTERS = 256, 2048
+# Bytes of a word that a slot holds.
+_SHORT = 7
 
 
 class WordTable:
@@ -35,7 +37,7 @@ class WordTable:
     """
 
     def __init__(self) -> None:
-        self._slots = np.zeros(4 * _FIRST_WORDS, np.uint64)
+        self._slots = np.zeros((2 * _FIRST_WORDS, 2), np.uint64)
         self._hashes = np.empty(_FIRST_WORDS, np.uint64)
         self._begins = np.zeros(_FIRST_WORDS + 1, np.int64)
         self._letters = np.empty(_FIRST_LETTERS, np.uint8)
@@ -102,8 +104,8 @@ class WordTable:
         n = 2 * len(self._hashes)
         self._hashes = _longer(self._hashes, n)
         self._begins = _longer(self._begins, n + 1)
-        self._slots = np.zeros(4 * n, np.uint64)
-        refill(self._slots, self._hashes, self._n_words)
+        self._slots = np.zeros((2 * n, 2), np.uint64)
+        refill(self._slots, self._hashes, self._begins, self._letters, self._n_words)
         self._letters = _longer(self._letters, 2 * len(self._letters))
 
 
@@ -212,35 +214,49 @@ def hash_of(text: Bytes, begin: int, end: int) -> Any:
 
 
 @inlined
+def key_of(text: Bytes, begin: int, end: int) -> Any:
+    """The first bytes of a word and its length, in eight bytes: all of a word that is short."""
+    key = np.uint64(min(end - begin, 255)) << np.uint64(56)
+    for place in range(min(end - begin, _SHORT)):
+        key |= np.uint64(text[begin + place]) << np.uint64(8 * place)
+    return key
+
+
+@inlined
 def entry_of(number: int, value: Any) -> Any:
-    """What a slot holds: half of the word's hash, and its number from 1 on; 0 is nothing."""
+    """What stands beside the key: half of the word's hash, and its number from 1 on."""
     return (value & np.uint64(0xFFFFFFFF00000000)) | np.uint64(number + 1)
 
 
 @inlined
 def number_at(slots: Slots, slot: Any) -> Any:
     """The number of the word in a slot; -1 where none is."""
-    return np.int64(slots[slot] & np.uint64(0xFFFFFFFF)) - 1
+    return np.int64(slots[slot, 1] & np.uint64(0xFFFFFFFF)) - 1
 
 
 @inlined
 def slot_of(
-    text: Bytes, begin: int, end: int, value: int,
-    slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
+    text: Bytes, begin: int, end: int, value: Any, key: Any,
+    slots: Slots, begins: Integers, letters: Bytes,
 ) -> Any:  # fmt: skip
-    """Where in the slots a word is, or would be."""
-    mask = len(slots) - 1
+    """Where in the slots a word is, or would be.
+
+    A slot is a key and an entry, which is 0 where no word is. Most words are short, and found
+    without a look at their letters, which may be far away in memory.
+    """
+    mask, size = len(slots) - 1, end - begin
     slot = np.int64(value & np.uint64(mask))
-    while slots[slot] != 0:
-        number = number_at(slots, slot)
-        is_alike = (slots[slot] ^ value) >> np.uint64(32) == 0
-        if is_alike and begins[number + 1] - begins[number] == end - begin:
+    while slots[slot, 1] != 0:
+        if slots[slot, 0] == key and (slots[slot, 1] ^ value) >> np.uint64(32) == 0:
+            if size <= _SHORT:
+                break
+            number = number_at(slots, slot)
             first = begins[number]
-            same = True
-            for at in range(end - begin):
-                if letters[first + at] != text[begin + at]:
-                    same = False
-                    break
+            same = begins[number + 1] - first == size
+            place = _SHORT
+            while same and place < size:
+                same = letters[first + place] == text[begin + place]
+                place += 1
             if same:
                 break
         slot = (slot + 1) & mask
@@ -249,14 +265,15 @@ def slot_of(
 
 @inlined
 def added(
-    text: Bytes, begin: int, end: int, value: int, slot: int, number: int,
+    text: Bytes, begin: int, end: int, value: Any, key: Any, slot: int, number: int,
     slots: Slots, hashes: Array, begins: Integers, letters: Bytes,
 ) -> bool:  # fmt: skip
     """Add a word under a number; False, and nothing done, where the room is too small."""
     first = begins[number]
     if number >= len(hashes) or first + end - begin > len(letters):
         return False
-    slots[slot] = entry_of(number, value)
+    slots[slot, 0] = key
+    slots[slot, 1] = entry_of(number, value)
     hashes[number] = value
     for at in range(end - begin):
         letters[first + at] = text[begin + at]
@@ -281,10 +298,11 @@ def number_words(
         begin, stop = next_word(text, at, end, classes)
         while begin < end:
             value = hash_of(text, begin, stop)
-            slot = slot_of(text, begin, stop, value, slots, hashes, begins, letters)
-            if slots[slot] == 0:
+            key = key_of(text, begin, stop)
+            slot = slot_of(text, begin, stop, value, key, slots, begins, letters)
+            if slots[slot, 1] == 0:
                 if not added(
-                    text, begin, stop, value, slot, n_words, slots, hashes, begins, letters
+                    text, begin, stop, value, key, slot, n_words, slots, hashes, begins, letters
                 ):
                     state[0], state[1], state[2], state[3] = document, begin, n_words, n
                     return False
@@ -310,9 +328,12 @@ def number_given(
     for word in range(first, len(numbers)):
         begin, end = bounds[word], bounds[word + 1]
         value = hash_of(words, begin, end)
-        slot = slot_of(words, begin, end, value, slots, hashes, begins, letters)
-        if slots[slot] == 0 and add:
-            if not added(words, begin, end, value, slot, n_words, slots, hashes, begins, letters):
+        key = key_of(words, begin, end)
+        slot = slot_of(words, begin, end, value, key, slots, begins, letters)
+        if slots[slot, 1] == 0 and add:
+            if not added(
+                words, begin, end, value, key, slot, n_words, slots, hashes, begins, letters
+            ):
                 state[0], state[1] = word, n_words
                 return False
             n_words += 1
@@ -322,11 +343,12 @@ def number_given(
 
 
 @kernel
-def refill(slots: Slots, hashes: Array, n_words: int) -> None:
+def refill(slots: Slots, hashes: Array, begins: Integers, letters: Bytes, n_words: int) -> None:
     """Find each word its slot in larger, empty ones."""
     mask = len(slots) - 1
     for number in range(n_words):
         slot = np.int64(hashes[number] & np.uint64(mask))
-        while slots[slot] != 0:
+        while slots[slot, 1] != 0:
             slot = (slot + 1) & mask
-        slots[slot] = entry_of(number, hashes[number])
+        slots[slot, 0] = key_of(letters, begins[number], begins[number + 1])
+        slots[slot, 1] = entry_of(number, hashes[number])

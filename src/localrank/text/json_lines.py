@@ -1,0 +1,26 @@
+"""JSON lines: one object a line."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+
+from localrank.text.smart import Records
+from localrank.text.text_lines import numbered_lines
+
+
+def json_records(path: str | PathLike[str], encoding: str) -> Records:
+    """Objects with their lines; blank lines are left out."""
+    for number, line in numbered_lines(path, encoding):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}:{number}: not a JSON object: {error}.") from None
+        if not isinstance(record, dict):
+            raise ValueError(
+                f"{path}:{number}: a line must be one JSON object, "
+                f'{{"id": "1", "text": "..."}}. Got {type(record).__name__} instead.'
+            )
+        yield number, record

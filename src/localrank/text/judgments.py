@@ -1,0 +1,155 @@
+"""Judgments of documents: TREC's, with three columns, tables, SMART's and NPL's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from localrank.data import Qrels, read_qrels
+from localrank.data.checks import is_missing, text_ids
+from localrank.text.delimited import delimited_kind, delimited_records
+from localrank.text.ir_datasets_source import is_named, named_judgments
+from localrank.text.json_lines import json_records
+from localrank.text.npl import npl_judgments
+from localrank.text.smart import smart_judgments
+from localrank.text.sources import Source, check_source, first_line, frame_rows, is_frame
+from localrank.text.text_lines import numbered_lines
+
+FORMATS = ("trec", "json", "csv", "tsv", "smart", "npl")
+QUERIES = ("query_id", "query-id", "qid", "query")
+DOCUMENTS = ("document_id", "corpus-id", "doc_id", "docno", "docid", "document", "doc")
+GRADES = ("relevance", "score", "label", "grade", "rel")
+
+# Where it stands, query, document and grade.
+Judgment = tuple[str, Any, Any, Any]
+
+
+def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
+    r"""Read which documents were judged for which queries, and how.
+
+    Parameters
+    ----------
+    source : path, DataFrame, or "irds:NAME"
+    file_format : {"trec", "json", "csv", "tsv", "smart", "npl"} or None
+        None: a table by its name, JSON lines and NPL by the first line, else "trec": `query 0
+        document grade`, or without the second column. "json", "csv", "tsv" and DataFrames have
+        names: "query_id", "document_id" and "relevance", or as BEIR's files have them. "smart":
+        each line is a relevant pair, `query document`, and what stands behind is not looked at;
+        it cannot be told from TREC's lines and must be named. "npl": the relevant documents of
+        each query, with a line `/` behind.
+
+    Returns
+    -------
+    Qrels
+        A pair that is given twice is refused; where grades are all 1, it counts once.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "qrels.tsv")
+    ...     _ = path.write_text("query-id\tcorpus-id\tscore\nq1\td7\t2\n")
+    ...     read_judgments(path).relevance
+    array([2.])
+    """
+    if file_format is not None and file_format not in FORMATS:
+        raise ValueError(
+            f"The format must be one of {', '.join(FORMATS)}, or None. Got {file_format!r} instead."
+        )
+    check_source(source)
+    if is_frame(source) or is_named(source):
+        return _collected(_given(source), source)
+    kind = file_format or _recognised(source)
+    if kind == "trec" and len(first_line(source, "utf-8").split()) != 3:
+        return read_qrels(source)
+    judgments: Iterator[Judgment]
+    if kind == "trec":
+        judgments = _three_columns(source)
+    elif kind == "smart":
+        judgments = ((f"{source}:{n}", q, d, 1.0) for n, q, d, _ in smart_judgments(source))
+    elif kind == "npl":
+        judgments = ((f"{source}:{n}", q, d, 1.0) for n, q, d in npl_judgments(source))
+    else:
+        records = (
+            json_records(source, "utf-8")
+            if kind == "json"
+            else delimited_records(source, kind, "utf-8", None, frozenset(QUERIES), ())
+        )
+        judgments = (_by_name(f"{source}:{number}", record) for number, record in records)
+    return _collected(judgments, source, again=kind in ("smart", "npl"))
+
+
+def _recognised(path: Any) -> str:
+    line = first_line(path, "utf-8")
+    if kind := delimited_kind(path):
+        # TREC's lines go by this name too, without names of columns.
+        cells = {cell.strip().lower() for cell in line.split("\t")}
+        return kind if kind == "csv" or cells & set(QUERIES) else "trec"
+    if line.startswith("{"):
+        return "json"
+    return "npl" if line.isascii() and line.isdigit() else "trec"
+
+
+def _given(source: Source) -> Iterator[Judgment]:
+    if is_named(source):
+        for number, query, document, grade in named_judgments(source):
+            yield f"{source}:{number}", query, document, grade
+        return
+    for where, row in frame_rows(source):
+        yield _by_name(where, row)
+
+
+def _by_name(where: str, record: dict[str, Any]) -> Judgment:
+    values = []
+    for names in (QUERIES, DOCUMENTS, GRADES):
+        value = next((record[name] for name in names if name in record), None)
+        if is_missing(value) or value == "":
+            raise ValueError(
+                f"{where}: a judgment must have {names[0]!r} (or {', '.join(names[1:])}). It has "
+                f"{', '.join(map(repr, record))}."
+            )
+        values.append(value)
+    return where, values[0], values[1], values[2]
+
+
+def _three_columns(path: Any) -> Iterator[Judgment]:
+    for number, line in numbered_lines(path):
+        cells = line.split()
+        if cells and len(cells) != 3:
+            raise ValueError(
+                f"{path}:{number}: a line must have 3 columns, as the first (query document "
+                f"grade). Got {len(cells)} instead."
+            )
+        if cells:
+            query, document, grade = cells
+            yield f"{path}:{number}", query, document, grade
+
+
+def _collected(judgments: Iterator[Judgment], source: Source, *, again: bool = False) -> Qrels:
+    grades: dict[tuple[str, str], float] = {}
+    for where, query, document, grade in judgments:
+        pair = str(query), str(document)
+        if pair in grades and not again:
+            raise ValueError(
+                f"{where}: document {pair[1]!r} of query {pair[0]!r} again; a query may have it "
+                f"once."
+            )
+        grades[pair] = _number(grade, where)
+    if not grades:
+        name = "The table" if is_frame(source) else f"{source}: the file"
+        raise ValueError(f"{name} has no judgment.")
+    queries, documents = zip(*grades, strict=True)
+    return Qrels(text_ids(list(queries)), text_ids(list(documents)), np.array([*grades.values()]))
+
+
+def _number(grade: Any, where: str) -> float:
+    try:
+        value = float(grade)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not isfinite(value):
+        raise ValueError(f"{where}: the grade must be a finite number. Got {grade!r} instead.")
+    return value

@@ -1,0 +1,43 @@
+"""NPL's files: a number, lines of text, and a line `/` behind each record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os import PathLike
+
+from localrank.text.smart import Records
+from localrank.text.text_lines import numbered_lines
+
+
+def npl_records(path: str | PathLike[str], encoding: str) -> Records:
+    """Records with the lines where they begin, as texts with one blank between words."""
+    begin, name, words = 0, "", list[str]()
+    for number, line in numbered_lines(path, encoding):
+        cells = line.split()
+        if cells == ["/"]:
+            if begin:
+                yield begin, {"id": name, "text": " ".join(words)}
+            begin, words = 0, []
+        elif begin:
+            words += cells
+        elif cells:
+            if not (cells[0].isascii() and cells[0].isdigit()):
+                raise ValueError(
+                    f"{path}:{number}: a record must begin with its number. "
+                    f"Got {cells[0][:40]!r} instead."
+                )
+            begin, name, words = number, str(int(cells[0])), cells[1:]
+    if begin:
+        raise ValueError(f"{path}:{begin}: the record does not end: a line '/' must follow.")
+
+
+def npl_judgments(path: str | PathLike[str]) -> Iterator[tuple[int, str, str]]:
+    """Line where a query's record begins, query, and a relevant document."""
+    for number, record in npl_records(path, "utf-8"):
+        for document in record["text"].split():
+            if not (document.isascii() and document.isdigit()):
+                raise ValueError(
+                    f"{path}:{number}: the relevant documents of a query must be numbers. "
+                    f"Got {document[:40]!r} instead."
+                )
+            yield number, record["id"], str(int(document))

@@ -1,0 +1,288 @@
+"""Documents and queries from files, tables and named collections."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from localrank.data.checks import is_missing
+from localrank.text.delimited import delimited_kind, delimited_records
+from localrank.text.ir_datasets_source import is_named, named_documents, named_queries
+from localrank.text.json_lines import json_records
+from localrank.text.npl import npl_records
+from localrank.text.smart import Records, smart_records
+from localrank.text.text_lines import numbered_lines
+from localrank.text.trec_markup import trec_documents, trec_topics
+
+# Names that ids go by; the first that a record has becomes its "id".
+DOCUMENT_IDS = ("id", "_id", "docno", "doc_id", "document_id", "docid")
+QUERY_IDS = ("id", "_id", "qid", "query_id", "query-id", "num")
+# Names that the text of a query goes by.
+QUERY_TEXTS = ("text", "query", "title")
+FORMATS = ("json", "csv", "tsv", "smart", "trec", "npl")
+
+Source = Any
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Documents that are read anew each time they are gone through, one after another.
+
+    Attributes
+    ----------
+    source : path, list of paths, name or DataFrame
+    """
+
+    source: Source
+    file_format: str | None = None
+    encoding: str = "utf-8"
+    columns: Sequence[str] | None = None
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        seen: set[str] = set()
+        for source in self.sources:
+            records = _records(source, self.file_format, self.encoding, self.columns, queries=False)
+            n_seen = len(seen)
+            for where, record in records:
+                yield _identified(record, where, DOCUMENT_IDS, seen)
+            if len(seen) == n_seen:
+                raise ValueError(f"{_named(source)} has no document.")
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sources, one behind the other."""
+        return list(self.source) if isinstance(self.source, list | tuple) else [self.source]
+
+
+def read_corpus(
+    source: Source,
+    file_format: str | None = None,
+    *,
+    encoding: str = "utf-8",
+    columns: Sequence[str] | None = None,
+) -> Corpus:
+    r"""Documents of a source as dictionaries, which `FeatureExtractor.fit` takes.
+
+    They are read one after another while they are gone through, never all at once. The id is
+    under "id", whichever of the names "id", "_id", "docno", "doc_id", "document_id" or "docid" it
+    has in the source; all else is as the source has it.
+
+    Parameters
+    ----------
+    source : path, list of paths, DataFrame, or "irds:NAME"
+        A file, compressed if it ends in `.gz`, `.bz2` or `.xz`; several, one behind the other; a
+        table; or a collection that the package ir_datasets has.
+    file_format : {"json", "csv", "tsv", "smart", "trec", "npl"} or None
+        None: known by the file's name or its first line. "json": an object a line. "csv": a table
+        with a line of names. "tsv": cells between tabs, without quotes; a file of two columns
+        without names has ids and texts. "smart": `.I .T .W .A .B`, of which "title", "text",
+        "author" and "bibliography" are made. "trec": `<DOC> <DOCNO>`, each element a field. "npl":
+        numbered texts with a line `/` behind each.
+    encoding : str, default="utf-8"
+    columns : sequence of str, optional
+        Names of the columns of a table of text that has no line of names.
+
+    Returns
+    -------
+    Corpus
+        To go through as often as needed. Errors name the file and the line.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "corpus.jsonl")
+    ...     _ = path.write_text('{"_id": "a", "title": "Tea"}\n{"_id": "b", "title": "Rice"}\n')
+    ...     for document in read_corpus(path):
+    ...         print(document)
+    {'id': 'a', 'title': 'Tea'}
+    {'id': 'b', 'title': 'Rice'}
+    """
+    _check(file_format, encoding)
+    corpus = Corpus(source, file_format, encoding, columns)
+    if not corpus.sources:
+        raise ValueError("There is no source of documents in the list.")
+    for one in corpus.sources:
+        check_source(one)
+    return corpus
+
+
+def read_queries(
+    source: Source,
+    file_format: str | None = None,
+    *,
+    field: str | None = None,
+    numbered: bool = False,
+    encoding: str = "utf-8",
+    columns: Sequence[str] | None = None,
+) -> dict[str, str]:
+    r"""The texts of queries by their ids.
+
+    Parameters
+    ----------
+    source : path, DataFrame, or "irds:NAME"
+    file_format : {"json", "csv", "tsv", "smart", "trec", "npl"} or None
+        As in `read_corpus`; "trec" are topics, `<top> <num> <title> <desc>`.
+    field : str, optional
+        Which field is the query. None: the first of "text", "query" and "title" that it has.
+    numbered : bool, default=False
+        Ids are the positions of queries, from 1, whatever the file says: Cranfield's judgments
+        count its queries so.
+    encoding : str, default="utf-8"
+    columns : sequence of str, optional
+        Names of the columns of a table of text that has no line of names.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "queries.tsv")
+    ...     _ = path.write_text("q1\tgreen tea\nq2\trice and beans\n")
+    ...     read_queries(path)
+    {'q1': 'green tea', 'q2': 'rice and beans'}
+    """
+    _check(file_format, encoding)
+    check_source(source)
+    queries: dict[str, str] = {}
+    seen: set[str] = set()
+    for where, record in _records(source, file_format, encoding, columns, queries=True):
+        query = _identified(record, where, QUERY_IDS, seen)
+        keys = QUERY_TEXTS if field is None else (field,)
+        text = next((query[key] for key in keys if isinstance(query.get(key), str)), None)
+        if text is None:
+            raise ValueError(
+                f"{where}: the query has no text under {' or '.join(map(repr, keys))}. It has "
+                f"{', '.join(map(repr, query))}."
+            )
+        queries[str(len(queries) + 1) if numbered else str(query["id"])] = text
+    if not queries:
+        raise ValueError(f"{_named(source)} has no query.")
+    return queries
+
+
+def check_source(source: Source) -> None:
+    """Refuse a file that is not there, and what is no source at all."""
+    if is_named(source) or is_frame(source):
+        return
+    if not isinstance(source, str | PathLike):
+        raise ValueError(
+            f"A source must be a path, a DataFrame or 'irds:NAME'. "
+            f"Got {type(source).__name__} instead."
+        )
+    if not Path(source).exists():
+        raise FileNotFoundError(f"{source}: there is no such file.")
+    if Path(source).is_dir():
+        raise ValueError(f"{source}: a folder. Name its files, as a list.")
+
+
+def is_frame(source: Source) -> bool:
+    """Whether a source is a table in memory."""
+    return hasattr(source, "columns") or hasattr(source, "column_names")
+
+
+def frame_rows(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Rows of a DataFrame of any library, and what to call them."""
+    from localrank.data.tables import as_frame
+
+    for number, row in enumerate(as_frame(frame).iter_rows(named=True), start=1):
+        yield f"row {number}", dict(row)
+
+
+def first_line(path: str | PathLike[str], encoding: str) -> str:
+    """The first line that is not blank; an error where there is none."""
+    for _, line in numbered_lines(path, encoding):
+        if line.strip():
+            return line.strip()
+    raise ValueError(f"{path}: the file is empty.")
+
+
+def _records(
+    source: Source,
+    file_format: str | None,
+    encoding: str,
+    columns: Sequence[str] | None,
+    *,
+    queries: bool,
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What a source has, and where."""
+    if is_frame(source):
+        yield from frame_rows(source)
+        return
+    records: Records
+    if is_named(source):
+        records = (named_queries if queries else named_documents)(source)
+    else:
+        kind = file_format or _recognised(source, encoding, queries)
+        if kind in ("csv", "tsv"):
+            ids = frozenset(QUERY_IDS if queries else DOCUMENT_IDS)
+            records = delimited_records(source, kind, encoding, columns, ids, ("id", "text"))
+        else:
+            reader: Callable[[Any, str], Records] = {
+                "json": json_records,
+                "smart": smart_records,
+                "trec": trec_topics if queries else trec_documents,
+                "npl": npl_records,
+            }[kind]
+            records = reader(source, encoding)
+    for number, record in records:
+        yield f"{source}:{number}", record
+
+
+def _recognised(path: str | PathLike[str], encoding: str, queries: bool) -> str:
+    """The format of a file."""
+    if kind := delimited_kind(path):
+        return kind
+    line = first_line(path, encoding)
+    tags = ("<top", "<?xml") if queries else ("<doc>",)
+    if line.startswith("{"):
+        return "json"
+    if line.startswith(".I"):
+        return "smart"
+    if line.lower().startswith(tags):
+        return "trec"
+    if line.isascii() and line.isdigit():
+        return "npl"
+    raise ValueError(
+        f"{path}: the format is not known by the name, or by the first line, {line[:40]!r}. Say "
+        f"which it is: file_format={' or '.join(map(repr, FORMATS))}."
+    )
+
+
+def _identified(
+    record: dict[str, Any], where: str, names: Sequence[str], seen: set[str]
+) -> dict[str, Any]:
+    """A record with its id under "id", first, and never the same id twice."""
+    key = next((name for name in names if not _absent(record.get(name))), None)
+    if key is None:
+        raise ValueError(f"{where}: no id under {' or '.join(map(repr, names))}.")
+    value = record[key]
+    if isinstance(value, bool | float | list | dict):
+        raise ValueError(f"{where}: an id must be a text or a whole number. Got {value!r} instead.")
+    name = str(value)
+    if name in seen:
+        raise ValueError(f"{where}: the id {name!r} again. Ids must be unique.")
+    seen.add(name)
+    return {"id": name, **{other: record[other] for other in record if other != key}}
+
+
+def _absent(value: Any) -> bool:
+    return is_missing(value) or value == ""
+
+
+def _check(file_format: str | None, encoding: str) -> None:
+    if file_format is not None and file_format not in FORMATS:
+        raise ValueError(
+            f"The format must be one of {', '.join(FORMATS)}, or None. Got {file_format!r} instead."
+        )
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise ValueError(f"There is no encoding {encoding!r}.") from None
+
+
+def _named(source: Source) -> str:
+    return "The table" if is_frame(source) else f"{source}: the file"
