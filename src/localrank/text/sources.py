@@ -40,12 +40,13 @@ class Corpus:
     source: Source
     file_format: str | None = None
     encoding: str = "utf-8"
-    columns: Sequence[str] | None = None
+    # Not `columns`, by which a DataFrame is known.
+    names: Sequence[str] | None = None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         seen: set[str] = set()
         for source in self.sources:
-            records = _records(source, self.file_format, self.encoding, self.columns, queries=False)
+            records = _records(source, self.file_format, self.encoding, self.names, queries=False)
             n_seen = len(seen)
             for where, record in records:
                 yield _identified(record, where, DOCUMENT_IDS, seen)

@@ -182,7 +182,9 @@ class TextRanker(Estimator):
         *,
         depth: int = 100,
     ) -> tuple[RankingDataset | None, list[Any]]:
-        """The features of what `rank` ranks, and its ids; None where there is no document.
+        """What `rank` ranks, as a dataset of one query, "1", and the documents' ids.
+
+        The dataset is None where there is no document.
 
         Parameters
         ----------
@@ -192,18 +194,21 @@ class TextRanker(Estimator):
         check_is_fitted(self, "ranker_")
         extractor = self.extractor_
         if documents is None:
-            candidates = extractor.retrieve({"0": query}, depth)
+            candidates = extractor.retrieve([query], depth)
             if not len(candidates.scores):
                 return None, []
-            dataset = extractor.transform({"0": query}, candidates)
+            dataset = extractor.transform([query], candidates)
             return dataset, np.asarray(dataset.document_ids).tolist()
         given = list(documents)
         features = extractor.features_of(query, given)
-        ids = [_id_of(document, extractor.id_key, place) for place, document in enumerate(given)]
         if not given:
             return None, []
+        ids = [_id_of(document, extractor.id_key, place) for place, document in enumerate(given)]
         dataset = RankingDataset.from_arrays(
-            features, qid=np.zeros(len(given)), feature_names=list(extractor.feature_names)
+            features,
+            qid=["1"] * len(given),
+            document_ids=[str(name) for name in ids],
+            feature_names=list(extractor.feature_names),
         )
         return dataset, ids
 
