@@ -97,6 +97,7 @@ def test_wrong_questions_are_refused(extractor, call, message):
         ({"fields": {"title": []}}, "'fields' parameter"),
         ({"fields": ["title", "whole"]}, "'whole' is the name of all fields together"),
         ({"features": []}, "must name a feature"),
+        ({"features": 25}, "'features' parameter .* a name, or a list of different names"),
         ({"features": ["bm52"]}, "There is no feature 'bm52'"),
         ({"columns": ["clicks", "clicks"]}, "'columns' parameter .* a list of different names"),
         ({"columns": ["text.bm25"]}, "'text.bm25' has the name of a feature"),
@@ -240,6 +241,13 @@ def test_a_file_with_damaged_arrays_is_refused(extractor, tmp_path, attribute):
     object.__setattr__(stream, attribute, values)
     extractor.save(tmp_path / "index.localrank")
     with pytest.raises(ValueError, match="do not fit each other"):
+        load_extractor(tmp_path / "index.localrank")
+
+
+def test_a_file_with_numbers_beyond_all_bounds_is_refused(extractor, tmp_path):
+    object.__setattr__(extractor.index_, "columns", np.full((4, 1), 1e200))
+    extractor.save(tmp_path / "index.localrank")
+    with pytest.raises(ValueError, match="columns of Index must be numbers within"):
         load_extractor(tmp_path / "index.localrank")
 
 

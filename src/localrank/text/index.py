@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.checks import checked_ids, first_repeated
 from localrank.fitted import Kind, Kinds, check_together, part, parts, texts
+from localrank.kernels.numbers import MAX_MAGNITUDE
 from localrank.text.corpus import Reader
 from localrank.text.postings import Numbers, Postings, added, chained, inverted
 from localrank.text.proximity import appended_words
@@ -23,9 +25,9 @@ _numbers = Kind(
         and value.dtype == np.float64
         and value.ndim == 2
         and sizes.setdefault("n_documents", len(value)) == len(value)
-        and not np.isinf(value).any()
+        and not (np.abs(value) > MAX_MAGNITUDE).any()
     ),
-    "numbers, or NaN, of shape (n_documents, any)",
+    f"numbers within ±{MAX_MAGNITUDE:g}, or NaN, of shape (n_documents, any)",
 )
 
 
@@ -73,6 +75,24 @@ class Index:
     @property
     def n_documents(self) -> int:
         return len(self.document_ids)
+
+    @cached_property
+    def _place_of_id(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.document_ids.tolist())}
+
+    def __contains__(self, document: str) -> bool:
+        return document in self._place_of_id
+
+    def places(self, documents: Iterable[Any], query: str) -> Integers:
+        """The places of a query's documents, by their ids."""
+        names = [str(document) for document in documents]
+        places = [self._place_of_id.get(name, -1) for name in names]
+        if -1 in places:
+            raise ValueError(
+                f"The candidate {names[places.index(-1)]!r} of query {query!r} is no document of "
+                f"the corpus."
+            )
+        return np.array(places, dtype=np.int64)
 
     @property
     def n_bytes(self) -> int:

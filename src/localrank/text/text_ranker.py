@@ -17,7 +17,8 @@ from localrank.fitted import Kinds, part
 from localrank.parameters import Rules, check_parameters, instance
 from localrank.persistence import save_model
 from localrank.rankers import Ranker
-from localrank.text.extractor import FeatureExtractor, Judgments, Queries
+from localrank.text.extractor import FeatureExtractor
+from localrank.text.questions import Judgments, Queries
 
 
 @dataclass(frozen=True, eq=False)
