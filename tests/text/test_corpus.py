@@ -95,3 +95,16 @@ def test_the_size_of_parts_changes_nothing(size, monkeypatch):
 def test_wrong_documents_are_refused_by_number(documents, message):
     with pytest.raises(ValueError, match=message):
         columns_of(documents)
+
+
+def test_numbers_may_be_texts_as_tables_of_text_have_them():
+    documents = [{"id": 1, "text": "a", "n": "2.5"}, {"id": 2, "text": "b", "n": ""}]
+    extractor = FeatureExtractor(features=["length"], columns=["n"]).fit(documents)
+    table = extractor.transform(["a"], {"1": [1, 2]}).features
+    assert repr(table[:, 1].tolist()) == "[2.5, nan]"
+
+
+@pytest.mark.parametrize("number", ["much", "1_000", "inf", "nan"])
+def test_texts_that_are_no_numbers_are_refused(number):
+    with pytest.raises(ValueError, match="Document number 1: 'n' must be a number within"):
+        FeatureExtractor(columns=["n"]).fit([{"id": 1, "text": "a", "n": number}])

@@ -122,8 +122,10 @@ class Reader:
 
     def _number(self, document: Mapping[str, Any], key: str) -> float:
         value: Any = document.get(key)
-        if is_missing(value):
+        if is_missing(value) or value == "":
             return nan
+        if isinstance(value, str):
+            value = _parsed(value)
         if not isinstance(value, Real) or not _size(value) <= MAX_MAGNITUDE:
             raise ValueError(
                 f"{self._where()}: {key!r} must be a number within ±{MAX_MAGNITUDE:g}. "
@@ -162,6 +164,14 @@ def _documents(corpus: Any) -> Iterator[Any]:
 
         return as_frame(corpus).iter_rows(named=True)
     return iter(corpus)
+
+
+def _parsed(value: str) -> float | str:
+    """The number that a text is, as tables of text have them; else the text."""
+    try:
+        return value if "_" in value else float(value)
+    except ValueError:
+        return value
 
 
 def _size(value: Any) -> Any:

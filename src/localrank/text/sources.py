@@ -35,12 +35,14 @@ class Corpus:
     Attributes
     ----------
     source : path, list of paths, name or DataFrame
+    file_format, encoding : str
+    names : sequence of str or None
+        Of the columns of a table of text.
     """
 
     source: Source
     file_format: str | None = None
     encoding: str = "utf-8"
-    # Not `columns`, by which a DataFrame is known.
     names: Sequence[str] | None = None
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
