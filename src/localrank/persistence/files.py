@@ -103,16 +103,25 @@ def load_ranker(path: str | PathLike[str]) -> Any:
     ----------
     path : path
     """
-    model = load_part(
-        path,
-        lambda value: _is_ranker(value) or _is_ranker(getattr(value, "ranker_", None)),
-        "fitted ranker",
-    )
-    return model if _is_ranker(model) else model.ranker_
+    return load_ranker_and_texts(path)[0]
 
 
-def _is_ranker(value: Any) -> bool:
-    return hasattr(value, "predict_rows") and hasattr(value, "n_features_in_")
+def load_ranker_and_texts(path: str | PathLike[str]) -> tuple[Any, Any | None]:
+    """Read a ranker of features, and the text ranker that it is in; None where it is in none.
+
+    Parameters
+    ----------
+    path : path
+    """
+    model = load_part(path, lambda value: _ranker_of(value) is not None, "fitted ranker")
+    ranker = _ranker_of(model)
+    return ranker, None if ranker is model else model
+
+
+def _ranker_of(model: Any) -> Any | None:
+    """What ranks features: a model itself, or the ranker of a text ranker."""
+    part = model if hasattr(model, "predict_rows") else getattr(model, "ranker_", None)
+    return part if hasattr(part, "n_features_in_") else None
 
 
 def load_part(
