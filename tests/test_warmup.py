@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from localrank.rankers import RankSVM
-from localrank.text import FeatureExtractor, TextRanker, load_example
-from localrank.warmup import warm_up
+from localrank.text import Analyzer, FeatureExtractor, TextRanker, load_example
+from localrank.warmup import rank_by_made_up_words, warm_up
 
 MODEL = Path(__file__).parent / "golden" / "rank-svm.localrank"
 
@@ -60,12 +60,27 @@ def test_models_are_warmed_up_alone(tmp_path):
 
 def test_a_model_that_takes_words_is_warmed_up_to_rank_by_them(tmp_path):
     example = load_example()
-    extractor = FeatureExtractor(["title", "body"], features=["bm25", "length"])
+    # Words that are made up need not be in the index.
+    analyzer = Analyzer(stopwords="english")
+    extractor = FeatureExtractor(["title", "body"], features=["bm25", "window"], analyzer=analyzer)
     model = TextRanker(extractor, RankSVM()).fit(example.queries, example.qrels, example.corpus)
     model.save(tmp_path / "model.localrank")
     run("-m", "localrank", "warmup", tmp_path / "model.localrank", folder=tmp_path)
     code = BY_WORDS.format(path=tmp_path / "model.localrank")
     assert run("-c", code, folder=tmp_path).stdout == "0\n"
+
+
+def test_what_requests_need_of_the_index_is_computed_ahead():
+    example = load_example()
+    extractor = FeatureExtractor(["title", "body"], analyzer=Analyzer(stopwords="english"))
+    extractor.fit(example.corpus)
+    ranker = RankSVM().fit(extractor.dataset(example.queries, example.qrels))
+    # As it is when it was read: of a dataset, all would be known already.
+    texts = TextRanker.of(extractor.fit(example.corpus), ranker)
+    stream = texts.extractor_.index_.streams[0]
+    assert "norms" not in vars(stream)
+    rank_by_made_up_words(texts)
+    assert "norms" in vars(stream)
 
 
 def test_a_method_that_does_not_exist_is_refused():

@@ -112,9 +112,10 @@ def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
 
 
 def rank_by_made_up_words(texts: TextRanker) -> None:
-    """Find, and rank documents of the index and others, so that all it takes is compiled."""
+    """Rank by words, so that what it takes is compiled, and known of the index."""
     texts.rank("a")
     texts.rank("a", [{}])
+    # The words may not find a document.
     index = texts.extractor_.index_
     texts.extractor_.transform(["a"], {"1": index.document_ids[:1].tolist()})
 
