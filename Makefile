@@ -68,7 +68,7 @@ format: setup
 
 bench: setup
 	@for name in parsing measures rankers principal_components selection speed_local \
-	  query_coordinates global_rankers letor_baselines local aggregation wins_costs startup contributions serving; do \
+	  query_coordinates global_rankers letor_baselines local aggregation wins_costs startup contributions serving text; do \
 	  echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs: setup

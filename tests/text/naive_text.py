@@ -32,7 +32,10 @@ def words(text):
 
 
 def is_alone(word):
-    return unicodedata.name(word[0], "").startswith(("CJK UNIFIED", "CJK COMPAT", "HIRAGANA"))
+    """Whether the first character is of Han or Hiragana, by its name."""
+    name = unicodedata.name(word[0], "")
+    scripts = ("CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "HENTAIGANA")
+    return name.startswith(scripts) or word[0] in "々〆〇"
 
 
 def spread(values):

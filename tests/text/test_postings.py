@@ -13,6 +13,7 @@ from localrank.text.postings import (
     counts_in,
     inverted,
     squared_norms,
+    total_counts,
 )
 
 N_TERMS = 5
@@ -82,6 +83,11 @@ def test_counts_of_candidates_in_any_order(texts, terms):
     counts = counts_in(*read_only(postings_of(texts)), np.array(terms, dtype=np.int64), candidates)
     expected = [[texts[c].count(term) for c in candidates] for term in terms]
     assert_array_equal(counts, np.array(expected).reshape(len(terms), len(texts)))
+
+
+def test_totals_are_over_all_documents():
+    postings = read_only(postings_of([[0, 0, 1], [], [1, 4]]))
+    assert_array_equal(total_counts(postings.begins, postings.counts), [2, 2, 0, 0, 1])
 
 
 def test_norms_are_of_counts_by_weights():

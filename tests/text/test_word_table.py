@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from naive_text import words as naive_words
 
 from localrank.text.characters import normalised
-from localrank.text.word_table import WordTable, encoded, split_words
+from localrank.text.word_table import (
+    WordTable,
+    encoded,
+    entry_of,
+    key_of,
+    slot_of,
+    split_words,
+)
 
 # All characters, halves of pairs among them, and more often those that words turn on.
 odd = st.sampled_from(
@@ -67,3 +74,13 @@ def test_numbers_of_words_fit_texts_of_single_characters():
     numbers, _ = WordTable().number_text([b"a"] * 1000 + ["語".encode() * 50])
     assert len(numbers) == 1050
     assert np.all(numbers[:1000] == 0)
+
+
+@pytest.mark.parametrize(("word", "slot"), [("aaaaaaaab", 1), ("aaaaaaaac", 2)])
+def test_words_of_equal_hash_and_beginning_are_told_apart_by_their_letters(word, slot):
+    letters, begins = encoded(["aaaaaaaab"])
+    text, _ = encoded([word])
+    value, key = np.uint64((99 << 32) + 1), key_of(text, 0, 9)
+    slots = np.zeros((4, 2), np.uint64)
+    slots[1] = key, entry_of(0, value)
+    assert slot_of(text, 0, 9, value, np.uint64(key), slots, begins, letters) == slot

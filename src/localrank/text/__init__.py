@@ -7,7 +7,7 @@ from localrank.exports import on_use
 if TYPE_CHECKING:
     from localrank.text.analysis import Analyzer as Analyzer
     from localrank.text.extractor import FeatureExtractor as FeatureExtractor
-    from localrank.text.extractor import load_extractor as load_extractor
+    from localrank.text.files import load_extractor as load_extractor
     from localrank.text.judgments import read_judgments as read_judgments
     from localrank.text.naming import feature_names as feature_names
     from localrank.text.sources import Corpus as Corpus

@@ -14,9 +14,19 @@ BREAK, LETTER, MARK, ALONE = range(4)
 # Characters that are assigned, or may be, and are no private ones: planes 0 to 3, and the tags.
 _RANGES = ((0x80, 0x40000), (0xE0000, 0xE0200))
 _N_CODES = 0x110000
-# Words are not separated in these scripts, and each character is one: Hiragana and Han.
-_ALONE = ((0x3041, 0x30A0), (0x3005, 0x3008), (0x3400, 0x4DC0), (0x4E00, 0xA000))
-_ALONE_ABOVE = ((0xF900, 0xFB00), (0x1B001, 0x1B120), (0x20000, 0x323B0))
+# Words are not separated in these scripts, and each character is one: Han and Hiragana. Planes 2
+# and 3 are for Han characters.
+_ALONE = (
+    (0x3005, 0x3008),
+    (0x3041, 0x30A0),
+    (0x3400, 0x4DC0),
+    (0x4E00, 0xA000),
+    (0xF900, 0xFB00),
+    (0x1B001, 0x1B120),
+    (0x1B132, 0x1B133),
+    (0x1B150, 0x1B153),
+    (0x20000, 0x40000),
+)
 # Seen by nobody: soft hyphens, joiners, marks of direction. The space of no width is a break.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 
@@ -46,7 +56,7 @@ def unicode_classes() -> NDArray[np.uint8]:
     for begin, end in _RANGES:
         first = [unicodedata.category(chr(code))[0] for code in range(begin, end)]
         classes[begin:end] = [of_category.get(category, BREAK) for category in first]
-    for begin, end in (*_ALONE, *_ALONE_ABOVE):
+    for begin, end in _ALONE:
         part = classes[begin:end]
         part[part == LETTER] = ALONE
     classes.flags.writeable = False

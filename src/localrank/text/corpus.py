@@ -134,6 +134,24 @@ class Reader:
         return float(value)
 
 
+def keys_of_fields(fields: Any) -> dict[str, tuple[str, ...]] | None:
+    """Keys of documents by field; None where that is not what it is."""
+    if isinstance(fields, Mapping):
+        keys = {
+            name: (value,) if isinstance(value, str) else tuple(value)
+            for name, value in fields.items()
+            if isinstance(value, str | list | tuple)
+        }
+        right = len(keys) == len(fields) and all(keys.values())
+        texts = [*keys, *(key for own in keys.values() for key in own)]
+    elif isinstance(fields, list | tuple):
+        keys = {name: (name,) for name in fields if isinstance(name, str)}
+        right, texts = len(keys) == len(fields), list(keys)
+    else:
+        return None
+    return keys if right and all(isinstance(text, str) and text for text in texts) else None
+
+
 def _documents(corpus: Any) -> Iterator[Any]:
     """The documents one after another."""
     if isinstance(corpus, str | bytes | Mapping):

@@ -11,21 +11,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
-from localrank.data import Qrels, RankingDataset, Run
+from localrank.data import RankingDataset, Run
 from localrank.data.checks import text_ids
 from localrank.estimator import Estimator, check_is_fitted
 from localrank.fitted import Kinds, part
 from localrank.parameters import Rule, Rules, check_parameters, number, one_of
-from localrank.persistence.files import load_part, save_model
+from localrank.persistence.files import save_model
 from localrank.text.analysis import Analyzer
-from localrank.text.corpus import Reader
+from localrank.text.corpus import Reader, keys_of_fields
 from localrank.text.index import Index, build_index
 from localrank.text.naming import PROXIMITY, WHOLE, feature_names
 from localrank.text.query_features import Documents, QueryFeatures, Settings
-
-Queries = Mapping[Any, str] | Sequence[str]
-Candidates = Run | Qrels | Mapping[Any, Sequence[Any]]
-Judgments = Qrels | Mapping[Any, Mapping[Any, float]]
+from localrank.text.questions import (
+    Candidates,
+    Judgments,
+    Queries,
+    checked_depth,
+    checked_query,
+    documents_by_query,
+    labels_by_query,
+    named_queries,
+)
 
 _names = Rule(
     lambda value: (
@@ -95,7 +101,7 @@ class FeatureExtractor(Estimator):
 
     _parameters: ClassVar[Rules] = {
         "fields": Rule(
-            lambda value: len(_as_mapping(value) or {}) > 0,
+            lambda value: len(keys_of_fields(value) or {}) > 0,
             "a list of different names, or a mapping from names to keys of documents",
         ),
         "features": Rule(
@@ -147,7 +153,7 @@ class FeatureExtractor(Estimator):
     @property
     def field_names(self) -> tuple[str, ...]:
         """The names of the fields."""
-        return tuple(_as_mapping(self.fields) or ())
+        return tuple(keys_of_fields(self.fields) or ())
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -197,8 +203,8 @@ class FeatureExtractor(Estimator):
         (['1', '1', '2'], ['8', '7', '7'], [0.096, 0.073, 0.277])
         """
         check_is_fitted(self, "index_")
-        ids, texts = _named(queries)
-        documents, scores, offsets = self._features.retrieve(texts, _checked_depth(depth))
+        ids, texts = named_queries(queries)
+        documents, scores, offsets = self._features.retrieve(texts, checked_depth(depth))
         return Run(
             text_ids(np.repeat(ids, np.diff(offsets)).tolist()) if len(documents) else _none(),
             self.index_.document_ids[documents],
@@ -218,11 +224,11 @@ class FeatureExtractor(Estimator):
             warning: a dataset has a document for each query.
         """
         check_is_fitted(self, "index_")
-        ids, texts = _named(queries)
-        by_query = _grouped(candidates)
+        ids, texts = named_queries(queries)
+        by_query = documents_by_query(candidates)
         if unknown := by_query.keys() - set(ids):
             raise ValueError(f"There are candidates for {min(unknown)!r}, which is no query.")
-        documents = [self._positions(by_query.get(query, ()), query) for query in ids]
+        documents = [self.index_.places(by_query.get(query, ()), query) for query in ids]
         return self._dataset(ids, texts, documents)
 
     def dataset(
@@ -248,14 +254,14 @@ class FeatureExtractor(Estimator):
             service.
         """
         check_is_fitted(self, "index_")
-        ids, texts = _named(queries)
-        labels = _labels(qrels)
-        documents, _, offsets = self._features.retrieve(texts, _checked_depth(depth))
+        ids, texts = named_queries(queries)
+        labels = labels_by_query(qrels)
+        documents, _, offsets = self._features.retrieve(texts, checked_depth(depth))
         chosen = np.split(documents, offsets[1:-1])
         if with_judged:
             for place, query in enumerate(ids):
-                known = [name for name in labels.get(query, ()) if name in self._place_of_id]
-                judged = self._positions(known, query)
+                known = [name for name in labels.get(query, ()) if name in self.index_]
+                judged = self.index_.places(known, query)
                 more = judged[~np.isin(judged, chosen[place])]
                 chosen[place] = np.concatenate([chosen[place], more])
         dataset = self._dataset(ids, texts, chosen)
@@ -292,7 +298,7 @@ class FeatureExtractor(Estimator):
         check_is_fitted(self, "index_")
         reader = Reader(self._keys, self.columns, None)
         given = Documents.of(reader.part(documents), self._analyzer, self.index_)
-        return self._features.of_texts(_checked_text(query), given)
+        return self._features.of_texts(checked_query(query), given)
 
     def save(self, path: str | PathLike[str], private_key: bytes | None = None) -> None:
         """Write the extractor with its index to one file, which `load_extractor` reads.
@@ -344,7 +350,7 @@ class FeatureExtractor(Estimator):
 
     @property
     def _keys(self) -> dict[str, tuple[str, ...]]:
-        return _as_mapping(self.fields) or {}
+        return keys_of_fields(self.fields) or {}
 
     def _reader(self) -> Reader:
         return Reader(self._keys, self.columns, self.id_key)
@@ -359,27 +365,11 @@ class FeatureExtractor(Estimator):
         names = feature_names(self.features, self.field_names)
         return QueryFeatures(self.index_, self._analyzer, self.field_names, names, settings)
 
-    @cached_property
-    def _place_of_id(self) -> dict[str, int]:
-        return {name: place for place, name in enumerate(self.index_.document_ids.tolist())}
-
     def _forget(self) -> None:
-        for name in ("_features", "_place_of_id"):
-            self.__dict__.pop(name, None)
+        self.__dict__.pop("_features", None)
 
     def _saved(self) -> dict[str, Any]:
         return {"index_": self.index_}
-
-    def _positions(self, documents: Iterable[Any], query: str) -> Integers:
-        """The places of documents in the index."""
-        names = [str(document) for document in documents]
-        places = [self._place_of_id.get(name, -1) for name in names]
-        if -1 in places:
-            raise ValueError(
-                f"The candidate {names[places.index(-1)]!r} of query {query!r} is no document of "
-                f"the corpus."
-            )
-        return np.array(places, dtype=np.int64)
 
     def _dataset(
         self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]
@@ -408,115 +398,6 @@ class FeatureExtractor(Estimator):
             feature_names=self.feature_names,
             input_order=None,
         )
-
-
-def load_extractor(
-    path: str | PathLike[str],
-    *,
-    classes: Sequence[type] = (),
-    public_key: bytes | None = None,
-) -> FeatureExtractor:
-    """Read an extractor that `save` wrote; nothing of the file is executed.
-
-    Parameters
-    ----------
-    path : path
-    classes : sequence of type
-        Classes of your own that the file may use: an analyzer, which is an
-        `localrank.estimator.Estimator` with a `__call__`.
-    public_key : bytes, optional
-        An Ed25519 key of 32 bytes: refuse a file that was not signed with its private key.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> extractor = FeatureExtractor(features=["bm25"]).fit([{"id": 1, "text": "rice, beans"}])
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     extractor.save(f"{folder}/index.localrank")
-    ...     load_extractor(f"{folder}/index.localrank").n_documents
-    1
-    """
-    extractor: FeatureExtractor = load_part(
-        path,
-        lambda value: isinstance(value, FeatureExtractor) and hasattr(value, "index_"),
-        "fitted extractor",
-        classes=classes,
-        public_key=public_key,
-    )
-    return extractor
-
-
-def _as_mapping(fields: Any) -> dict[str, tuple[str, ...]] | None:
-    """Keys of documents by field; None where that is not what it is."""
-    if isinstance(fields, Mapping):
-        keys = {
-            name: (value,) if isinstance(value, str) else tuple(value)
-            for name, value in fields.items()
-            if isinstance(value, str | list | tuple)
-        }
-        right = len(keys) == len(fields) and all(keys.values())
-        texts = [*keys, *(key for own in keys.values() for key in own)]
-    elif isinstance(fields, list | tuple):
-        keys = {name: (name,) for name in fields if isinstance(name, str)}
-        right, texts = len(keys) == len(fields), list(keys)
-    else:
-        return None
-    return keys if right and all(isinstance(text, str) and text for text in texts) else None
-
-
-def _named(queries: Queries) -> tuple[list[str], list[str]]:
-    """Ids and texts of queries."""
-    if isinstance(queries, str):
-        raise ValueError("Queries must be a list of texts, or texts by id. Got one text instead.")
-    if isinstance(queries, Mapping):
-        ids, texts = [str(name) for name in queries], list(queries.values())
-    else:
-        texts = list(queries)
-        ids = [str(place + 1) for place in range(len(texts))]
-    if not texts:
-        raise ValueError("There is no query.")
-    if len(set(ids)) < len(ids):
-        raise ValueError("Ids of queries must be different as texts.")
-    return ids, [_checked_text(text) for text in texts]
-
-
-def _checked_text(query: Any) -> str:
-    if not isinstance(query, str):
-        raise ValueError(f"A query must be a text. Got {query!r} instead.")
-    return query
-
-
-def _checked_depth(depth: int) -> int:
-    if not isinstance(depth, int | np.integer) or depth < 1:
-        raise ValueError(f"The depth must be a whole number, 1 or larger. Got {depth!r} instead.")
-    return int(depth)
-
-
-def _grouped(candidates: Candidates) -> dict[str, list[Any]]:
-    """Documents by query, in their order."""
-    if isinstance(candidates, Mapping):
-        return {str(query): list(documents) for query, documents in candidates.items()}
-    grouped: dict[str, list[Any]] = {}
-    pairs = zip(candidates.query_ids.tolist(), candidates.document_ids.tolist(), strict=True)
-    for query, document in pairs:
-        grouped.setdefault(str(query), []).append(document)
-    return grouped
-
-
-def _labels(qrels: Judgments | None) -> dict[str, dict[str, float]]:
-    """Labels by query and document."""
-    if qrels is None:
-        return {}
-    if isinstance(qrels, Mapping):
-        return {
-            str(query): {str(document): float(label) for document, label in judged.items()}
-            for query, judged in qrels.items()
-        }
-    labels: dict[str, dict[str, float]] = {}
-    columns = (qrels.query_ids, qrels.document_ids, qrels.relevance)
-    for query, document, label in zip(*(column.tolist() for column in columns), strict=True):
-        labels.setdefault(str(query), {})[str(document)] = label
-    return labels
 
 
 def _none() -> Array:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -74,6 +75,24 @@ class Index:
     @property
     def n_documents(self) -> int:
         return len(self.document_ids)
+
+    @cached_property
+    def _place_of_id(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.document_ids.tolist())}
+
+    def __contains__(self, document: str) -> bool:
+        return document in self._place_of_id
+
+    def places(self, documents: Iterable[Any], query: str) -> Integers:
+        """The places of a query's documents, by their ids."""
+        names = [str(document) for document in documents]
+        places = [self._place_of_id.get(name, -1) for name in names]
+        if -1 in places:
+            raise ValueError(
+                f"The candidate {names[places.index(-1)]!r} of query {query!r} is no document of "
+                f"the corpus."
+            )
+        return np.array(places, dtype=np.int64)
 
     @property
     def n_bytes(self) -> int:

@@ -193,6 +193,16 @@ def counts_in(
 
 
 @kernel
+def total_counts(begins: Integers, counts: Numbers) -> Floats:
+    """How often each term occurs in all documents."""
+    totals = np.zeros(len(begins) - 1)
+    for term in range(len(totals)):
+        for at in range(begins[term], begins[term + 1]):
+            totals[term] += counts[at]
+    return totals
+
+
+@kernel
 def squared_norms(
     begins: Integers, documents: Numbers, counts: Numbers, weights: Floats, n_documents: int
 ) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from localrank.arrays import Floats, Integers
 from localrank.fitted import Kind, Kinds, check_together, integers, maybe
-from localrank.text.postings import Numbers, Postings, squared_norms
+from localrank.text.postings import Numbers, Postings, squared_norms, total_counts
 
 
 def _small(length: str | None = None) -> Kind:
@@ -99,9 +99,8 @@ class Stream:
     @cached_property
     def collection_frequencies(self) -> Floats:
         """How often each term occurs in all documents."""
-        totals = np.zeros(len(self.counts) + 1)
-        np.cumsum(self.counts, out=totals[1:])
-        return np.diff(totals[self.begins])
+        totals: Floats = total_counts(self.begins, self.counts)
+        return totals
 
     @cached_property
     def n_words(self) -> int:
