@@ -1,4 +1,6 @@
 import warnings
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -135,6 +137,37 @@ def test_a_second_fit_forgets_the_first(extractor):
 
 def test_no_documents_have_no_features(extractor):
     assert extractor.features_of("rank", []).shape == (0, len(extractor.feature_names))
+
+
+def test_threads_may_ask_at_the_same_time(extractor):
+    def asked(number):
+        query = ["rank documents", "rice or documents", "unknown rank"][number % 3]
+        return extractor.dataset([query]).features.tolist(), extractor.features_of(query, CORPUS)
+
+    alone = [asked(number) for number in range(3)]
+    with ThreadPoolExecutor(4) as threads:
+        for number, answer in enumerate(threads.map(asked, range(60))):
+            assert answer[0] == alone[number % 3][0]
+            assert_array_equal(answer[1], alone[number % 3][1])
+
+
+def test_documents_are_not_kept():
+    class Document(dict):
+        """A dictionary that can be watched."""
+
+    watched = []
+
+    def documents():
+        for number in range(5):
+            document = Document(id=number, text="a b c")
+            watched.append(weakref.ref(document))
+            yield document
+            del document
+            # Some names hold the latest while the next is made.
+            assert sum(reference() is not None for reference in watched) <= 1
+
+    FeatureExtractor().fit(documents())
+    assert len(watched) == 5
 
 
 def test_another_document_changes_only_what_depends_on_the_collection(extractor):
