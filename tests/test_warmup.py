@@ -74,7 +74,8 @@ def test_what_requests_need_of_the_index_is_computed_ahead():
     example = load_example()
     extractor = FeatureExtractor(["title", "body"], analyzer=Analyzer(stopwords="english"))
     extractor.fit(example.corpus)
-    ranker = RankSVM().fit(extractor.dataset(example.queries, example.qrels))
+    judged = extractor.dataset(example.queries, example.qrels, with_judged=True)
+    ranker = RankSVM().fit(judged)
     # As it is when it was read: of a dataset, all would be known already.
     texts = TextRanker.of(extractor.fit(example.corpus), ranker)
     stream = texts.extractor_.index_.streams[0]
