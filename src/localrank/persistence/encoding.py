@@ -43,6 +43,7 @@ INNER = {
     "SameCategory": "selection.same_category",
     "SharedRankSVM": "rankers.rank_svm.shared_rank_svm",
     "Stream": "text.stream",
+    "TextRanker": "text.text_ranker",
     "Trees": "trees",
     "Vocabulary": "text.vocabulary",
 }

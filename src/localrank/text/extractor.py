@@ -156,6 +156,11 @@ class FeatureExtractor(Estimator):
         return tuple(keys_of_fields(self.fields) or ())
 
     @property
+    def document_keys(self) -> tuple[str, ...]:
+        """The keys under which documents have texts."""
+        return tuple(dict.fromkeys(key for keys in self._keys.values() for key in keys))
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the columns that `transform` makes, in their order."""
         return feature_names(self.features, self.field_names, self.columns)
@@ -367,9 +372,6 @@ class FeatureExtractor(Estimator):
 
     def _forget(self) -> None:
         self.__dict__.pop("_features", None)
-
-    def _saved(self) -> dict[str, Any]:
-        return {"index_": self.index_}
 
     def _dataset(
         self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]
