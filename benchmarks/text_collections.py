@@ -85,23 +85,22 @@ def main() -> None:
     start = time.process_time()
     lists = [text_lists(DATA / "text" / name) for name in FILES]
     show_collections(lists)
-    own: dict[str, dict[str, Values]] = {}
-    trained = {own_lists.name: folds(own_lists.candidates) for own_lists in lists}
-    in_search = {
-        part.name: measured(part, scores_of(trained[part.name], store), all_rows=False)
+    parts = {part.name: folds(part.candidates) for part in lists}
+    separate = {
+        part.name: measured(part, scores_of(parts[part.name], store), all_rows=False)
         for part in lists
     }
-    show("Each collection by itself", lists, in_search)
-    pooled_folds = [joined([trained[part.name][number] for part in lists]) for number in range(5)]
-    together = split(scores_of(pooled_folds, store), pooled_folds, lists)
-    in_pool = {part.name: measured(part, together[part.name], all_rows=False) for part in lists}
-    show("One model for all five collections", lists, in_pool)
-    show_gain("One model for all, less one for each", lists, in_pool, in_search)
-    judged = {part.name: scores_of(folds(part.with_judged), store) for part in lists}
-    own["all"] = {part.name: measured(part, judged[part.name], all_rows=True) for part in lists}
-    show("Candidates and judged documents, all ranked", lists, own["all"])
-    own["search"] = {part.name: measured(part, judged[part.name], all_rows=False) for part in lists}
-    show_gain("Trained with judged documents, less without", lists, own["search"], in_search)
+    show("Each collection by itself", lists, separate)
+    joint = [joined([parts[part.name][number] for part in lists]) for number in range(5)]
+    scores = split(scores_of(joint, store), joint, lists)
+    together = {part.name: measured(part, scores[part.name], all_rows=False) for part in lists}
+    show("One model for all five collections", lists, together)
+    show_gain("One model for all, less one for each", lists, together, separate)
+    scores = {part.name: scores_of(folds(part.with_judged), store) for part in lists}
+    everything = {part.name: measured(part, scores[part.name], all_rows=True) for part in lists}
+    show("Candidates and judged documents, all ranked", lists, everything)
+    added = {part.name: measured(part, scores[part.name], all_rows=False) for part in lists}
+    show_gain("Trained with judged documents, less without", lists, added, separate)
     print(f"\n{time.process_time() - start:.0f} s of processor time")
 
 
