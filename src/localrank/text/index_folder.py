@@ -9,7 +9,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar
 
-from localrank.data.checks import checked_ids, text_ids
 from localrank.estimator import Estimator, is_estimator
 from localrank.fitted import Kind, Kinds, check_fitted, count
 from localrank.parameters import Rule, Rules
@@ -230,8 +229,7 @@ def mapped_index(folder: Path, files: Files, n_fields: int) -> Index:
     try:
         for part in (names, vocabulary, *streams):
             check_fitted(part)
-        ids = checked_ids(text_ids(names.terms()), len(names), "ids of documents", "document")
-        index = Index(ids, vocabulary, streams, array("columns"))
+        index = Index(checked_document_ids(names.terms()), vocabulary, streams, array("columns"))
         check_fitted(index)
     except ValueError as error:
         raise ValueError(f"{folder}: the index cannot be used: {error}") from None

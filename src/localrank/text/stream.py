@@ -13,7 +13,7 @@ from localrank.arrays import Floats, Integers
 from localrank.fitted import Kind, Kinds, check_together, integers, maybe
 from localrank.text.postings import Numbers, Postings, squared_norms, total_counts
 
-_COUNTED = 2**22
+_COUNTED = 2**16
 
 
 def _small(length: str | None = None) -> Kind:
@@ -138,8 +138,9 @@ class Stream:
         """How many different terms each document has."""
         n_terms = np.zeros(self.n_documents, np.int64)
         # numpy makes larger numbers of those it counts: not of all at once.
-        for begin in range(0, len(self.documents), _COUNTED):
-            block = self.documents[begin : begin + _COUNTED]
+        size = max(_COUNTED, self.n_documents)
+        for begin in range(0, len(self.documents), size):
+            block = self.documents[begin : begin + size]
             n_terms += np.bincount(block, minlength=self.n_documents)
         return n_terms
 
