@@ -42,6 +42,7 @@ INNER = {
     "RMLR": "rankers.mlr.mlr",
     "SameCategory": "selection.same_category",
     "SharedRankSVM": "rankers.rank_svm.shared_rank_svm",
+    "StoredIndex": "text.index_folder",
     "Stream": "text.stream",
     "TextRanker": "text.text_ranker",
     "Trees": "trees",

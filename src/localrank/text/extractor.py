@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
@@ -10,16 +9,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset, Run
 from localrank.data.checks import text_ids
-from localrank.estimator import Estimator, check_is_fitted
+from localrank.estimator import Estimator, check_is_fitted, clone
 from localrank.fitted import Kinds, part
 from localrank.parameters import Rule, Rules, check_parameters, number, one_of
 from localrank.persistence.files import save_model
 from localrank.text.analysis import Analyzer
 from localrank.text.corpus import Reader, keys_of_fields
 from localrank.text.index import Index, build_index
+from localrank.text.index_folder import store_index
 from localrank.text.naming import PROXIMITY, WHOLE, feature_names
 from localrank.text.query_features import Documents, QueryFeatures, Settings
 from localrank.text.questions import (
@@ -30,7 +30,9 @@ from localrank.text.questions import (
     checked_query,
     documents_by_query,
     labels_by_query,
+    labels_in,
     named_queries,
+    with_candidates,
 )
 
 _names = Rule(
@@ -171,8 +173,11 @@ class FeatureExtractor(Estimator):
         check_is_fitted(self, "index_")
         return self.index_.n_documents
 
-    def fit(self, corpus: Any) -> Self:
+    def fit(self, corpus: Any, *, folder: str | PathLike[str] | None = None) -> Self:
         """Read documents, and keep what features and candidates need of them.
+
+        An index in a folder gives the same results, more slowly. `load_extractor` opens the
+        folder again. Its files must stay as they are while it is in use.
 
         Parameters
         ----------
@@ -180,12 +185,20 @@ class FeatureExtractor(Estimator):
             Each document has an id, texts under the keys of fields, and numbers under those of
             columns. What is absent or None is an empty text, or NaN. Documents are read one after
             another and not kept: a generator may give more than fits into memory.
+        folder : path, optional
+            A folder that is new or empty. The index is written to it part by part, and its files
+            are used where they are: for an index that is larger than memory. Only ids of
+            documents, different terms, and a few numbers of each are in memory. None: all of it.
         """
         check_parameters(self)
         self._check_names()
         words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
         self._forget()
-        self.index_ = build_index(corpus, self._reader(), self._analyzer, with_words=words)
+        given = corpus, self._reader(), self._analyzer
+        if folder is None:
+            self.index_ = build_index(*given, with_words=words)
+        else:
+            self.index_ = store_index(*given, folder, clone(self), with_words=words)
         return self
 
     def retrieve(self, queries: Queries, depth: int = 100) -> Run:
@@ -211,7 +224,9 @@ class FeatureExtractor(Estimator):
         ids, texts = named_queries(queries)
         documents, scores, offsets = self._features.retrieve(texts, checked_depth(depth))
         return Run(
-            text_ids(np.repeat(ids, np.diff(offsets)).tolist()) if len(documents) else _none(),
+            text_ids(np.repeat(ids, np.diff(offsets)).tolist())
+            if len(documents)
+            else np.empty(0, dtype="<U1"),
             self.index_.document_ids[documents],
             scores,
             "bm25",
@@ -272,13 +287,7 @@ class FeatureExtractor(Estimator):
         dataset = self._dataset(ids, texts, chosen)
         if qrels is None:
             return dataset
-        pairs = zip(
-            dataset.query_ids[dataset.query_index].tolist(),
-            np.asarray(dataset.document_ids).tolist(),
-            strict=True,
-        )
-        relevance = [labels.get(query, {}).get(document, 0.0) for query, document in pairs]
-        return dataset.replaced(relevance=np.array(relevance))
+        return dataset.replaced(relevance=labels_in(dataset, labels))
 
     def features_of(self, query: str, documents: Iterable[Mapping[str, Any]]) -> Floats:
         """The features of documents that are given as texts, of shape (n_documents, n_features).
@@ -307,6 +316,8 @@ class FeatureExtractor(Estimator):
 
     def save(self, path: str | PathLike[str], private_key: bytes | None = None) -> None:
         """Write the extractor with its index to one file, which `load_extractor` reads.
+
+        An index in a folder is saved already. This makes a copy of it, by way of memory.
 
         Parameters
         ----------
@@ -376,16 +387,7 @@ class FeatureExtractor(Estimator):
     def _dataset(
         self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]
     ) -> RankingDataset:
-        kept = [place for place, own in enumerate(documents) if len(own)]
-        if not kept:
-            raise ValueError("No query has a candidate.")
-        if len(kept) < len(ids):
-            first = next(place for place in range(len(ids)) if not len(documents[place]))
-            warnings.warn(
-                f"{len(ids) - len(kept)} of {len(ids)} queries have no candidate and are left "
-                f"out, {ids[first]!r} first.",
-                stacklevel=3,
-            )
+        kept = with_candidates(ids, documents)
         tables = [self._features.of_documents(texts[place], documents[place]) for place in kept]
         offsets = np.zeros(len(kept) + 1, np.int64)
         np.cumsum([len(table) for table in tables], out=offsets[1:])
@@ -400,7 +402,3 @@ class FeatureExtractor(Estimator):
             feature_names=self.feature_names,
             input_order=None,
         )
-
-
-def _none() -> Array:
-    return np.empty(0, dtype="<U1")

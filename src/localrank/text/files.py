@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 
 from localrank.persistence.files import load_part
 from localrank.text.extractor import FeatureExtractor
+from localrank.text.index_folder import EXTRACTOR_FILE, StoredIndex, mapped_index
 
 
 def load_extractor(
@@ -15,11 +17,15 @@ def load_extractor(
     classes: Sequence[type] = (),
     public_key: bytes | None = None,
 ) -> FeatureExtractor:
-    """Read an extractor that `save` wrote; nothing of the file is executed.
+    """Read an extractor that `save` wrote, or open one with its index in a folder.
+
+    Nothing of the files is executed. Those of a folder are read once and checked, and then used
+    where they are.
 
     Parameters
     ----------
     path : path
+        A file, or a folder that `fit(corpus, folder=…)` wrote.
     classes : sequence of type
         Classes of your own that the file may use: an analyzer, which is an
         `localrank.estimator.Estimator` with a `__call__`.
@@ -35,6 +41,8 @@ def load_extractor(
     ...     load_extractor(f"{folder}/index.localrank").n_documents
     1
     """
+    if Path(path).is_dir():
+        return _opened(Path(path), classes, public_key)
     extractor: FeatureExtractor = load_part(
         path,
         lambda value: isinstance(value, FeatureExtractor) and hasattr(value, "index_"),
@@ -42,4 +50,29 @@ def load_extractor(
         classes=classes,
         public_key=public_key,
     )
+    return extractor
+
+
+def _opened(folder: Path, classes: Sequence[type], public_key: bytes | None) -> FeatureExtractor:
+    """The extractor whose index is in a folder."""
+    path = folder / EXTRACTOR_FILE
+    if not path.is_file():
+        raise ValueError(
+            f"{folder}: has no {EXTRACTOR_FILE}. It is no index, or its building was interrupted."
+        )
+    stored: StoredIndex = load_part(
+        path,
+        lambda value: (
+            isinstance(value, StoredIndex) and isinstance(value.extractor, FeatureExtractor)
+        ),
+        "index of a folder",
+        classes=classes,
+        public_key=public_key,
+    )
+    extractor: FeatureExtractor = stored.extractor
+    extractor.index_ = mapped_index(folder, stored.files_, len(extractor.field_names))
+    try:
+        extractor._check_fitted()
+    except ValueError as error:
+        raise ValueError(f"{folder}: the index cannot be used: {error}.") from None
     return extractor

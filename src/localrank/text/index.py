@@ -132,11 +132,7 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
             lengths[field].append(np.diff(bounds))
             if with_words:
                 words[field].append(terms)
-    if not ids:
-        raise ValueError("The corpus has no document.")
-    document_ids = checked_ids(ids, len(ids), "ids of documents", "document")
-    if (twice := first_repeated(document_ids)) is not None:
-        raise ValueError(f"Ids of documents must be unique. {twice!r} is there twice.")
+    document_ids = checked_document_ids(ids)
     n_terms = len(numbering)
     streams = []
     for field in range(n_fields):
@@ -145,6 +141,16 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
         words[field].clear()
         streams.append(Stream(*chain, np.concatenate(lengths[field]), kept))
     return Index(document_ids, numbering.vocabulary(), with_whole(streams), np.concatenate(values))
+
+
+def checked_document_ids(ids: list[str]) -> Array:
+    """The ids of a corpus, which are there and unique."""
+    if not ids:
+        raise ValueError("The corpus has no document.")
+    document_ids = checked_ids(ids, len(ids), "ids of documents", "document")
+    if (twice := first_repeated(document_ids)) is not None:
+        raise ValueError(f"Ids of documents must be unique. {twice!r} is there twice.")
+    return document_ids
 
 
 def with_whole(streams: Sequence[Stream]) -> list[Stream]:

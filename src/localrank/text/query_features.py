@@ -136,21 +136,41 @@ class QueryFeatures:
     def retrieve(self, queries: Sequence[str], depth: int) -> tuple[Integers, Floats, Integers]:
         """Documents and scores of the highest BM25 of each query, and where each query's begin."""
         terms = [self.terms_of(query) for query in queries]
-        begins = np.zeros(len(terms) + 1, np.int64)
-        np.cumsum([len(query.numbers) for query in terms], out=begins[1:])
         stream = self.index.streams[-1]
-        return highest(
-            stream.begins, stream.documents, self.weights, stream.n_documents,
-            np.concatenate([query.numbers for query in terms]),
-            np.concatenate([query.repeats for query in terms]),
-            begins, depth,
-        )  # fmt: skip
+        if not stream.is_mapped:
+            return _highest(stream, self.weights, terms, depth)
+        results = [self._retrieve_one(query, depth) for query in terms]
+        sizes = [len(documents) for documents, _, _ in results]
+        return (
+            np.concatenate([documents for documents, _, _ in results]),
+            np.concatenate([scores for _, scores, _ in results]),
+            np.append(0, np.cumsum(sizes)),
+        )
+
+    def _retrieve_one(self, terms: QueryTerms, depth: int) -> tuple[Integers, Floats, Integers]:
+        """Candidates of one query, by the postings of its terms alone."""
+        known = terms.numbers >= 0
+        numbers = terms.numbers[known]
+        stream = self.index.streams[-1].taken(numbers)
+        weights = self._impacts(stream, self._bm25_idf[numbers])
+        places = np.arange(len(numbers))
+        query = QueryTerms(terms.texts, places, terms.repeats[known], terms.sequence)
+        return _highest(stream, weights, [query], depth)
 
     @cached_property
     def weights(self) -> Weights:
         """What each posting of the whole adds to BM25: 4 bytes for each, made at first use."""
-        stream, s = self.index.streams[-1], self.settings
-        idf = inverse_document_frequency(stream.document_frequencies, stream.n_documents, s.variant)
+        return self._impacts(self.index.streams[-1], self._bm25_idf)
+
+    @cached_property
+    def _bm25_idf(self) -> Floats:
+        stream = self.index.streams[-1]
+        frequencies, variant = stream.document_frequencies, self.settings.variant
+        return inverse_document_frequency(frequencies, stream.n_documents, variant)
+
+    def _impacts(self, stream: Stream, idf: Floats) -> Weights:
+        """What postings of the whole add to BM25; the average length is that of all documents."""
+        s = self.settings
         weights: Weights = impacts(
             *stream.postings, stream.lengths, idf, stream.average_length, s.k1, s.b, s.factor
         )
@@ -241,6 +261,19 @@ class QueryFeatures:
             if len(to):
                 made = proximity_features(words, begins, numbers, terms.sequence)
                 table[:, to] = made[:, columns_of]
+
+
+def _highest(
+    stream: Stream, weights: Weights, queries: Sequence[QueryTerms], depth: int
+) -> tuple[Integers, Floats, Integers]:
+    begins = np.zeros(len(queries) + 1, np.int64)
+    np.cumsum([len(query.numbers) for query in queries], out=begins[1:])
+    return highest(
+        stream.begins, stream.documents, weights, stream.n_documents,
+        np.concatenate([query.numbers for query in queries]),
+        np.concatenate([query.repeats for query in queries]),
+        begins, depth,
+    )  # fmt: skip
 
 
 def _places(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Mapping, Sequence, Sized
 from typing import Any
 
 import numpy as np
 
-from localrank.data import Qrels, Run
+from localrank.arrays import Floats
+from localrank.data import Qrels, RankingDataset, Run
 
 Queries = Mapping[Any, str] | Sequence[str]
 Candidates = Run | Qrels | Mapping[Any, Sequence[Any]]
@@ -69,3 +71,28 @@ def labels_by_query(qrels: Judgments | None) -> dict[str, dict[str, float]]:
     for query, document, label in zip(*(column.tolist() for column in columns), strict=True):
         labels.setdefault(str(query), {})[str(document)] = label
     return labels
+
+
+def with_candidates(ids: Sequence[str], documents: Sequence[Sized]) -> list[int]:
+    """The places of queries that have candidates, with a warning where others have none."""
+    kept = [place for place, candidates in enumerate(documents) if len(candidates)]
+    if not kept:
+        raise ValueError("No query has a candidate.")
+    if len(kept) < len(ids):
+        first = next(place for place in range(len(ids)) if not len(documents[place]))
+        warnings.warn(
+            f"{len(ids) - len(kept)} of {len(ids)} queries have no candidate and are left "
+            f"out, {ids[first]!r} first.",
+            stacklevel=4,
+        )
+    return kept
+
+
+def labels_in(dataset: RankingDataset, labels: Mapping[str, Mapping[str, float]]) -> Floats:
+    """The label of each document of a dataset; 0 of one that was not judged."""
+    pairs = zip(
+        dataset.query_ids[dataset.query_index].tolist(),
+        np.asarray(dataset.document_ids).tolist(),
+        strict=True,
+    )
+    return np.array([labels.get(query, {}).get(document, 0.0) for query, document in pairs])

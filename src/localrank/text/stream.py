@@ -13,6 +13,8 @@ from localrank.arrays import Floats, Integers
 from localrank.fitted import Kind, Kinds, check_together, integers, maybe
 from localrank.text.postings import Numbers, Postings, squared_norms, total_counts
 
+_COUNTED = 2**16
+
 
 def _small(length: str | None = None) -> Kind:
     """Whole numbers of 32 bits, from 0 on, in an array."""
@@ -91,6 +93,25 @@ class Stream:
     def postings(self) -> Postings:
         return Postings(self.begins, self.documents, self.counts)
 
+    @property
+    def is_mapped(self) -> bool:
+        """Whether the postings are in files, and not in memory."""
+        owner: Any = self.documents
+        while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):
+            owner = owner.base
+        return isinstance(owner, np.memmap)
+
+    def taken(self, terms: Integers) -> Stream:
+        """Some terms alone, numbered anew, in all documents, whose lengths stay."""
+        slices = [slice(self.begins[term], self.begins[term + 1]) for term in terms]
+        none = np.empty(0, np.int32)
+        return Stream(
+            np.append(0, np.cumsum([part.stop - part.start for part in slices], dtype=np.int64)),
+            np.concatenate([none, *(self.documents[part] for part in slices)]),
+            np.concatenate([none, *(self.counts[part] for part in slices)]),
+            self.lengths,
+        )
+
     @cached_property
     def document_frequencies(self) -> Integers:
         """How many documents have each term."""
@@ -115,7 +136,13 @@ class Stream:
     @cached_property
     def distinct(self) -> Integers:
         """How many different terms each document has."""
-        return np.bincount(self.documents, minlength=self.n_documents)
+        n_terms = np.zeros(self.n_documents, np.int64)
+        # numpy makes larger numbers of those it counts: not of all at once.
+        size = max(_COUNTED, self.n_documents)
+        for begin in range(0, len(self.documents), size):
+            block = self.documents[begin : begin + size]
+            n_terms += np.bincount(block, minlength=self.n_documents)
+        return n_terms
 
     @cached_property
     def idf(self) -> Floats:
