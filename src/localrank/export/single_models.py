@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank.arrays import Array
-from localrank.export.base import ExportedModel, Files
+from localrank.export.base import ExportedModel
 from localrank.formulas import Linear, NotExportable, OnColumns, Routed, Standardised, TreeSum
 from localrank.trees import Trees
 from localrank.trees.columns import MISSING, MISSING_ZERO
@@ -79,15 +79,11 @@ def knows_missing(trees: Trees) -> bool:
     return bool((trees.decisions & MISSING).any())
 
 
-def content(files: Files, ending: str) -> str:
-    """The text of the file whose name ends so."""
-    (text,) = (text for name, text in files.items() if name.endswith(ending))
-    return text if isinstance(text, str) else text.decode()
-
-
 def zero_for_missing(features: Array) -> Array:
     """Single-precision features, with 0 where they are missing."""
-    return np.nan_to_num(features.astype(np.float32), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    with np.errstate(over="ignore"):
+        singles = features.astype(np.float32)
+    return np.nan_to_num(singles, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 def _what(model: ExportedModel) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.export.routed_models import scores_of
-from localrank.export.writing import read_files, target
+from localrank.export.writing import feature_names, read_files, target
 from localrank.formulas import Routed
 from localrank.kernels.sorting import argsort_descending
 
@@ -164,7 +164,8 @@ def verify(
     scores = dataset.in_query_order(ranker.predict(dataset))
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None
-    exported = scores_of(target(to), read_files(folder), dataset, router)
+    named = dataset.replaced(feature_names=feature_names(ranker))
+    exported = scores_of(target(to), read_files(folder), named, router)
     return Verification.of(dataset, scores, exported)
 
 

@@ -15,6 +15,7 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import plain_thresholds
+from localrank.export.reading import reading
 from localrank.export.single_models import refusal, trees_of
 from localrank.export.solr.emulation import solr_scores
 from localrank.export.solr.nets import net_layers
@@ -74,8 +75,15 @@ class Solr(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        store, model = (json.loads(files[name]) for name in ("features.json", "model.json"))
-        return solr_scores(store, model, dataset.features).astype(np.float64)
+        with reading(files, "schema.json") as text:
+            fields = [field["name"] for field in json.loads(text)["add-field"]]
+            if len(fields) != dataset.n_features:
+                raise ValueError(f"{len(fields)} fields for {dataset.n_features} features")
+        with reading(files, "features.json") as text:
+            store = {feature["name"]: feature for feature in json.loads(text)}
+        with reading(files, "model.json") as text:
+            scores = solr_scores(fields, store, json.loads(text), dataset.features)
+        return scores.astype(np.float64)
 
 
 def field_names(names: Sequence[str]) -> list[str]:
@@ -115,15 +123,15 @@ def _trees(given: Trees, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]
     names: dict[Reading, str] = {}
     taken, used = set(fields), set()
     readings = {comparison.reading for comparison in written.values()}
-    for reading in sorted(readings, key=lambda each: (each.feature, -abs(each.divisor))):
-        name = field = fields[reading.feature]
-        if reading.feature in used:
+    for each in sorted(readings, key=lambda each: (each.feature, -abs(each.divisor))):
+        name = field = fields[each.feature]
+        if each.feature in used:
             # A model takes each feature of the store once.
             name = _new(f"{field}_again", taken)
-            store.append(_value_of(name, field, reading.feature in apart))
-        names[reading] = name
+            store.append(_value_of(name, field, each.feature in apart))
+        names[each] = name
         taken.add(name)
-        used.add(reading.feature)
+        used.add(each.feature)
     content = {
         "class": f"{_PACKAGE}.model.MultipleAdditiveTreesModel",
         "features": [_normalized(name, each.divisor) for each, name in names.items()]

@@ -135,14 +135,13 @@ class RankProfile:
     def _routed(self, formula: Routed, columns: Sequence[str]) -> str:
         if self.n_groups:
             raise NotExportable(
-                "A choice of groups within another", "query(group) is one number", "Export one."
+                "A choice of groups within another",
+                "query(group) is one number",
+                "Take onnx, or run the model with `localrank serve`.",
             )
         self.n_groups = len(formula.groups)
         members = [self._of(group, columns) for group in formula.groups]
-        expression = members[-1]
-        for number in reversed(range(len(members) - 1)):
-            expression = f"if (query(group) == {number}, {members[number]}, {expression})"
-        return expression
+        return _chosen(members, 0)
 
     def _sum(self, weights: Array, terms: Sequence[str], constant: float = 0.0) -> str:
         used = np.flatnonzero(weights).tolist()
@@ -245,6 +244,19 @@ def _is_global(formula: Formula) -> bool:
             if kinds & {"min-max", "rank-difference"} or ("product" in kinds and trees):
                 return True
     return False
+
+
+def _chosen(members: Sequence[str], first: int) -> str:
+    """The expression of the group that the query says, whose numbers begin with `first`.
+
+    It is halved again and again: expressions that are nested hundreds deep are hard to read for
+    parsers.
+    """
+    if len(members) == 1:
+        return members[0]
+    half = (len(members) + 1) // 2
+    lower, upper = _chosen(members[:half], first), _chosen(members[half:], first + half)
+    return f"if (query(group) < {first + half}, {lower}, {upper})"
 
 
 def _short(name: str) -> str:
