@@ -62,8 +62,9 @@ def test_a_model_that_takes_words_is_warmed_up_to_rank_by_them(tmp_path):
     example = load_example()
     # Words that are made up need not be in the index.
     analyzer = Analyzer(stopwords="english")
-    extractor = FeatureExtractor(["title", "body"], features=["bm25", "window"], analyzer=analyzer)
-    model = TextRanker(extractor, RankSVM()).fit(example.queries, example.qrels, example.corpus)
+    extractor = FeatureExtractor(["title", "body"], features=["bm25"], analyzer=analyzer)
+    model = TextRanker(extractor, RankSVM())
+    model.fit(example.queries, example.qrels, example.corpus, with_judged=True)
     model.save(tmp_path / "model.localrank")
     run("-m", "localrank", "warmup", tmp_path / "model.localrank", folder=tmp_path)
     code = BY_WORDS.format(path=tmp_path / "model.localrank")

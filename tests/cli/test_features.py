@@ -20,7 +20,7 @@ def example():
 @pytest.fixture(scope="module")
 def dataset(example):
     extractor = FeatureExtractor(["title", "body"]).fit(example.corpus)
-    return extractor.dataset(example.queries, example.qrels, 10, with_judged=True)
+    return extractor.dataset(example.queries, example.qrels, 10)
 
 
 @pytest.fixture
@@ -69,15 +69,16 @@ def test_options_reach_the_extractor(run, tmp_path):
     assert table.document_ids.tolist() == ["b"]
 
 
-def test_judged_documents_are_left_out_where_only_candidates_are_wanted(run, data, tmp_path):
-    options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "--only-retrieved"]
-    assert run("features", CORPUS, QUERIES, *options, "-o", tmp_path / "less")[0] == 0
-    whole, less = (
+def test_judged_documents_are_added_where_asked(run, data, tmp_path):
+    options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "--with-judged"]
+    assert run("features", CORPUS, QUERIES, *options, "-o", tmp_path / "more")[0] == 0
+    less, more = (
         read_table(folder / "queries.parquet", document_id="document_id")
-        for folder in (data, tmp_path / "less")
+        for folder in (data, tmp_path / "more")
     )
     assert less.query_sizes.max() == 10
-    assert less.n_documents < whole.n_documents
+    assert less.n_documents < more.n_documents
+    assert (more.labels > 0).sum() == len(QRELS.read_text().splitlines())
 
 
 def test_each_file_of_queries_becomes_one_of_features(run, example, tmp_path):
@@ -157,6 +158,7 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
             "parquet or letor. Got 'csv",
         ),
         (["features", CORPUS, QUERIES, "--format", "letor", "-o", "{}"], "give --qrels"),
+        (["features", CORPUS, QUERIES, "--with-judged", "-o", "{}"], "needs --qrels"),
         (["features", CORPUS, QUERIES, QUERIES, "-o", "{}"], "both become queries.parquet"),
         (["features", CORPUS, QUERIES, "-o", "{}"], "No document has a text under 'text'"),
         (["features", "{}/none.jsonl", QUERIES, "-o", "{}"], "none.jsonl"),

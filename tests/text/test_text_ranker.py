@@ -34,18 +34,27 @@ def model() -> TextRanker:
     return TextRanker(extractor(), RankSVM()).fit(QUERIES, QRELS, CORPUS)
 
 
-def test_it_learns_from_candidates_and_judged_documents(model):
-    dataset = extractor().fit(CORPUS).dataset(QUERIES, QRELS, with_judged=True)
-    assert "bike" in dataset.document_ids[dataset.query_index == 0]
+def test_it_learns_from_candidates_as_it_will_find_them(model):
+    dataset = extractor().fit(CORPUS).dataset(QUERIES, QRELS)
+    assert "bike" not in dataset.document_ids[dataset.query_index == 0]
     expected = RankSVM().fit(dataset)
     assert_array_equal(model.ranker_.coef_, expected.coef_)
     assert model.training_data_["n_documents"] == dataset.n_documents
 
 
 def test_depth_bounds_the_candidates_it_learns_from():
-    model = TextRanker(extractor(), RankSVM()).fit(QUERIES, QRELS, CORPUS, depth=1)
+    model = TextRanker(extractor(), RankSVM())
+    model.fit(QUERIES, QRELS, CORPUS, depth=1, with_judged=True)
     # One candidate of each query, and what was judged beside it.
     assert model.training_data_["n_documents"] == 5
+
+
+def test_it_learns_from_all_that_was_judged_where_asked():
+    fitted = extractor().fit(CORPUS)
+    model = TextRanker(fitted, RankSVM()).fit(QUERIES, QRELS, with_judged=True)
+    dataset = fitted.dataset(QUERIES, QRELS, with_judged=True)
+    assert "bike" in dataset.document_ids[dataset.query_index == 0]
+    assert_array_equal(model.ranker_.coef_, RankSVM().fit(dataset).coef_)
 
 
 def test_it_ranks_candidates_of_the_index_as_its_ranker_ranks_their_features(model):

@@ -84,7 +84,7 @@ def _of_texts(output: Path) -> RankingDataset:
         shutil.copyfile(file, output / file.name)
     example = load_example()
     extractor = FeatureExtractor(["title", "body"]).fit(example.corpus)
-    dataset = extractor.dataset(example.queries, example.qrels, with_judged=True)
+    dataset = extractor.dataset(example.queries, example.qrels)
     say(
         f"Read {len(example.corpus)} short texts and {dataset.n_queries} queries with judgments, "
         f"and made {dataset.n_features} features of them. The texts are in {output}: "

@@ -34,8 +34,8 @@ def features(
     stopwords: str = typer.Option("", help="english: leave out its most common words."),
     stemmer: str = typer.Option("", help="A language of Snowball's stemmers, such as english."),
     depth: int = typer.Option(100, min=1, help="Candidates of each query, by BM25."),
-    only_retrieved: bool = typer.Option(
-        False, "--only-retrieved", help="Leave out judged documents that are no candidates."
+    with_judged: bool = typer.Option(
+        False, "--with-judged", help="Add judged documents that are no candidates."
     ),
     form: str = typer.Option("parquet", "--format", help="parquet, with names, or letor: text."),
 ) -> None:
@@ -55,6 +55,8 @@ def features(
     paths = _outputs(queries, output, form, labelled=qrels is not None)
     check_folder(output)
     asked = {path: read_queries(file) for path, file in zip(paths, queries, strict=True)}
+    if with_judged and qrels is None:
+        raise ValueError("--with-judged needs --qrels.")
     judged = None if qrels is None else read_judgments(qrels)
     documents = read_corpus(corpus)
     sets = column_names(features)
@@ -70,9 +72,7 @@ def features(
     say(f"Indexed {extractor.n_documents:,} documents in {cost(time.perf_counter() - start)}")
     output.mkdir(parents=True, exist_ok=True)
     for path, texts in asked.items():
-        dataset = extractor.dataset(
-            texts, judged, depth, with_judged=judged is not None and not only_retrieved
-        )
+        dataset = extractor.dataset(texts, judged, depth, with_judged=with_judged)
         _write(dataset, path)
         say(
             f"Wrote {dataset.n_features:,} features of {dataset.n_queries:,} queries, "

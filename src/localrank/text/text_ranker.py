@@ -119,12 +119,13 @@ class TextRanker(Estimator):
         corpus: Any = None,
         *,
         depth: int = 100,
+        with_judged: bool = False,
         valid: tuple[Queries, Judgments] | None = None,
     ) -> Self:
         """Learn from judged queries.
 
-        Each query is learned from by its candidates, which BM25 finds, and by all its judged
-        documents. A candidate that was not judged has the label 0.
+        Each query is learned from by its candidates, which BM25 finds, as `rank` will find them.
+        A candidate that was not judged has the label 0.
 
         Parameters
         ----------
@@ -135,6 +136,10 @@ class TextRanker(Estimator):
             What the extractor is fitted on. None: it is fitted already, and stays as it is.
         depth : int, default=100
             Candidates of each query.
+        with_judged : bool, default=False
+            Also learn from judged documents that are no candidates. They are nearly all relevant
+            and have a low BM25, so that a model may learn to prefer that, which is wrong for
+            candidates.
         valid : pair of queries and qrels, optional
             Held-out queries, by which some rankers choose the size of their models.
         """
@@ -145,7 +150,7 @@ class TextRanker(Estimator):
         else:
             extractor = clone(self.extractor).fit(corpus)
         train, *held_out = (
-            extractor.dataset(*pair, depth, with_judged=True)
+            extractor.dataset(*pair, depth, with_judged=with_judged)
             for pair in [(queries, qrels), *([] if valid is None else [valid])]
         )
         ranker = clone(self.ranker).fit(train, valid=held_out[0] if held_out else None)
