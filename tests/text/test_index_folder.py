@@ -6,9 +6,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.persistence.files import load_part, read_manifest, save_model
+from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, corpus, index_folder, load_extractor, spool
 from localrank.text.array_files import ArrayFile
-from localrank.text.index_folder import EXTRACTOR_FILE
+from localrank.text.index_folder import EXTRACTOR_FILE, StoredIndex
 
 FIELDS = ["title", "body"]
 QUERIES = {"q1": "1 2 2 5", "q2": "11 nothing 3 6", "q3": "4 1 7 9 12 1"}
@@ -214,9 +215,22 @@ def test_without_its_file_a_folder_is_an_interrupted_build(folder):
         load_extractor(folder)
 
 
+def test_a_folder_may_have_the_file_of_an_extractor_in_memory(tmp_path):
+    in_memory = extractor_of().fit(random_corpus(0))
+    in_memory.save(tmp_path / EXTRACTOR_FILE)
+    assert_same_answers(load_extractor(tmp_path), in_memory)
+
+
 def test_a_file_of_another_kind_is_no_index(folder):
-    extractor_of().fit(random_corpus(0)).save(folder / EXTRACTOR_FILE)
-    with pytest.raises(ValueError, match="extractor.localrank: .* holds no index of a folder but"):
+    dataset = load_extractor(folder).dataset(QUERIES, {"q1": {"d1é": 1}})
+    RankSVM().fit(dataset).save(folder / EXTRACTOR_FILE)
+    with pytest.raises(ValueError, match="extractor.localrank: .* holds no fitted extractor but"):
+        load_extractor(folder)
+    stored = StoredIndex(Analyzer())
+    stored.files_, stored.n_documents_ = {}, 1
+    stored.extractor.feature_names = ()
+    save_model(stored, folder / EXTRACTOR_FILE)
+    with pytest.raises(ValueError, match="holds no fitted extractor but StoredIndex"):
         load_extractor(folder)
 
 

@@ -193,8 +193,8 @@ class FeatureExtractor(Estimator):
         check_parameters(self)
         self._check_names()
         words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
-        self._forget()
-        given = corpus, self._reader(), self._analyzer
+        self.__dict__.pop("_features", None)
+        given = corpus, Reader(self._keys, self.columns, self.id_key), self._analyzer
         if folder is None:
             self.index_ = build_index(*given, with_words=words)
         else:
@@ -368,9 +368,6 @@ class FeatureExtractor(Estimator):
     def _keys(self) -> dict[str, tuple[str, ...]]:
         return keys_of_fields(self.fields) or {}
 
-    def _reader(self) -> Reader:
-        return Reader(self._keys, self.columns, self.id_key)
-
     @property
     def _analyzer(self) -> Any:
         return Analyzer() if self.analyzer is None else self.analyzer
@@ -380,9 +377,6 @@ class FeatureExtractor(Estimator):
         settings = Settings(self.variant, self.k1, self.b, self.prior, self.share, self.discount)
         names = feature_names(self.features, self.field_names)
         return QueryFeatures(self.index_, self._analyzer, self.field_names, names, settings)
-
-    def _forget(self) -> None:
-        self.__dict__.pop("_features", None)
 
     def _dataset(
         self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]

@@ -25,7 +25,8 @@ def load_extractor(
     Parameters
     ----------
     path : path
-        A file, or a folder that `fit(corpus, folder=…)` wrote.
+        A file, or a folder that `fit(corpus, folder=…)` wrote, or that has a file
+        `extractor.localrank`.
     classes : sequence of type
         Classes of your own that the file may use: an analyzer, which is an
         `localrank.estimator.Estimator` with a `__call__`.
@@ -60,15 +61,18 @@ def _opened(folder: Path, classes: Sequence[type], public_key: bytes | None) -> 
         raise ValueError(
             f"{folder}: has no {EXTRACTOR_FILE}. It is no index, or its building was interrupted."
         )
-    stored: StoredIndex = load_part(
+    stored: StoredIndex | FeatureExtractor = load_part(
         path,
         lambda value: (
-            isinstance(value, StoredIndex) and isinstance(value.extractor, FeatureExtractor)
+            isinstance(getattr(value, "extractor", value), FeatureExtractor)
+            and (isinstance(value, StoredIndex) or hasattr(value, "index_"))
         ),
-        "index of a folder",
+        "fitted extractor",
         classes=classes,
         public_key=public_key,
     )
+    if isinstance(stored, FeatureExtractor):
+        return stored
     extractor: FeatureExtractor = stored.extractor
     extractor.index_ = mapped_index(folder, stored.files_, len(extractor.field_names))
     try:
