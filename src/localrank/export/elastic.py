@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import NodeTable, node_tables, singles
 from localrank.export.reading import columns_by_name, reading
-from localrank.export.single_models import trees_of
+from localrank.export.single_models import check_single_range, trees_of
 
 
 @declare("elastic", "Elasticsearch's own learning to rank, a trained model")
@@ -37,7 +38,9 @@ class Elastic(Target):
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        _check_name(model.name)
         trees = trees_of(model, "Elasticsearch's trained model")
+        check_single_range(model, "Elasticsearch")
         names = list(model.feature_names)
         ensemble = {
             "target_type": "regression",
@@ -89,6 +92,14 @@ class Elastic(Target):
         leaves = [table.values[table.features < 0] for table in tables]
         least = _compensated_sum([values.min(keepdims=True) for values in leaves])[0]
         return singles(totals - min(least, 0.0))
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch("[a-z0-9]([a-z0-9_]{,62}[a-z0-9])?", name):
+        raise ValueError(
+            f"Elasticsearch takes up to 64 small letters, digits and underscores as the name of a "
+            f"trained model, and no underscore at its end. Got {name!r} instead."
+        )
 
 
 def _extractor(name: str) -> dict[str, Any]:

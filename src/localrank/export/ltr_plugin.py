@@ -20,6 +20,7 @@ from localrank.export.node_tables import (
 )
 from localrank.export.reading import columns_by_name, reading
 from localrank.export.single_models import (
+    check_single_range,
     knows_missing,
     refusal,
     trees_of,
@@ -42,6 +43,7 @@ class LearningToRankPlugin(Target):
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         definition: Any
+        check_single_range(model, f"{self.engine}'s plugin")
         match model.formula:
             case TreeSum():
                 trees = trees_of(model, f"{self.engine}'s plugin")

@@ -13,6 +13,7 @@ from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import NodeTable, in_single_precision, node_tables, single_sum
 from localrank.export.reading import reading
 from localrank.export.single_models import (
+    check_single_range,
     knows_missing,
     refusal,
     trees_of,
@@ -70,6 +71,7 @@ class RankLib(Target):
 
 def _without_missing(model: ExportedModel) -> Trees:
     trees = trees_of(model, "RankLib's file")
+    check_single_range(model, "RankLib")
     if knows_missing(trees):
         raise NotExportable(
             str(model.facts.get("ranker", model.name)),

@@ -15,10 +15,12 @@ from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import ZERO, plain_thresholds
 from localrank.export.reading import reading
+from localrank.export.single_models import refusal
 from localrank.formulas import (
     Column,
     Formula,
     Linear,
+    Net,
     NotExportable,
     OnColumns,
     TreeSum,
@@ -71,6 +73,8 @@ class SQL(Target):
             )
         _check_names(model.feature_names)
         columns = [_quoted(name) for name in model.feature_names]
+        if not all(map(_is_expression, model.formula.walk())):
+            raise _refusal(model)
         score = "score"
         while score in (name.lower() for name in model.feature_names):
             score += "_"
@@ -128,6 +132,24 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _is_expression(step: Formula) -> bool:
+    """Whether a step of a formula is an expression of a document's columns."""
+    if isinstance(step, OnColumns):
+        return {column.kind for column in step.columns} <= {"feature", "product"}
+    return isinstance(step, Linear | TreeSum | WeightedSum)
+
+
+def _refusal(model: ExportedModel) -> NotExportable:
+    steps = list(model.formula.walk())
+    if all(isinstance(step, Net) or _is_expression(step) for step in steps):
+        return NotExportable(
+            str(model.facts.get("ranker", model.name)),
+            "a net is too long for one expression",
+            "Take onnx, or run the model with `localrank serve`.",
+        )
+    return refusal(model, "an SQL expression")
+
+
 def _expression(formula: Formula, columns: list[str]) -> str:
     """The score as an expression of the columns, each an expression itself."""
     match formula:
@@ -141,15 +163,11 @@ def _expression(formula: Formula, columns: list[str]) -> str:
                 for weight, term in zip(formula.weights, formula.terms, strict=True)
             ]
             return " +\n".join([_number(formula.constant), *terms])
-        case OnColumns() if {column.kind for column in formula.columns} <= {"feature", "product"}:
+        case OnColumns():
             made = [_column(column, columns) for column in formula.columns]
             return _expression(formula.term, made)
         case _:
-            raise NotExportable(
-                type(formula).__name__,
-                "its steps are more than one expression of a document's columns",
-                "Export to onnx.",
-            )
+            raise TypeError(formula)
 
 
 def _column(column: Column, columns: list[str]) -> str:

@@ -19,7 +19,7 @@ from localrank.export.node_tables import (
     singles,
 )
 from localrank.export.reading import reading
-from localrank.export.single_models import trees_of
+from localrank.export.single_models import check_single_range, trees_of
 
 # The oldest version of XGBoost that reads the file.
 VERSION = [2, 0, 0]
@@ -48,6 +48,7 @@ class XGBoostJSON(Target):
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         trees = trees_of(model, "XGBoost's file")
+        check_single_range(model, "XGBoost")
         tables = [in_single_precision(table, "<") for table in node_tables(trees)]
         learner = {
             "attributes": {"localrank": json.dumps(dict(model.facts), default=str)},

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import plain_thresholds
 from localrank.export.reading import reading
-from localrank.export.single_models import refusal, trees_of
+from localrank.export.single_models import check_single_range, refusal, trees_of
 from localrank.export.solr.emulation import solr_scores
 from localrank.export.solr.nets import net_layers
 from localrank.export.solr.readings import Reading, comparisons, missing_apart, node
@@ -52,6 +52,7 @@ class Solr(Target):
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         formula = model.formula
         fields = field_names(model.feature_names)
+        check_single_range(model, "Solr")
         if isinstance(formula, TreeSum):
             content, store = _trees(trees_of(model, "Solr's model"), fields)
         elif isinstance(formula, Linear):
@@ -60,12 +61,6 @@ class Solr(Target):
             content, store = _net(formula, fields)
         else:
             raise _refusal(model)
-        if np.abs(_numbers(formula)).max() > np.finfo(np.float32).max:
-            raise NotExportable(
-                str(model.facts.get("ranker", model.name)),
-                "it has a number that is beyond the range of float32, in which Solr computes",
-                "Divide the relevance labels by a power of ten and train again.",
-            )
         in_store = {"store": model.name}
         return {
             "features.json": _text([in_store | feature for feature in store]),
@@ -204,16 +199,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]\n"
     return json.dumps(value)
-
-
-def _numbers(formula: Linear | TreeSum | Net) -> Array:
-    match formula:
-        case TreeSum():
-            return formula.trees.leaf_values
-        case Linear():
-            return np.append(formula.weights, formula.constant)
-        case Net():
-            return np.concatenate([formula.mean, formula.scale, formula.skip])
 
 
 def _refusal(model: ExportedModel) -> NotExportable:

@@ -25,7 +25,10 @@ from localrank.formulas import (
 # Hits that the global phase looks at: at least as many as lists have.
 RERANK_COUNT = 1000
 
-_FIXED = 'Combine by fixed scales (combine="fixed"), which are learned in training.'
+_FIXED = (
+    'Combine by fixed scales, which are learned in training: combine="fixed" of a recipe, or '
+    "aggregator=FixedScale() of Ensemble."
+)
 # What Vespa has no function for, over the hits of a query, by the kind of the column.
 _LACKING = {
     "deviation": "mean and deviation",
@@ -75,6 +78,7 @@ class RankProfile:
         self._n_nets = 0
         self._features = [f"feature_{field}" for field in self.fields]
         self._over_hits: set[str] = set()
+        _check_columns(formula)
         self.is_global = _is_global(formula)
         # Containers compute in double precision. Content nodes may not.
         self._single = () if self.is_global else self._features
@@ -172,13 +176,6 @@ class RankProfile:
     def _column(self, column: Column, columns: Sequence[str]) -> str:
         """The name of the function of a column."""
         kind = str(column.kind)
-        if kind in _LACKING:
-            raise NotExportable(
-                f"A ranker with columns of kind {kind!r}",
-                f"Vespa has no {_LACKING[kind]} over the hits of a query",
-                "Take the features, and coordinates that Vespa computes: "
-                'QueryCoordinates(…, parts="md").',
-            )
         base = columns[column.feature]
         if kind == "feature":
             return base
@@ -233,6 +230,28 @@ class RankProfile:
 
     def _model_names(self) -> set[str]:
         return {file.removesuffix(".json") for file in self.models}
+
+
+def _check_columns(formula: Formula) -> None:
+    """Refuse columns of the list that Vespa cannot make.
+
+    They are looked at before other steps: what is advised for those does not help then.
+    """
+    steps = [step for step in formula.walk() if isinstance(step, OnColumns)]
+    kinds = {str(column.kind) for step in steps for column in step.columns}
+    if lacking := sorted(kinds & _LACKING.keys() - {"filled"}):
+        raise NotExportable(
+            "A model with coordinates of documents in their list",
+            f"Vespa has no {_LACKING[lacking[0]]} over the hits of a query",
+            "Take coordinates that Vespa computes: the method engine-coordinates, or "
+            'QueryCoordinates(…, parts="md"). Or take onnx.',
+        )
+    if "filled" in kinds:
+        raise NotExportable(
+            "A model that fills missing values by the median of their list",
+            f"Vespa has no {_LACKING['filled']} over the hits of a query",
+            "Take a method of trees, which know missing values, such as lambdamart, or take onnx.",
+        )
 
 
 def _is_global(formula: Formula) -> bool:
