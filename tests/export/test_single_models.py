@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tree_exports import NAMES, ZERO_FOR_MISSING, documents_at, exported, spread, tree_model
 
+from localrank.aggregation import FixedScale
 from localrank.data import RankingDataset, make_queries
 from localrank.export import NotExportable, export, targets
 from localrank.formulas import (

@@ -192,6 +192,7 @@ def _readme(model: ExportedModel, profile: RankProfile) -> str:
         lines += (_TREES + (_TREES_GLOBAL if profile.is_global else _TREES_FIRST)).splitlines()
     else:
         lines.append("Vespa computes in double precision. Scores differ by the rounding of sums.")
+    lines += model.renamed(profile.fields).splitlines()
     lines += ["", f"Written by localrank {model.facts.get('localrank', '')} for Vespa 8; tested "]
     lines[-1] += f"with the published Java code of {VERSION}."
     return "\n".join([*lines, ""])

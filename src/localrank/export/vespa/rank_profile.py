@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from localrank.arrays import Array
-from localrank.export.vespa.names import field_names, unused
+from localrank.export.vespa.names import check_model_name, field_names, unused
 from localrank.export.vespa.tree_models import write_trees
 from localrank.formulas import (
     Column,
@@ -70,6 +70,7 @@ class RankProfile:
     """
 
     def __init__(self, name: str, formula: Formula, feature_names: Sequence[str]) -> None:
+        check_model_name(name)
         self.name = name
         self.fields = field_names(feature_names)
         self.functions: dict[str, str] = {}
