@@ -25,6 +25,27 @@ from localrank.rankers import LambdaMART, RankSVM
 
 N_FEATURES = 46
 NAMES = tuple(f"f{number}" for number in range(1, N_FEATURES + 1))
+# Names that mean something to Vespa, or are none.
+ODD_NAMES = (
+    "title length",
+    "bm25",
+    "BM25",
+    'quote"d',
+    "f(x)",
+    "ünï",
+    "9lives",
+    "_x",
+    "id",
+    "if",
+    "position",
+    "normalize_linear",
+    "reciprocal_rank",
+    "documentid",
+    "attribute",
+    "query",
+    "nan",
+    "x" * 200,
+)
 
 
 @dataclass(frozen=True)
@@ -93,6 +114,7 @@ def answers(formulas, thresholds, lists, gapped):
         "linear": Case(files_of(formulas.linear), lists),
         "total": Case(files_of(formulas.total), lists),
         "routed": Case(files_of(routed(formulas)), lists, groups_of(lists)),
+        "names": Case(files_of(formulas.total, ODD_NAMES + NAMES[len(ODD_NAMES) :]), lists),
         "moved": Case(moved, documents),
         "unmoved": Case(with_thresholds_as_they_were(moved), documents),
     }
@@ -100,8 +122,8 @@ def answers(formulas, thresholds, lists, gapped):
     return dict(zip(cases, scores, strict=True)), result
 
 
-def files_of(formula: Formula) -> dict[str, str | bytes]:
-    return Vespa().files(ExportedModel("web", formula, NAMES, {"ranker": "SomeRanker"}))
+def files_of(formula: Formula, names=NAMES) -> dict[str, str | bytes]:
+    return Vespa().files(ExportedModel("web", formula, names, {"ranker": "SomeRanker"}))
 
 
 def routed(formulas: Formulas) -> Routed:
@@ -131,6 +153,11 @@ def test_vespa_computes_the_formula(answers, formulas, lists, name):
     formula, (scores, _) = getattr(formulas, name), answers
     np.testing.assert_array_equal(scores[name], Vespa().scores(files_of(formula), lists))
     np.testing.assert_allclose(scores[name], formula.score(lists), rtol=0, atol=1e-12)
+
+
+def test_vespa_takes_features_of_any_name(answers):
+    scores, _ = answers
+    np.testing.assert_array_equal(scores["names"], scores["total"])
 
 
 def test_vespa_sends_missing_values_where_the_trees_send_them(answers, formulas, gapped):

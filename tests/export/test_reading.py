@@ -46,7 +46,7 @@ def test_features_without_names_have_the_numbers_of_letor_files():
 @pytest.mark.parametrize("damage", ["missing", "cut", "empty"])
 def test_a_damaged_file_is_named(to, damage, trees, lists, tmp_path):
     for path in export(trees, to, tmp_path):
-        if path.name in ("README.md", "services.xml"):
+        if path.name == "README.md":
             continue
         content = path.read_bytes()
         path.write_bytes(content[: len(content) // 3 if damage == "cut" else 0])
@@ -64,6 +64,13 @@ def test_local_models_are_not_verified_without_what_chooses(to, groups, trees, l
     (tmp_path / "router.json").unlink()
     with pytest.raises(ValueError, match="router.json: the export has no files of this name"):
         verify(ranker, to, tmp_path, lists)
+
+
+def test_a_damaged_file_of_a_group_is_named_with_its_folder(groups, lists, tmp_path):
+    export(groups, "solr", tmp_path)
+    (tmp_path / "localrank_group2" / "model.json").write_text("{")
+    with pytest.raises(ValueError, match="^localrank_group2/model.json: is not as"):
+        verify(groups, "solr", tmp_path, lists)
 
 
 def test_a_folder_that_is_none_is_refused(trees, lists, tmp_path):

@@ -3,7 +3,7 @@ import pytest
 
 from localrank.data import RankingDataset, make_queries
 from localrank.export import Verification, export, verify
-from localrank.rankers import LambdaMART
+from localrank.rankers import LambdaMART, RankSVM
 
 
 @pytest.fixture(scope="module")
@@ -110,3 +110,13 @@ def test_rows_in_any_order_are_verified(tmp_path):
     result = verify(ranker, "lightgbm", tmp_path, shuffled)
     assert result.same_order
     assert result.largest_difference == 0
+
+
+@pytest.mark.parametrize("to", ["elasticsearch-ltr", "ranklib", "solr"])
+def test_values_beyond_single_precision_are_told_with_the_document(to, tmp_path):
+    dataset, _ = make_queries(40)
+    ranker = RankSVM().fit(dataset)
+    export(ranker, to, tmp_path)
+    far = dataset.replaced(features=dataset.features * 1e60)
+    with pytest.raises(ValueError, match="document 1 of query .* beyond the range of float32"):
+        verify(ranker, to, tmp_path, far)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import numpy as np
 from engines.file_engines import rank_in_xgboost, xgboost_booster
@@ -50,3 +51,9 @@ def test_the_plugins_take_what_xgboost_dumps_of_the_same_model(rng):
         assert len(definition) in (len(dumped), len(dumped) + 1)
         for written, expected in zip(definition, dumped, strict=False):
             assert nodes(written) == nodes(expected)
+
+
+def test_xgboost_reads_names_of_any_letters(rng):
+    names = ("größe", "日本", "a b", 'quote"d', "f5")
+    files = XGBoostJSON().files(replace(tree_model(rng), feature_names=names))
+    assert tuple(xgboost_booster(files).feature_names) == names

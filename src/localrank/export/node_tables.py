@@ -11,7 +11,7 @@ import numpy as np
 
 from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.trees import Trees
-from localrank.trees.columns import DEFAULT_LEFT, MISSING
+from localrank.trees.columns import DEFAULT_LEFT, MISSING, rounded_down
 
 # Whether values go left at thresholds.
 Comparison = Callable[[Array, Array], Flags]
@@ -214,10 +214,7 @@ def largest_single_at_most(values: Array) -> Floats:
     array([ 5.00000000e-01,  9.99999940e-02, -1.40129846e-45,  3.40282347e+38,
                       -inf])
     """
-    with np.errstate(over="ignore"):
-        nearest = values.astype(np.float32)
-        lower = np.nextafter(nearest, np.float32(-np.inf))
-    return np.where(nearest.astype(np.float64) <= values, nearest, lower).astype(np.float64)
+    return rounded_down(values, np.float32).astype(np.float64)
 
 
 def singles(values: Array) -> Floats:

@@ -129,7 +129,11 @@ def _group_scores(
         for name, content in files.items()
         if name.startswith(folder)
     }
-    return target.scores(own, dataset)
+    try:
+        return target.scores(own, dataset)
+    except ValueError as error:
+        # It begins with the name of a file in the folder.
+        raise ValueError(f"{folder}{error}") from error
 
 
 def _routing_words(routed: Routed) -> str:

@@ -166,7 +166,9 @@ def verify(
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None
     named = dataset.replaced(feature_names=feature_names(ranker))
-    exported = scores_of(target(to), read_files(folder), named, router)
+    # What is no number then is told with the document.
+    with np.errstate(over="ignore", invalid="ignore"):
+        exported = scores_of(target(to), read_files(folder), named, router)
     return Verification.of(dataset, scores, exported)
 
 

@@ -59,7 +59,7 @@ def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], ND
     A value goes right at a split if its rank, the number of its column's thresholds below it,
     is larger than the cut.
     """
-    thresholds = _rounded_down(trees.thresholds, dtype)
+    thresholds = rounded_down(trees.thresholds, dtype)
     missing = trees.decisions & MISSING
     # Where nothing is missing, the default direction decides nothing.
     kinds = np.where(missing == 0, 0, trees.decisions & (MISSING | DEFAULT_LEFT)).astype(np.int64)
@@ -92,7 +92,7 @@ def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], ND
     return columns, read_only(split_columns, np.int32), read_only(split_cuts, np.uint8)
 
 
-def _rounded_down(thresholds: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
+def rounded_down(thresholds: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
     """The largest numbers of a dtype that are not larger.
 
     A float32 value is at most the threshold if it is at most the threshold rounded down.

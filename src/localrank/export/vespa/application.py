@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -117,6 +118,8 @@ class Vespa(Target):
 
 def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
     """What Vespa computes, given the inputs of the queries by name."""
+    with reading(files, "services.xml") as text:
+        ElementTree.fromstring(text)
     with reading(files, ".sd") as schema:
         attributes = _attributes(schema.decode(), dataset)
     with reading(files, ".profile") as text:
