@@ -35,7 +35,8 @@ def documents_at(rng, thresholds, n_documents=300) -> RankingDataset:
     rows[rng.random(shape) < 0.15] = np.nan
     # Queries need a value somewhere.
     rows[:, 0] = np.nan_to_num(rows[:, 0])
-    return RankingDataset.from_arrays(rows, qid=np.arange(n_documents) // 10)
+    qid = np.arange(n_documents) // 10
+    return RankingDataset.from_arrays(rows, qid=qid, feature_names=NAMES)
 
 
 def spread(scores, others) -> float:

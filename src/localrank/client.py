@@ -126,11 +126,45 @@ class Client:
         rows: list[dict[str, Any]] = [{"features": row} for row in documents]
         for row, given in zip(rows, ids or [], strict=ids is not None):
             row["id"] = given
+        return self._ranked({"documents": rows, "query": query}, model, top, explain)
+
+    def rank_by_words(
+        self,
+        query: str,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        depth: int | None = None,
+        model: str | None = None,
+        top: int | None = None,
+        explain: bool = False,
+    ) -> Ranking:
+        """Rank documents by the words of a query, with a model that takes words.
+
+        Parameters
+        ----------
+        query : str
+        documents : sequence of mapping, optional
+            Texts and numbers of each by key, and an `id`. None: what BM25 finds in the index.
+        depth : int, optional
+            How many documents of the index to rank; 100 if left out.
+        model, top, explain
+            As of `rank`.
+        """
+        content: dict[str, Any] = {"query": query}
+        if documents is not None:
+            content["documents"] = [dict(document) for document in documents]
+        if depth is not None:
+            content["depth"] = depth
+        return self._ranked(content, model, top, explain)
+
+    def _ranked(
+        self, content: dict[str, Any], model: str | None, top: int | None, explain: bool
+    ) -> Ranking:
         options = {"explain": "true"} if explain else {}
         if top is not None:
             options["top"] = str(top)
         path = "/v1/rank" if model is None else f"/v1/models/{quote(model, safe='')}/rank"
-        answer = self._post(f"{path}?{urlencode(options)}", {"documents": rows, "query": query})
+        answer = self._post(f"{path}?{urlencode(options)}", content)
         places = answer["ranking"]
         return Ranking(
             [place["id"] for place in places],

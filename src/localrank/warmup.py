@@ -9,6 +9,7 @@ from contextlib import suppress
 from itertools import product
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,8 +18,11 @@ from localrank.kernels.compilation import compiled_kernels
 from localrank.measures import evaluate, parse_measure
 from localrank.methods import METHODS, check_method
 from localrank.parts import make_part
-from localrank.persistence import load
+from localrank.persistence import load_ranker_and_texts
 from localrank.progress import progress
+
+if TYPE_CHECKING:
+    from localrank.text import TextRanker
 
 _MEASURES = ("ndcg@10", "map", "mrr", "p@10", "err@10", "oer")
 # Some kernels serve tables of more columns than this, as QueryCoordinates makes them.
@@ -96,13 +100,24 @@ def _training(name: str, *, missing_ok: bool) -> Callable[[], None]:
 
 def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
     def rank() -> None:
-        ranker = load(path)
+        ranker, texts = load_ranker_and_texts(path)
         for dataset in made_up_lists(ranker.n_features_in_):
             # Made-up documents may lie too far from all that the model was trained on.
             with suppress(ValueError):
                 ranker.predict(dataset)
+        if texts is not None:
+            rank_by_made_up_words(texts)
 
     return rank
+
+
+def rank_by_made_up_words(texts: TextRanker) -> None:
+    """Rank by words, so that what it takes is compiled, and known of the index."""
+    texts.rank("a")
+    texts.rank("a", [{}])
+    # The words may not find a document.
+    index = texts.extractor_.index_
+    texts.extractor_.transform(["a"], {"1": index.document_ids[:1].tolist()})
 
 
 def made_up_lists(n_features: int) -> Iterator[RankingDataset]:

@@ -1,7 +1,9 @@
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
+import pytest
 from tree_exports import NAMES, documents_at, tree_model
 
 from localrank.export import Elastic
@@ -49,3 +51,15 @@ def test_sums_are_compensated(rng):
     terms = [np.array([1.0]), *[np.array([1e-17])] * 1000]
     assert sum(terms)[0] == 1.0
     assert _compensated_sum(terms)[0] == math.fsum(term[0] for term in terms)
+
+
+@pytest.mark.parametrize("name", ["Shop", "shop_", "s" * 65])
+def test_a_name_that_elasticsearch_does_not_take_is_refused(name, rng):
+    model = replace(tree_model(rng), name=name)
+    with pytest.raises(ValueError, match=f"small letters.*Got '{name}'"):
+        Elastic().files(model)
+
+
+def test_names_of_one_to_64_characters_are_taken(rng):
+    for name in ("s", "s" * 64, "shop_2"):
+        assert name in Elastic().files(replace(tree_model(rng), name=name))["README.md"]

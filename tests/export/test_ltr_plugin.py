@@ -115,7 +115,7 @@ def test_the_feature_set_decides_whether_missing_values_reach_the_trees(rng):
     files = ElasticsearchLTR().files(model)
     zeroed = ElasticsearchLTR().files(tree_model(rng, ZERO_FOR_MISSING))["featureset.json"]
     scores = ElasticsearchLTR().scores({**files, "featureset.json": zeroed}, dataset)
-    filled = dataset.with_features(np.nan_to_num(dataset.features))
+    filled = dataset.replaced(features=np.nan_to_num(dataset.features))
     assert (scores == ElasticsearchLTR().scores(files, filled)).all()
     assert (scores != ElasticsearchLTR().scores(files, dataset)).any()
 
@@ -141,7 +141,7 @@ def test_linear_scores_are_sums_of_single_precision_with_zero_for_missing(rng):
     weights = rng.normal(size=5)
     rows = rng.normal(size=(50, 5))
     rows[3, 2] = np.nan
-    dataset = RankingDataset.from_arrays(rows, qid=[1] * 50)
+    dataset = RankingDataset.from_arrays(rows, qid=[1] * 50, feature_names=NAMES)
     files = OpenSearchLTR().files(exported(Linear(weights, 7.0)))
     scores = OpenSearchLTR().scores(files, dataset)
     for row, score in zip(np.nan_to_num(rows).astype(np.float32), scores, strict=True):

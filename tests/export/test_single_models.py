@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tree_exports import NAMES, ZERO_FOR_MISSING, documents_at, exported, spread, tree_model
 
-from localrank.export import NotExportable, targets
+from localrank.aggregation import FixedScale
+from localrank.data import RankingDataset, make_queries
+from localrank.export import NotExportable, export, targets
 from localrank.formulas import (
     Column,
     Linear,
@@ -14,6 +18,7 @@ from localrank.formulas import (
     TreeSum,
     WeightedSum,
 )
+from localrank.rankers import GBRT, Ensemble, LambdaMART, RankSVM
 from localrank.trees import Trees
 
 TARGETS = [
@@ -76,9 +81,15 @@ def refused():
         OnColumns((column,), linear, lambda dataset: dataset)
         for column in (Column("deviation", 0), Column("product", 0, 1))
     )
+    filled = OnColumns((Column("filled", 0),), linear, lambda dataset: dataset)
     routed = Routed(Even(lambda dataset: None), (linear, linear))
     return {
-        "standardised": (Standardised(linear), "within the query", 'combine="fixed"'),
+        "standardised": (
+            Standardised(linear),
+            "within the query",
+            "trees alone with fixed scales (combine=",
+        ),
+        "filled": (filled, "by the median of their list", "lambdamart, take onnx"),
         "columns": (columns, "made of the whole list", "features alone"),
         "products": (products, "made of several features", "features alone"),
         "routed": (WeightedSum((routed, linear), np.ones(2)), "by the query", "localrank serve"),
@@ -133,3 +144,53 @@ def test_a_model_of_one_leaf_scores_all_alike(to, rng):
     )
     target, dataset = targets()[to](), documents_at(rng, np.zeros(1))
     assert (target.scores(target.files(exported(TreeSum(trees))), dataset) == 0.5).all()
+
+
+SINGLE = ["elastic", "elasticsearch-ltr", "opensearch-ltr", "ranklib", "solr", "xgboost-json"]
+
+
+@pytest.mark.parametrize("to", SINGLE)
+def test_scores_beyond_single_precision_are_refused(to, rng):
+    model = tree_model(rng, ZERO_FOR_MISSING)
+    trees = model.formula.trees
+    for factor in (1e36, 1e300):
+        large = exported(TreeSum(replace(trees, leaf_values=trees.leaf_values * factor)))
+        if factor == 1e36:
+            assert targets()[to]().files(large)
+            continue
+        with pytest.raises(NotExportable, match="beyond the range of float32.*onnx"):
+            targets()[to]().files(large)
+
+
+@pytest.mark.parametrize("to", ["elasticsearch-ltr", "solr"])
+def test_weights_beyond_single_precision_are_refused(to):
+    with pytest.raises(NotExportable, match="beyond the range of float32.*onnx"):
+        targets()[to]().files(exported(Linear(np.array([1e39, 0, 0, 0, 0]))))
+
+
+@pytest.mark.parametrize("to", [*TARGETS, "solr"])
+def test_values_beyond_single_precision_go_where_infinity_goes(to, rng):
+    target, model = targets()[to](), tree_model(rng, ZERO_FOR_MISSING)
+    trees = model.formula.trees
+    # None is larger than all of single precision.
+    trees = replace(trees, thresholds=rng.normal(size=len(trees.thresholds)))
+    model = exported(TreeSum(trees))
+    rows = rng.choice([-1e60, 1e60], (20, 5))
+    dataset = RankingDataset.from_arrays(rows, qid=[1] * 20, feature_names=NAMES)
+    scores = target.scores(target.files(model), dataset)
+    # Elasticsearch takes infinities for missing.
+    if to == "elastic":
+        rows = np.zeros((20, 5))
+    expected = model.formula.score(dataset.replaced(features=rows))
+    assert spread(scores, expected) < 2e-5
+
+
+@pytest.mark.parametrize("members", ["trees", "mixed"])
+def test_the_ensemble_that_a_refusal_advises_is_exported(members, tmp_path):
+    dataset, _ = make_queries(40)
+    rankers = [LambdaMART(3), GBRT(3), *([RankSVM()] if members == "mixed" else [])]
+    advice = f"{'trees alone' if members == 'mixed' else 'trees'} with fixed scales .*FixedScale()"
+    with pytest.raises(NotExportable, match=advice):
+        export(Ensemble(rankers).fit(dataset), "solr", tmp_path)
+    advised = Ensemble(rankers[:2], aggregator=FixedScale())
+    assert export(advised.fit(dataset), "solr", tmp_path)

@@ -12,6 +12,7 @@ from localrank.export.writing import exported_model
 from localrank.formulas import (
     Column,
     Linear,
+    Net,
     OnColumns,
     Standardised,
     TreeSum,
@@ -116,7 +117,7 @@ def test_long_queries_are_refused(rng, monkeypatch):
 
 
 def test_what_looks_at_the_list_is_refused():
-    with pytest.raises(NotExportable, match="Standardised cannot be exported.*onnx"):
+    with pytest.raises(NotExportable, match="standardises scores within the query.*onnx"):
         files_of(Standardised(Linear(np.ones(2))), 2)
 
 
@@ -157,3 +158,25 @@ def test_values_that_lightgbm_takes_for_zero_go_as_zero(rng):
     scores = SQL().scores(files_of(TreeSum(trees), N_FEATURES), dataset)
     assert (scores == trees.score(rows)).all()
     assert scores[0] == scores[1] != scores[2]
+
+
+def test_a_net_and_what_fills_missing_values_are_refused():
+    one, row = np.ones(1), np.ones(2)
+    net = Net(np.ones((1, 2)), one, one, row, mean=row, scale=row, most=3.0)
+    with pytest.raises(NotExportable, match="a net is too long.*onnx"):
+        files_of(net, 2)
+    filled = OnColumns((Column("filled", 0),), Linear(np.ones(1)), lambda dataset: dataset)
+    with pytest.raises(NotExportable, match="fills missing values by the median.*onnx"):
+        files_of(filled, 2)
+
+
+def test_more_columns_than_databases_take_are_refused():
+    assert files_of(Linear(np.ones(1600)), 1600)
+    with pytest.raises(NotExportable, match="1,601 features .*columns"):
+        files_of(Linear(np.ones(1601)), 1601)
+
+
+@pytest.mark.parametrize("name", ["documents", "Documents"])
+def test_a_model_cannot_have_the_name_of_the_table(name):
+    with pytest.raises(ValueError, match=f"{name}.*which the table has"):
+        SQL().files(ExportedModel(name, Linear(np.ones(1)), ("f1",)))

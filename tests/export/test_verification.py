@@ -69,8 +69,20 @@ def test_a_score_that_is_no_number_is_an_error(lists):
     exported = scores.copy()
     exported[-1] = np.nan
     query = dataset.query_ids[-1]
-    with pytest.raises(ValueError, match=f"document of query {query} the score nan"):
+    with pytest.raises(ValueError, match=f"document .* of query {query} the score nan"):
         Verification.of(dataset, scores, exported)
+
+
+def test_a_document_without_a_score_is_told_why():
+    rows = np.array([[1.0, 2.0], [np.nan, 1.0], [1e60, 1.0]])
+    dataset = RankingDataset.from_arrays(rows, qid=["a"] * 3, document_ids=["x", "y", "z"])
+    zeros = np.zeros(3)
+    with pytest.raises(ValueError, match="document y of query a the score nan. It lacks a feature"):
+        Verification.of(dataset, zeros, np.array([0, np.nan, 0]))
+    with pytest.raises(ValueError, match="document z .* the score inf. .* beyond the range"):
+        Verification.of(dataset, zeros, np.array([0, 0, np.inf]))
+    with pytest.raises(ValueError, match=r"document x .* the score nan\.$"):
+        Verification.of(dataset, zeros, np.array([np.nan, 0, 0]))
 
 
 def test_files_that_were_changed_are_found_out(tmp_path):

@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 import localrank
 from localrank.data import Qrels, Run
 from localrank.estimator import Estimator
+from localrank.persistence import load_ranker
 from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, load_extractor
 
@@ -211,8 +212,9 @@ def test_what_a_file_says_of_itself(extractor, tmp_path):
 
 def test_an_index_is_no_ranker_and_a_ranker_no_index(extractor, tmp_path):
     extractor.save(tmp_path / "index.localrank")
+    assert localrank.load(tmp_path / "index.localrank").n_documents == 4
     with pytest.raises(ValueError, match="no fitted ranker but FeatureExtractor"):
-        localrank.load(tmp_path / "index.localrank")
+        load_ranker(tmp_path / "index.localrank")
     dataset = extractor.dataset(QUERIES, {"q1": {"a": 1}})
     RankSVM().fit(dataset).save(tmp_path / "model.localrank")
     with pytest.raises(ValueError, match="no fitted extractor but RankSVM"):

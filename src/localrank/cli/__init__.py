@@ -17,6 +17,7 @@ from localrank.cli.distil import distil
 from localrank.cli.evaluate import evaluate
 from localrank.cli.explain import explain
 from localrank.cli.export import export
+from localrank.cli.features import features
 from localrank.cli.info import info
 from localrank.cli.methods import methods
 from localrank.cli.rank import rank
@@ -55,7 +56,7 @@ app = typer.Typer(
 )
 for command in (demo, compare, train, tune, rank, evaluate, explain, distil, export, serve):
     app.command()(command)
-for command in (convert, reproduce, info, methods, warmup):
+for command in (features, convert, reproduce, info, methods, warmup):
     app.command()(command)
 
 

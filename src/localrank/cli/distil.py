@@ -29,12 +29,12 @@ def distil(
     from localrank.aggregation import ZScore
     from localrank.cli.inputs import check_model, names_of, read_data
     from localrank.cli.tables import cost, say
-    from localrank.persistence import load
+    from localrank.persistence import load_ranker
     from localrank.rankers import distil
     from localrank.rankers.distilled import student_in_coordinates
 
     check_model(output)
-    teacher = load(model)
+    teacher = load_ranker(model)
     lists = read_data(
         data, reading, labels="ignored", n_features=teacher.n_features_in_, names=names_of(teacher)
     )

@@ -39,9 +39,9 @@ def explain(
     from localrank.cli.inputs import names_of, read_data
     from localrank.cli.tables import print_json
     from localrank.local_ranker import LocalRanker
-    from localrank.persistence import load
+    from localrank.persistence import load_ranker
 
-    ranker = load(model)
+    ranker = load_ranker(model)
     dataset = read_data(
         data, reading, labels="optional", n_features=ranker.n_features_in_, names=names_of(ranker)
     )

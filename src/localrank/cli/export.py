@@ -53,9 +53,9 @@ def export(
     from localrank.cli.tables import say
     from localrank.export import export as write
     from localrank.export import verify as compare
-    from localrank.persistence import load
+    from localrank.persistence import load_ranker
 
-    ranker = load(model)
+    ranker = load_ranker(model)
     dataset = None
     if verify:
         # First, so that a mistake in the request is told before anything is written.

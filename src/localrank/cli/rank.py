@@ -21,8 +21,16 @@ if TYPE_CHECKING:
 def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
     data: list[Path] = typer.Argument(
-        help="Documents to rank: LETOR files, tables, partitions or logs; - for standard input."
+        None,
+        help="Documents to rank: LETOR files, tables, partitions or logs; - for standard input.",
     ),
+    query: str | None = typer.Option(
+        None, help="Words to rank documents by, with a model trained with --extractor."
+    ),
+    corpus: Path | None = typer.Option(
+        None, help="Documents to rank by --query instead of those of the index: JSON lines."
+    ),
+    depth: int = typer.Option(20, min=1, help="Documents that --query finds in the index."),
     output: Path = typer.Option(
         Path("-"),
         "--output",
@@ -43,8 +51,13 @@ def rank(
     from localrank.cli.tables import cost, say
     from localrank.data import PartitionedDataset, write_run
     from localrank.data.trec import run_lines
-    from localrank.persistence import load
+    from localrank.persistence import load_ranker
 
+    if query is not None:
+        _rank_by_words(model, query, corpus, depth, output, tag, data)
+        return
+    if not data or corpus is not None:
+        raise ValueError("Name files of documents to rank, or give --query.")
     into_folder = str(output) != "-" and (output.is_dir() or not output.suffix)
     into_folder = into_folder and is_partitioned(data)
     if into_folder:
@@ -52,7 +65,7 @@ def rank(
     elif str(output) != "-" and not output.exists():
         check_output(output)
     start = time.perf_counter()
-    ranker = load(model)
+    ranker = load_ranker(model)
     dataset = read_data(
         data, reading, labels="ignored", n_features=ranker.n_features_in_, names=names_of(ranker)
     )
@@ -70,6 +83,43 @@ def rank(
         f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {output} "
         f"in {cost(time.perf_counter() - start)}"
     )
+
+
+def _rank_by_words(
+    path: Path,
+    query: str,
+    corpus: Path | None,
+    depth: int,
+    output: Path,
+    tag: str,
+    data: list[Path] | None,
+) -> None:
+    """Write the run of one query, whose id is 1."""
+    from localrank.cli.inputs import check_output
+    from localrank.data import write_run
+    from localrank.data.trec import run_lines
+    from localrank.persistence import load
+    from localrank.text import TextRanker, read_corpus
+
+    if data:
+        raise ValueError("Give files of features or --query, not both.")
+    if str(output) != "-":
+        check_output(output)
+    model = load(path)
+    if not isinstance(model, TextRanker):
+        raise ValueError(
+            f"{path}: holds a {type(model).__name__}, which ranks features. For --query train "
+            f"with --extractor."
+        )
+    documents = None if corpus is None else list(read_corpus(corpus))
+    dataset, _ = model.list_of(query, documents, depth=depth)
+    if dataset is None:
+        raise ValueError(f"No document of the index has a word of the query {query!r}.")
+    scores = model.ranker_.predict(dataset)
+    if str(output) == "-":
+        sys.stdout.writelines(run_lines(dataset, scores, tag))
+    else:
+        write_run(dataset, scores, output, tag=tag)
 
 
 def _check_format(form: str, output: Path) -> None:

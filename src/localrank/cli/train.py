@@ -22,6 +22,10 @@ def train(
     setting: list[str] = typer.Option(
         [], "--set", help="A parameter or a part, as n_trees=200 or grouping=ward."
     ),
+    extractor: Path | None = typer.Option(
+        None,
+        help="What `localrank features` saved: the model then ranks by the words of a query.",
+    ),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
     keep: Path | None = typer.Option(
@@ -61,6 +65,13 @@ def train(
         parts["validation"] = read_data(
             valid, reading, n_features=train_data.n_features, names=train_data.feature_names
         )
+    if extractor is not None:
+        from localrank.cli.features import made_by
+        from localrank.text import TextRanker, load_extractor
+
+        maker = load_extractor(extractor)
+        parts = {part: made_by(maker, dataset, extractor) for part, dataset in parts.items()}
+        train_data = parts["training"]
     say(
         f"Training {method}: {train_data.n_queries:,} queries, {train_data.n_documents:,} documents"
     )
@@ -68,7 +79,7 @@ def train(
     with kept_models(keep):
         ranker.fit(train_data, valid=parts.get("validation"), max_documents=limit_of(max_documents))
     seconds = time.perf_counter() - start
-    ranker.save(output)
+    (ranker if extractor is None else TextRanker.of(maker, ranker)).save(output)
 
     means = {
         part: {
@@ -99,4 +110,5 @@ def train(
         say(f"{skipped:,} training queries have one label only, which teaches nothing about order")
     if fitted:
         say(", ".join(f"{name.rstrip('_')} {value}" for name, value in fitted.items()))
-    say(f"Trained in {cost(seconds)}, saved to {output} ({size / 1024:,.0f} KiB)")
+    index = "" if extractor is None else " with its extractor and index"
+    say(f"Trained in {cost(seconds)}, saved to {output}{index} ({size / 1024:,.0f} KiB)")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from localrank.data.partition_files import Partition as Partition
     from localrank.data.partitions import PartitionedDataset as PartitionedDataset
     from localrank.data.synthetic import make_queries as make_queries
+    from localrank.data.table_files import write_table as write_table
     from localrank.data.tables import read_table as read_table
     from localrank.data.trec import Qrels as Qrels
     from localrank.data.trec import Run as Run

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -35,6 +35,19 @@ class ExportedModel:
     formula: Formula
     feature_names: tuple[str, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def renamed(self, fields: Sequence[str]) -> str:
+        """A chapter of a README: the fields that have other names than their features.
+
+        It is empty where there are none.
+        """
+        lines = [
+            f"- `{field}`: {' '.join(name.split())}"
+            for name, field in zip(self.feature_names, fields, strict=True)
+            if name != field
+        ]
+        title = "\n## Fields with other names than the features\n\n"
+        return title + "\n".join(lines) + "\n" if lines else ""
 
 
 class Target(ABC):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import NodeTable, node_tables, singles
-from localrank.export.single_models import content, trees_of
+from localrank.export.reading import columns_by_name, reading
+from localrank.export.single_models import check_single_range, trees_of
 
 
 @declare("elastic", "Elasticsearch's own learning to rank, a trained model")
@@ -36,7 +38,9 @@ class Elastic(Target):
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        _check_name(model.name)
         trees = trees_of(model, "Elasticsearch's trained model")
+        check_single_range(model, "Elasticsearch")
         names = list(model.feature_names)
         ensemble = {
             "target_type": "regression",
@@ -66,15 +70,21 @@ class Elastic(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        body = json.loads(content(files, "model.json"))
-        extractors = body["inference_config"]["learning_to_rank"]["feature_extractors"]
-        names = [extractor["query_extractor"]["feature_name"] for extractor in extractors]
-        columns = {name: column for column, name in enumerate(names)}
-        trees = [
-            model["tree"]
-            for model in body["definition"]["trained_model"]["ensemble"]["trained_models"]
-        ]
-        tables = [_table(tree, columns) for tree in trees]
+        numbers = columns_by_name(dataset)
+        with reading(files, "model.json") as text:
+            body = json.loads(text)
+            extractors = [
+                extractor["query_extractor"]
+                for extractor in body["inference_config"]["learning_to_rank"]["feature_extractors"]
+            ]
+            columns = {
+                extractor["feature_name"]: numbers[_field(extractor["query"])]
+                for extractor in extractors
+            }
+            tables = [
+                _table(model["tree"], columns)
+                for model in body["definition"]["trained_model"]["ensemble"]["trained_models"]
+            ]
         # Features are scores of queries, which have single precision.
         features = singles(dataset.features)
         features[np.isinf(features)] = np.nan
@@ -82,6 +92,14 @@ class Elastic(Target):
         leaves = [table.values[table.features < 0] for table in tables]
         least = _compensated_sum([values.min(keepdims=True) for values in leaves])[0]
         return singles(totals - min(least, 0.0))
+
+
+def _check_name(name: str) -> None:
+    if not re.fullmatch("[a-z0-9]([a-z0-9_]{,62}[a-z0-9])?", name):
+        raise ValueError(
+            f"Elasticsearch takes up to 64 small letters, digits and underscores as the name of a "
+            f"trained model, and no underscore at its end. Got {name!r} instead."
+        )
 
 
 def _extractor(name: str) -> dict[str, Any]:
@@ -94,6 +112,10 @@ def _extractor(name: str) -> dict[str, Any]:
         }
     }
     return {"query_extractor": {"feature_name": name, "query": query}}
+
+
+def _field(query: dict[str, Any]) -> str:
+    return str(query["function_score"]["field_value_factor"]["field"])
 
 
 def _nodes(table: NodeTable) -> list[dict[str, Any]]:

@@ -6,7 +6,8 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.single_models import content, trees_of
+from localrank.export.reading import reading
+from localrank.export.single_models import trees_of
 from localrank.trees import read_lightgbm_text, write_lightgbm_text
 
 
@@ -35,7 +36,9 @@ class LightGBM(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        return read_lightgbm_text(content(files, ".txt")).score(dataset.features)
+        with reading(files, ".txt") as text:
+            trees = read_lightgbm_text(text.decode())
+        return trees.score(dataset.features)
 
 
 _README = """# {name} for LightGBM

@@ -18,8 +18,9 @@ from localrank.export.node_tables import (
     single_sum,
     singles,
 )
+from localrank.export.reading import columns_by_name, reading
 from localrank.export.single_models import (
-    content,
+    check_single_range,
     knows_missing,
     refusal,
     trees_of,
@@ -42,6 +43,7 @@ class LearningToRankPlugin(Target):
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         definition: Any
+        check_single_range(model, f"{self.engine}'s plugin")
         match model.formula:
             case TreeSum():
                 trees = trees_of(model, f"{self.engine}'s plugin")
@@ -65,17 +67,20 @@ class LearningToRankPlugin(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        described = json.loads(content(files, "featureset.json"))["featureset"]["features"]
-        columns = {feature["name"]: column for column, feature in enumerate(described)}
-        model = json.loads(content(files, "model.json"))["model"]["model"]
-        definition = json.loads(model["definition"])
-        if model["type"] == "model/linear":
-            return _linear_scores(definition, columns, dataset)
-        always_matches = all("exists" not in json.dumps(feature) for feature in described)
-        features = dataset.features.astype(np.float32)
-        if always_matches:
-            features = zero_for_missing(features)
-        return single_sum([_table(tree, columns).outputs(features, np.less) for tree in definition])
+        numbers = columns_by_name(dataset)
+        with reading(files, "featureset.json") as text:
+            described = json.loads(text)["featureset"]["features"]
+            columns = {feature["name"]: numbers[_field(feature)] for feature in described}
+            always_matches = all("exists" not in _query(feature) for feature in described)
+        with reading(files, "model.json") as text:
+            model = json.loads(text)["model"]["model"]
+            definition = json.loads(model["definition"])
+            if model["type"] == "model/linear":
+                return _linear_scores(definition, columns, dataset)
+            tables = [_table(tree, columns) for tree in definition]
+        kept = zero_for_missing if always_matches else singles
+        features = kept(dataset.features)
+        return single_sum([table.outputs(features, np.less) for table in tables])
 
 
 def _feature(name: str, learned: bool) -> dict[str, Any]:
@@ -96,6 +101,15 @@ def _feature(name: str, learned: bool) -> dict[str, Any]:
             }
         },
     }
+
+
+def _query(feature: dict[str, Any]) -> dict[str, Any]:
+    query: dict[str, Any] = feature["template"]["function_score"]["query"]
+    return query
+
+
+def _field(feature: dict[str, Any]) -> str:
+    return str(feature["template"]["function_score"]["field_value_factor"]["field"])
 
 
 def _definition(trees: Trees, names: tuple[str, ...]) -> list[dict[str, Any]]:

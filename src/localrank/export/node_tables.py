@@ -221,8 +221,9 @@ def largest_single_at_most(values: Array) -> Floats:
 
 
 def singles(values: Array) -> Floats:
-    """Values rounded to single precision."""
-    return values.astype(np.float32).astype(np.float64)
+    """Values rounded to single precision; those beyond its range are infinite."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32).astype(np.float64)
 
 
 def single_sum(terms: list[Array]) -> Floats:

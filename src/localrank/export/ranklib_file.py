@@ -11,8 +11,9 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import NodeTable, in_single_precision, node_tables, single_sum
+from localrank.export.reading import reading
 from localrank.export.single_models import (
-    content,
+    check_single_range,
     knows_missing,
     refusal,
     trees_of,
@@ -58,17 +59,19 @@ class RankLib(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        lines = content(files, ".txt").split("\n")
-        body = "\n".join(line for line in lines if not line.startswith("##"))
         features = zero_for_missing(dataset.features)
-        if lines[0] == LINEAR:
-            return _linear_scores(body, features)
-        tables = [_table(tree) for tree in ElementTree.fromstring(body).iter("tree")]
+        with reading(files, ".txt") as text:
+            lines = text.decode().split("\n")
+            body = "\n".join(line for line in lines if not line.startswith("##"))
+            if lines[0] == LINEAR:
+                return _linear_scores(body, features)
+            tables = [_table(tree) for tree in ElementTree.fromstring(body).iter("tree")]
         return single_sum([table.outputs(features, np.less_equal) for table in tables])
 
 
 def _without_missing(model: ExportedModel) -> Trees:
     trees = trees_of(model, "RankLib's file")
+    check_single_range(model, "RankLib")
     if knows_missing(trees):
         raise NotExportable(
             str(model.facts.get("ranker", model.name)),

@@ -11,6 +11,7 @@ import numpy as np
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.reading import reading
 from localrank.export.router_file import router_file, router_weights
 from localrank.formulas import NotExportable, Routed, Router
 from localrank.formulas.routing import routed_scores
@@ -97,9 +98,11 @@ def scores_of(
     router : Router, optional
         Takes the place of the service, where router.json says that one has to choose.
     """
-    if ROUTER not in files:
+    if ROUTER not in files and (router is None or target.chooses_groups):
         return target.scores(files, dataset)
-    content = json.loads(files[ROUTER])
+    with reading(files, ROUTER) as text:
+        content = json.loads(text)
+        names, standardises = content["models"], content["standardised"]
     weights = router_weights(content, dataset)
     asked = np.isnan(weights).any(axis=1)
     if asked.any():
@@ -109,11 +112,11 @@ def scores_of(
                 f"{dataset.query_ids[np.argmax(asked)]}, and there is none."
             )
         weights[asked] = router.weights(dataset)[asked]
-    lists = np.zeros((len(content["models"]), dataset.n_documents))
-    for number, name in enumerate(content["models"]):
+    lists = np.zeros((len(names), dataset.n_documents))
+    for number, name in enumerate(names):
         if weights[:, number].any():
             lists[number] = _group_scores(target, files, dataset, number, f"{name}/")
-    return routed_scores(dataset, weights, lists, standardises=content["standardised"])
+    return routed_scores(dataset, weights, lists, standardises=standardises)
 
 
 def _group_scores(

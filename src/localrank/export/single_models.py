@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from localrank.arrays import Array
-from localrank.export.base import ExportedModel, Files
-from localrank.formulas import Linear, NotExportable, OnColumns, Routed, Standardised, TreeSum
+from localrank.export.base import ExportedModel
+from localrank.export.node_tables import LARGEST
+from localrank.formulas import (
+    Formula,
+    Linear,
+    Net,
+    NotExportable,
+    OnColumns,
+    Routed,
+    Standardised,
+    TreeSum,
+)
 from localrank.trees import Trees
 from localrank.trees.columns import MISSING, MISSING_ZERO
 
@@ -52,6 +64,15 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
             f"Take a method with one model for all queries, {serve}",
         )
     made = [step for step in steps if isinstance(step, OnColumns)]
+    kinds = {column.kind for step in made for column in step.columns}
+    if made and kinds <= {"feature", "filled", "missing"}:
+        return NotExportable(
+            _what(model),
+            f"it fills missing values by the median of their list, and {holder} takes features as "
+            "they are",
+            f"Take a method of trees, which know missing values, such as lambdamart, take onnx, "
+            f"{serve}",
+        )
     if made:
         source = (
             "the whole list" if any(step.looks_at_list for step in made) else "several features"
@@ -59,13 +80,14 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
         return NotExportable(
             _what(model),
             f"its columns are made of {source}, and {holder} takes features as they are",
-            f"Train on the features alone, take onnx, {serve}",
+            f"Take a method that scores a document by its features alone, such as lambdamart, "
+            f"take onnx, {serve}",
         )
     if any(isinstance(step, Standardised) for step in steps):
         return NotExportable(
             _what(model),
             f"it standardises scores within the query, and {holder} scores one document at a time",
-            f'Train the ensemble with combine="fixed", take onnx, {serve}',
+            f"{_with_fixed_scales(steps)}, take onnx, {serve}",
         )
     return NotExportable(
         _what(model),
@@ -74,20 +96,53 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
     )
 
 
+def _with_fixed_scales(steps: Sequence[Formula]) -> str:
+    """What to train instead of an ensemble that standardises scores."""
+    members = "trees alone" if any(isinstance(step, Linear | Net) for step in steps) else "trees"
+    return (
+        f'Train an ensemble of {members} with fixed scales (combine="fixed" of a recipe such as '
+        "global-ensemble, aggregator=FixedScale() of Ensemble)"
+    )
+
+
+def check_single_range(model: ExportedModel, holder: str) -> None:
+    """Refuse a model whose scores may be beyond the range of single precision.
+
+    Parameters
+    ----------
+    model : ExportedModel
+        A sum of trees, of weighted features, or a net; others are not looked at.
+    holder : str
+        What computes in single precision, for the refusal.
+    """
+    reach = 0.0
+    match model.formula:
+        case TreeSum(trees=trees):
+            largest = np.maximum.reduceat(np.abs(trees.leaf_values), trees.leaf_offsets[:-1])
+            # Engines that take no score below zero add as much again.
+            reach = 2 * float(largest.sum())
+        case Linear(weights=weights, constant=constant):
+            reach = max(float(np.abs(weights).max()), abs(constant))
+        case Net(mean=mean, scale=scale, skip=skip):
+            reach = float(np.abs([mean, scale, skip]).max())
+    if not reach <= LARGEST:
+        raise NotExportable(
+            _what(model),
+            f"its numbers go beyond the range of float32, in which {holder} computes",
+            "Take onnx, which computes in double precision.",
+        )
+
+
 def knows_missing(trees: Trees) -> bool:
     """Whether the trees learned where missing values go."""
     return bool((trees.decisions & MISSING).any())
 
 
-def content(files: Files, ending: str) -> str:
-    """The text of the file whose name ends so."""
-    (text,) = (text for name, text in files.items() if name.endswith(ending))
-    return text if isinstance(text, str) else text.decode()
-
-
 def zero_for_missing(features: Array) -> Array:
     """Single-precision features, with 0 where they are missing."""
-    return np.nan_to_num(features.astype(np.float32), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    with np.errstate(over="ignore"):
+        singles = features.astype(np.float32)
+    return np.nan_to_num(singles, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 def _what(model: ExportedModel) -> str:

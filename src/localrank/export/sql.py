@@ -14,10 +14,13 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import ZERO, plain_thresholds
+from localrank.export.reading import reading
+from localrank.export.single_models import refusal
 from localrank.formulas import (
     Column,
     Formula,
     Linear,
+    Net,
     NotExportable,
     OnColumns,
     TreeSum,
@@ -30,6 +33,10 @@ from localrank.trees.nested import Leaf, Split, nested
 # What databases take: SQLite and DuckDB allow expressions 1,000 deep, one level for each tree
 # of a sum; services limit the length of a query, BigQuery to a million characters.
 MOST_TREES, MOST_CHARACTERS = 800, 1_000_000
+# PostgreSQL takes no more columns in a table; SQLite 2,000.
+MOST_COLUMNS = 1600
+# The file that makes the table of documents.
+TABLE = "documents.sql"
 # Numbers that SQLite reads exactly are not larger, nor smaller than one over this.
 _LARGEST, _POWER = 1e18, 2.0**60
 # No feature is larger: what is beyond, datasets refuse.
@@ -59,8 +66,15 @@ class SQL(Target):
     """
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        if f"{model.name.lower()}.sql" == TABLE:
+            raise ValueError(
+                f"A model for SQL cannot have the name {model.name!r}, which the table has. "
+                "Name it otherwise."
+            )
         _check_names(model.feature_names)
         columns = [_quoted(name) for name in model.feature_names]
+        if not all(map(_is_expression, model.formula.walk())):
+            raise _refusal(model)
         score = "score"
         while score in (name.lower() for name in model.feature_names):
             score += "_"
@@ -74,30 +88,35 @@ class SQL(Target):
             )
         types = ",\n".join(f"  {column} DOUBLE PRECISION" for column in columns)
         return {
-            "documents.sql": f'CREATE TABLE "documents" (\n{types}\n)\n',
+            TABLE: f'CREATE TABLE "documents" (\n{types}\n)\n',
             f"{model.name}.sql": query,
             "README.md": _readme(model, score),
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         """What SQLite computes: the files are run, in memory, by Python's own copy of it."""
-        texts = {
-            name: content if isinstance(content, str) else content.decode()
-            for name, content in files.items()
-        }
-        table = texts.pop("documents.sql")
-        (query,) = (text for name, text in texts.items() if name.endswith(".sql"))
+        queries = {name: content for name, content in files.items() if name != TABLE}
         rows = np.asarray(dataset.features, np.float64).astype(object)
         rows[np.isnan(dataset.features)] = None
         with closing(sqlite3.connect(":memory:")) as connection:
-            connection.execute(table)
-            places = ", ".join("?" * dataset.n_features)
-            connection.executemany(f'INSERT INTO "documents" VALUES ({places})', rows.tolist())
-            scores = [row[-1] for row in connection.execute(query)]
-        return np.array(scores, np.float64)
+            with reading(files, TABLE) as table:
+                connection.execute(table.decode())
+                places = ", ".join("?" * dataset.n_features)
+                connection.executemany(f'INSERT INTO "documents" VALUES ({places})', rows.tolist())
+            with reading(queries, ".sql") as query:
+                scores = np.array([row[-1] for row in connection.execute(query.decode())], float)
+                if len(scores) != dataset.n_documents:
+                    raise ValueError(f"{len(scores)} scores of {dataset.n_documents} documents")
+        return scores
 
 
 def _check_names(names: Sequence[str]) -> None:
+    if len(names) > MOST_COLUMNS:
+        raise NotExportable(
+            f"A model with {len(names):,} features",
+            f"databases limit the columns of a table, PostgreSQL to {MOST_COLUMNS:,}",
+            "Train with fewer features, or export to onnx.",
+        )
     first: dict[str, str] = {}
     for name in names:
         if name.lower() in first:
@@ -113,6 +132,24 @@ def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 
 
+def _is_expression(step: Formula) -> bool:
+    """Whether a step of a formula is an expression of a document's columns."""
+    if isinstance(step, OnColumns):
+        return {column.kind for column in step.columns} <= {"feature", "product"}
+    return isinstance(step, Linear | TreeSum | WeightedSum)
+
+
+def _refusal(model: ExportedModel) -> NotExportable:
+    steps = list(model.formula.walk())
+    if all(isinstance(step, Net) or _is_expression(step) for step in steps):
+        return NotExportable(
+            str(model.facts.get("ranker", model.name)),
+            "a net is too long for one expression",
+            "Take onnx, or run the model with `localrank serve`.",
+        )
+    return refusal(model, "an SQL expression")
+
+
 def _expression(formula: Formula, columns: list[str]) -> str:
     """The score as an expression of the columns, each an expression itself."""
     match formula:
@@ -126,15 +163,11 @@ def _expression(formula: Formula, columns: list[str]) -> str:
                 for weight, term in zip(formula.weights, formula.terms, strict=True)
             ]
             return " +\n".join([_number(formula.constant), *terms])
-        case OnColumns() if {column.kind for column in formula.columns} <= {"feature", "product"}:
+        case OnColumns():
             made = [_column(column, columns) for column in formula.columns]
             return _expression(formula.term, made)
         case _:
-            raise NotExportable(
-                type(formula).__name__,
-                "its steps are more than one expression of a document's columns",
-                "Export to onnx.",
-            )
+            raise TypeError(formula)
 
 
 def _column(column: Column, columns: list[str]) -> str:

@@ -14,6 +14,7 @@ from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import plain_thresholds
+from localrank.export.reading import reading
 from localrank.export.single_models import trees_of
 from localrank.trees import write_lightgbm_text
 
@@ -53,9 +54,9 @@ class Treelite(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        (saved,) = (content for name, content in files.items() if name.endswith(f".{FORMAT}"))
         treelite = _treelite()
-        model = treelite.Model.deserialize_bytes(saved)
+        with reading(files, f".{FORMAT}") as saved:
+            model = treelite.Model.deserialize_bytes(saved)
         features = np.ascontiguousarray(dataset.features, np.float64)
         scores: Floats = treelite.gtil.predict(model, features, nthread=1).astype(np.float64)
         return scores.reshape(-1)

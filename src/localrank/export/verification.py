@@ -11,7 +11,7 @@ import numpy as np
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.export.routed_models import scores_of
-from localrank.export.writing import read_files, target
+from localrank.export.writing import feature_names, read_files, target
 from localrank.formulas import Routed
 from localrank.kernels.sorting import argsort_descending
 
@@ -89,9 +89,10 @@ class Verification:
         """
         if not np.isfinite(exported).all():
             row = int(np.argmin(np.isfinite(exported)))
+            query, document = _ids(dataset, row)
             raise ValueError(
-                f"The exported model gives a document of query "
-                f"{dataset.query_ids[dataset.query_index[row]]} the score {exported[row]}."
+                f"The exported model gives document {document} of query {query} the score "
+                f"{exported[row]}.{_reason(dataset, row)}"
             )
         centred, other = (_centred(values, dataset) for values in (scores, exported))
         places, others = (_places(values, dataset) for values in (scores, exported))
@@ -164,8 +165,27 @@ def verify(
     scores = dataset.in_query_order(ranker.predict(dataset))
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None
-    exported = scores_of(target(to), read_files(folder), dataset, router)
+    named = dataset.replaced(feature_names=feature_names(ranker))
+    exported = scores_of(target(to), read_files(folder), named, router)
     return Verification.of(dataset, scores, exported)
+
+
+def _ids(dataset: RankingDataset, row: int) -> tuple[Any, Any]:
+    """The ids of a row's query and document; a document without one has its place in the list."""
+    query = int(dataset.query_index[row])
+    ids = dataset.document_ids
+    document = row - dataset.offsets[query] + 1 if ids is None else ids[row]
+    return dataset.query_ids[query].item(), document.item()
+
+
+def _reason(dataset: RankingDataset, row: int) -> str:
+    """Why a document may have no score, with what to do."""
+    values = dataset.features[row]
+    if np.isnan(values).any():
+        return " It lacks a feature, and this model needs all: verify with complete documents."
+    if (np.abs(values) > np.finfo(np.float32).max).any():
+        return " It has a value beyond the range of float32, in which engines keep features."
+    return ""
 
 
 def _centred(scores: Floats, dataset: RankingDataset) -> Floats:
@@ -188,10 +208,8 @@ def _first(dataset: RankingDataset, scores: Floats, places: Integers, others: In
     by_place = rows[np.argsort(places[rows])]
     row = by_place[np.argmax(places[by_place] != others[by_place])]
     rival = rows[others[rows] == places[row]][0]
-    ids = dataset.document_ids
     return Move(
-        dataset.query_ids[query].item(),
-        (row - dataset.offsets[query] + 1 if ids is None else ids[row]).item(),
+        *_ids(dataset, row),
         int(places[row]),
         int(others[row]),
         float(scores[row] - scores[rival]),

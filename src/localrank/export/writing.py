@@ -11,6 +11,7 @@ import localrank
 from localrank.data.atomic import atomic_write
 from localrank.declaration import declared
 from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.reading import numbered_names
 from localrank.export.routed_models import files_of
 from localrank.formulas import simplified
 
@@ -76,7 +77,7 @@ def feature_names(ranker: Ranker) -> tuple[str, ...]:
     names = getattr(ranker, "feature_names_in_", None)
     if names is not None:
         return tuple(names.tolist())
-    return tuple(f"f{number}" for number in range(1, ranker.n_features_in_ + 1))
+    return numbered_names(ranker.n_features_in_)
 
 
 def export(
@@ -134,16 +135,20 @@ def _check_place(place: Path, files: Files) -> None:
     """Refuse a folder in which other files would stand among those of the export."""
     if place.exists() and not place.is_dir():
         raise ValueError(f"{place}: is a file. Name a folder for the export.")
-    strange = sorted(read_files(place).keys() - files.keys()) if place.exists() else []
-    if strange:
-        raise ValueError(
-            f"{place}: has other files, such as {strange[0]}. Name a new folder for the export."
-        )
+    # Not all of them are listed: a folder that was named by mistake may have millions.
+    for path in place.rglob("*"):
+        name = path.relative_to(place).as_posix()
+        if path.is_file() and name not in files:
+            raise ValueError(
+                f"{place}: has other files, such as {name}. Name a new folder for the export."
+            )
 
 
 def read_files(folder: str | PathLike[str]) -> dict[str, bytes]:
     """The files of an export, as they are on disk."""
     place = Path(folder)
+    if not place.is_dir():
+        raise ValueError(f"{place}: is no folder. Name one that `export` wrote.")
     return {
         path.relative_to(place).as_posix(): path.read_bytes()
         for path in sorted(place.rglob("*"))

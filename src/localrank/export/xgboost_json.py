@@ -11,8 +11,15 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.node_tables import NodeTable, in_single_precision, node_tables, single_sum
-from localrank.export.single_models import content, trees_of
+from localrank.export.node_tables import (
+    NodeTable,
+    in_single_precision,
+    node_tables,
+    single_sum,
+    singles,
+)
+from localrank.export.reading import reading
+from localrank.export.single_models import check_single_range, trees_of
 
 # The oldest version of XGBoost that reads the file.
 VERSION = [2, 0, 0]
@@ -41,6 +48,7 @@ class XGBoostJSON(Target):
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         trees = trees_of(model, "XGBoost's file")
+        check_single_range(model, "XGBoost")
         tables = [in_single_precision(table, "<") for table in node_tables(trees)]
         learner = {
             "attributes": {"localrank": json.dumps(dict(model.facts), default=str)},
@@ -68,15 +76,21 @@ class XGBoostJSON(Target):
             "objective": {"name": "rank:ndcg", "lambdarank_param": {}},
         }
         return {
-            f"{model.name}.json": json.dumps({"learner": learner, "version": VERSION}),
+            f"{model.name}.json": _json({"learner": learner, "version": VERSION}),
             "README.md": _README.format(name=model.name, n_features=trees.n_features),
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        learner = json.loads(content(files, ".json"))["learner"]
-        features = dataset.features.astype(np.float32)
-        trees = learner["gradient_booster"]["model"]["trees"]
-        return single_sum([_table(tree).outputs(features, np.less) for tree in trees])
+        with reading(files, ".json") as text:
+            learner = json.loads(text)["learner"]
+            tables = [_table(tree) for tree in learner["gradient_booster"]["model"]["trees"]]
+        features = singles(dataset.features)
+        return single_sum([table.outputs(features, np.less) for table in tables])
+
+
+def _json(content: dict[str, Any]) -> str:
+    # XGBoost does not decode \\u escapes in names.
+    return json.dumps(content, ensure_ascii=False)
 
 
 def _tree(number: int, table: NodeTable, n_features: int) -> dict[str, Any]:

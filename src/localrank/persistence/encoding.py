@@ -44,6 +44,7 @@ INNER = {
     "SharedRankSVM": "rankers.rank_svm.shared_rank_svm",
     "StoredIndex": "text.index_folder",
     "Stream": "text.stream",
+    "TextRanker": "text.text_ranker",
     "Trees": "trees",
     "Vocabulary": "text.vocabulary",
 }

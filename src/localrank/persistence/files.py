@@ -60,7 +60,7 @@ def load(
     classes: Sequence[type] = (),
     public_key: bytes | None = None,
 ) -> Any:
-    """Read a ranker that `save` wrote.
+    """Read a model that `save` wrote: a ranker, a `TextRanker` or a `FeatureExtractor`.
 
     Only classes of localrank, some of scikit-learn, and those given are built. Everything that
     the file holds is checked against what each class declares. A file that asks for anything else,
@@ -88,11 +88,40 @@ def load(
     """
     return load_part(
         path,
-        lambda value: hasattr(value, "predict_rows") and hasattr(value, "n_features_in_"),
-        "fitted ranker",
+        # What `save_model` says of each, and what is not fitted cannot say.
+        lambda value: hasattr(value, "training_data_") and hasattr(value, "n_features_in_"),
+        "fitted model",
         classes=classes,
         public_key=public_key,
     )
+
+
+def load_ranker(path: str | PathLike[str]) -> Any:
+    """Read a ranker of features: the model of a file, or the one that a text ranker ranks by.
+
+    Parameters
+    ----------
+    path : path
+    """
+    return load_ranker_and_texts(path)[0]
+
+
+def load_ranker_and_texts(path: str | PathLike[str]) -> tuple[Any, Any | None]:
+    """Read a ranker of features, and the text ranker that it is in; None where it is in none.
+
+    Parameters
+    ----------
+    path : path
+    """
+    model = load_part(path, lambda value: _ranker_of(value) is not None, "fitted ranker")
+    ranker = _ranker_of(model)
+    return ranker, None if ranker is model else model
+
+
+def _ranker_of(model: Any) -> Any | None:
+    """What ranks features: a model itself, or the ranker of a text ranker."""
+    part = model if hasattr(model, "predict_rows") else getattr(model, "ranker_", None)
+    return part if hasattr(part, "n_features_in_") else None
 
 
 def load_part(
@@ -103,7 +132,7 @@ def load_part(
     classes: Sequence[type] = (),
     public_key: bytes | None = None,
 ) -> Any:
-    """Read what `save_model` wrote, as `load` does, where it may be something else than a ranker.
+    """Read what `save_model` wrote, as `load` does, where it must be of one kind.
 
     Parameters
     ----------

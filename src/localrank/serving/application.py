@@ -237,7 +237,7 @@ class Application:
         """The bytes of the answer, and the model that gave it. Runs in the ranking thread."""
         asked = decoded(body, kind, self.settings, batch=batch)
         model = self.models.chosen(asked.queries[0]) if name is None else self.models.named(name)
-        lists = asked.lists(model.ranker)
+        lists = asked.lists(model)
         scores = scored(model, lists)
         answer = encoded(
             rankings(model, lists, scores, top=top, explain=explain), form, batch=batch

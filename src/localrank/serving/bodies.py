@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
 import msgspec
 
-from localrank.rankers import Ranker
 from localrank.serving import arrow
 from localrank.serving.failures import Refused
 from localrank.serving.lists import Lists, lists_of_documents
-from localrank.serving.messages import Batch, DocumentList, Id, Ranking, Rankings
+from localrank.serving.messages import Batch, DocumentList, Id, Ranking, Rankings, TextQuery
+from localrank.serving.models import Loaded
 from localrank.serving.settings import Settings
+from localrank.serving.words import list_of_words
 
 JSON = "application/json"
 ARROW = "application/vnd.apache.arrow.stream"
 
 _one = msgspec.json.Decoder(DocumentList)
 _several = msgspec.json.Decoder(Batch)
+_words = msgspec.json.Decoder(TextQuery)
 _encoder = msgspec.json.Encoder()
 
 
@@ -31,11 +34,11 @@ class Asked:
     queries : sequence
         The ids of the lists' queries; None where there is none.
     lists : callable
-        The lists as a ranker takes them.
+        The lists as a model takes them.
     """
 
     queries: Sequence[Id | None]
-    lists: Callable[[Ranker], Lists]
+    lists: Callable[[Loaded], Lists]
 
 
 def content_format(content_type: str) -> str:
@@ -60,15 +63,45 @@ def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked
         _check_sizes(settings, table.n_documents)
         queries, _ = table.queries()
         _check_sizes(settings, table.n_documents, len(queries))
-        return Asked(queries, table.lists)
+        return Asked(queries, lambda model: table.lists(model.ranker))
     try:
         lists = _several.decode(body).lists if batch else [_one.decode(body)]
     except msgspec.ValidationError as error:
-        raise Refused(422, f"{error}.") from None
+        refused = Refused(422, f"{error}.")
+        if batch:
+            raise refused from None
+        return _asked_by_words(body, settings, refused)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Refused(400, f"The body is not JSON: {error}.") from None
     _check_sizes(settings, sum(len(one.documents) for one in lists), len(lists))
-    return Asked([one.query for one in lists], lambda ranker: lists_of_documents(lists, ranker))
+    return Asked(
+        [one.query for one in lists], lambda model: lists_of_documents(lists, model.ranker)
+    )
+
+
+def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
+    """What a request asks for that holds no documents with features.
+
+    Whether that is right, the model decides: one that takes no words gives the reason for which
+    the request is no list of features.
+    """
+    try:
+        asked = _words.decode(body)
+    except msgspec.ValidationError as error:
+        no_words = Refused(422, f"{error}.")
+        return Asked([None], lambda model: _raised(refused if model.texts is None else no_words))
+    _check_sizes(settings, len(asked.documents or []))
+
+    def lists(model: Loaded) -> Lists:
+        if model.texts is None:
+            raise refused
+        return list_of_words(asked, model.texts, settings.max_documents)
+
+    return Asked([asked.query], lists)
+
+
+def _raised(refused: Refused) -> NoReturn:
+    raise refused
 
 
 def encoded(rankings: list[Ranking], kind: str, *, batch: bool) -> bytes:

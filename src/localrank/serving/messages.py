@@ -39,6 +39,24 @@ class DocumentList(Struct, forbid_unknown_fields=True):
     ] = None
 
 
+class TextQuery(Struct, forbid_unknown_fields=True):
+    """Words, for a model that ranks by them: `localrank train --extractor` makes such."""
+
+    query: Annotated[str, Meta(description="The words. Equal ones are always served by one model.")]
+    documents: Annotated[
+        Annotated[list[dict[str, str | int | float | None]], Meta(min_length=1)] | None,
+        Meta(
+            description="Documents to rank: texts and numbers by the keys that the corpus had, "
+            "and an `id`, which comes back in the answer. Without any, those that BM25 finds in "
+            "the model's index are ranked; `index` is then their place by BM25."
+        ),
+    ] = None
+    depth: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="How many documents of the index to rank; 100 by default."),
+    ] = None
+
+
 class Batch(Struct, forbid_unknown_fields=True):
     """Several lists of documents, each of its own query."""
 

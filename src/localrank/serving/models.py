@@ -12,16 +12,19 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from localrank.names import unknown
-from localrank.persistence import load, read_manifest
+from localrank.persistence import load_ranker_and_texts, read_manifest
 from localrank.rankers import Ranker
 from localrank.serving.explaining import reasons
 from localrank.serving.failures import Refused
 from localrank.serving.messages import Id, Model
 from localrank.serving.settings import Settings
-from localrank.warmup import made_up_lists
+from localrank.warmup import made_up_lists, rank_by_made_up_words
+
+if TYPE_CHECKING:
+    from localrank.text import TextRanker
 
 log = logging.getLogger("localrank.serving")
 # Hexadecimal digits of a version.
@@ -42,6 +45,8 @@ class Loaded:
         Begin of the digest of its file.
     manifest : dict
     loaded_at : float
+    texts : TextRanker or None
+        Of a model that takes words, what makes features of them for its ranker.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Loaded:
     version: str
     manifest: dict[str, Any]
     loaded_at: float
+    texts: TextRanker | None = None
 
 
 class ServedModels:
@@ -168,13 +174,16 @@ def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
     """A model that has ranked already, so that all it needs is compiled, and its file's state."""
     for _ in range(N_ATTEMPTS):
         state = _state(path)
-        manifest, ranker = read_manifest(path), load(path)
+        manifest, (ranker, texts) = read_manifest(path), load_ranker_and_texts(path)
         if state == _state(path):
             break
     else:
         raise ValueError(f"{path}: it changes faster than it can be read.")
     _warm(ranker)
-    return Loaded(name, ranker, manifest["digest"][:N_DIGITS], manifest, time.time()), state
+    if texts is not None:
+        rank_by_made_up_words(texts)
+    version = manifest["digest"][:N_DIGITS]
+    return Loaded(name, ranker, version, manifest, time.time(), texts), state
 
 
 def _warm(ranker: Ranker) -> None:

@@ -8,7 +8,15 @@ import msgspec
 
 import localrank
 from localrank.serving.bodies import ARROW, JSON
-from localrank.serving.messages import Batch, DocumentList, Models, Problem, Ranking, Rankings
+from localrank.serving.messages import (
+    Batch,
+    DocumentList,
+    Models,
+    Problem,
+    Ranking,
+    Rankings,
+    TextQuery,
+)
 from localrank.serving.settings import Settings
 
 REFUSALS = {
@@ -48,7 +56,7 @@ def openapi(settings: Settings) -> dict[str, Any]:
     >>> sorted(openapi(Settings({"m": Path("m.localrank")}, {}))["paths"])[:3]
     ['/healthz', '/metrics', '/readyz']
     """
-    types = (DocumentList, Batch, Ranking, Rankings, Models, Problem)
+    types = (DocumentList, TextQuery, Batch, Ranking, Rankings, Models, Problem)
     schemas, components = msgspec.json.schema_components(
         types, ref_template="#/components/schemas/{name}"
     )
@@ -67,7 +75,7 @@ def openapi(settings: Settings) -> dict[str, Any]:
     def refusals(*codes: str) -> dict[str, Any]:
         return {code: told(REFUSALS[code], JSON, schema[Problem]) for code in codes}
 
-    def ranks(asked: type, answered: type, summary: str, named: bool) -> dict[str, Any]:
+    def ranks(asked: Any, answered: type, summary: str, named: bool) -> dict[str, Any]:
         answer = told("The ranking, best documents first.", JSON, schema[answered])
         answer["content"][ARROW] = {}
         return {
@@ -76,7 +84,7 @@ def openapi(settings: Settings) -> dict[str, Any]:
                 "parameters": [*([name] if named else []), *OPTIONS],
                 "requestBody": {
                     "required": True,
-                    "content": {JSON: {"schema": schema[asked]}, ARROW: {}},
+                    "content": {JSON: {"schema": asked}, ARROW: {}},
                 },
                 "responses": {"200": answer, **refusals(*REFUSALS)},
                 **secured,
@@ -87,6 +95,8 @@ def openapi(settings: Settings) -> dict[str, Any]:
         answers = {"200": told(summary, kind, form), **refusals(*codes)}
         return {"get": {"summary": summary, "responses": answers, **({} if open_ else secured)}}
 
+    # What it is, a model decides: features, or words.
+    one = {"anyOf": [schema[DocumentList], schema[TextQuery]]}
     status = {"type": "object", "properties": {"status": {"type": "string"}}}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
@@ -97,12 +107,12 @@ def openapi(settings: Settings) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            "/v1/rank": ranks(DocumentList, Ranking, "Rank a list of documents.", False),
-            "/v1/batch": ranks(Batch, Rankings, "Rank several lists.", False),
-            "/v1/models/{name}/rank": ranks(
-                DocumentList, Ranking, "Rank a list with a model.", True
+            "/v1/rank": ranks(one, Ranking, "Rank a list of documents.", False),
+            "/v1/batch": ranks(schema[Batch], Rankings, "Rank several lists.", False),
+            "/v1/models/{name}/rank": ranks(one, Ranking, "Rank a list with a model.", True),
+            "/v1/models/{name}/batch": ranks(
+                schema[Batch], Rankings, "Rank lists with a model.", True
             ),
-            "/v1/models/{name}/batch": ranks(Batch, Rankings, "Rank lists with a model.", True),
             "/v1/models": tells("The models that are served.", JSON, schema[Models], "401"),
             "/metrics": tells("Counters for Prometheus.", "text/plain", {"type": "string"}, "401"),
             "/healthz": tells("Whether the service lives.", JSON, status, open_=True),

@@ -19,6 +19,8 @@ N_FIRST = 10
 
 def scored(model: Loaded, lists: Lists) -> Floats:
     """The scores of all rows, which are those of `predict`."""
+    if not lists.dataset.n_documents:
+        return np.empty(0)
     try:
         return model.ranker.predict(lists.dataset)
     except ValueError as error:
@@ -43,7 +45,9 @@ def rankings(
     offsets = lists.dataset.offsets
     parts = [scores[begin:end] for begin, end in pairwise(offsets)]
     orders = [best_first(own)[:top] for own in parts]
-    why = reasons(model.ranker, lists.dataset, orders) if explain else None
+    # Nothing can be said of a list without documents, which words may find.
+    explains = explain and len(scores) > 0
+    why = reasons(model.ranker, lists.dataset, orders) if explains else None
     result = []
     for number, (query, ids) in enumerate(zip(lists.queries, lists.ids, strict=True)):
         own, order = parts[number], orders[number]

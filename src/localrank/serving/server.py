@@ -15,7 +15,7 @@ from prometheus_client.multiprocess import mark_process_dead
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.supervisors import Multiprocess
 
-from localrank.persistence import load
+from localrank.persistence import load_ranker
 from localrank.serving.application import Application
 from localrank.serving.settings import Settings
 
@@ -85,7 +85,7 @@ def serve(
     # Before there are workers: one that cannot be loaded is an error of the command, and kernels
     # are compiled once.
     for path in settings.models.values():
-        load(path)
+        load_ranker(path)
     with tempfile.TemporaryDirectory(prefix="localrank-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         app: Any = _Worker(settings, log_level)

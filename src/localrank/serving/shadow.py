@@ -53,8 +53,13 @@ class Shadow:
     def _compare(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
         try:
             shadow = self.models.named(self.name)
-            others = scored(shadow, asked.lists(shadow.ranker))
+            same = asked.lists(shadow)
+            others = scored(shadow, same)
         except Refused:
+            self._skip(lists)
+            return
+        # Words may find other documents in another model's index, or none.
+        if same.ids != lists.ids or not len(scores):
             self._skip(lists)
             return
         correlation = self.metrics.shadow_correlation.labels(model, self.name)

@@ -6,6 +6,8 @@ from localrank.exports import on_use
 
 if TYPE_CHECKING:
     from localrank.text.analysis import Analyzer as Analyzer
+    from localrank.text.example_texts import ExampleTexts as ExampleTexts
+    from localrank.text.example_texts import load_example as load_example
     from localrank.text.extractor import FeatureExtractor as FeatureExtractor
     from localrank.text.files import load_extractor as load_extractor
     from localrank.text.judgments import read_judgments as read_judgments
@@ -13,5 +15,7 @@ if TYPE_CHECKING:
     from localrank.text.sources import Corpus as Corpus
     from localrank.text.sources import read_corpus as read_corpus
     from localrank.text.sources import read_queries as read_queries
+    from localrank.text.text_ranker import RankedDocuments as RankedDocuments
+    from localrank.text.text_ranker import TextRanker as TextRanker
 else:
     __getattr__, __dir__ = on_use(__name__)

@@ -158,6 +158,11 @@ class FeatureExtractor(Estimator):
         return tuple(keys_of_fields(self.fields) or ())
 
     @property
+    def document_keys(self) -> tuple[str, ...]:
+        """The keys under which documents have texts."""
+        return tuple(dict.fromkeys(key for keys in self._keys.values() for key in keys))
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the columns that `transform` makes, in their order."""
         return feature_names(self.features, self.field_names, self.columns)

@@ -99,9 +99,8 @@ def _rounded_down(thresholds: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
     """
     with np.errstate(over="ignore"):
         nearest = thresholds.astype(dtype)
-    return np.where(
-        nearest > thresholds, np.nextafter(nearest, nearest.dtype.type(-np.inf)), nearest
-    )
+        below = np.nextafter(nearest, nearest.dtype.type(-np.inf))
+    return np.where(nearest > thresholds, below, nearest)
 
 
 def _differs_from_last(values: NDArray[Any]) -> NDArray[np.bool_]:

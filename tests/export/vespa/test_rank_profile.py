@@ -160,11 +160,30 @@ def test_fields_of_type_float_round_the_features(linear, queries):
 
 
 @pytest.mark.parametrize(
-    "kind", ["deviation", "percentile", "robust-deviation", "aggregate", "filled"]
+    ("kind", "instead"),
+    [
+        ("deviation", 'engine-coordinates.*parts="md"'),
+        ("percentile", 'parts="md"'),
+        ("robust-deviation", 'parts="md"'),
+        ("aggregate", 'parts="md"'),
+        ("filled", "trees, which know missing values"),
+    ],
 )
-def test_columns_that_vespa_cannot_make_are_refused(kind, linear):
-    with pytest.raises(NotExportable, match='over the hits of a query. Take .*parts="md"'):
-        profile_of(OnColumns((Column(kind, 0),), linear, lambda dataset: dataset))
+def test_columns_that_vespa_cannot_make_are_refused(kind, instead, linear):
+    made = OnColumns((Column(kind, 0),), linear, lambda dataset: dataset)
+    with pytest.raises(NotExportable, match=f"over the hits of a query. Take .*{instead}"):
+        profile_of(made)
+    # Fixed scales alone would not help.
+    with pytest.raises(NotExportable, match=f"over the hits of a query. Take .*{instead}"):
+        profile_of(Standardised(made))
+
+
+def test_the_query_chooses_among_any_number_of_groups(queries):
+    routed = Routed(None, tuple(Linear(np.full(1, float(number))) for number in range(301)))
+    one = queries.with_features(np.ones((queries.n_documents, 1)))
+    files = Vespa().files(ExportedModel("web", routed, ("f1",)))
+    for group in (0, 1, 149, 150, 151, 299, 300):
+        assert (Vespa().group_scores(files, one, group) == group).all()
 
 
 def test_scores_standardised_within_the_query_are_refused(linear):

@@ -16,6 +16,7 @@ from localrank.export.onnx.readme import readme
 from localrank.export.onnx.scores import scores_of
 from localrank.export.onnx.steps import IR_VERSION, ML_DOMAIN, ML_OPSET, OPSET, Steps
 from localrank.export.onnx.trees import leaf_sums
+from localrank.export.reading import reading
 
 if TYPE_CHECKING:
     import onnx
@@ -66,13 +67,12 @@ class ONNX(Target):
         _check_installed()
         import onnx
 
-        (content,) = (content for name, content in files.items() if name.endswith(".onnx"))
-        graph = onnx.load_model_from_string(
-            content if isinstance(content, bytes) else content.encode()
-        )
         features = np.asarray(dataset.features, np.float64)
-        evaluator = numpy_evaluator(graph)
-        bounds = dataset.offsets.tolist() if takes_one_list(graph) else [0, dataset.n_documents]
+        with reading(files, ".onnx") as content:
+            graph = onnx.load_model_from_string(content)
+            evaluator = numpy_evaluator(graph)
+            one_list = takes_one_list(graph)
+        bounds = dataset.offsets.tolist() if one_list else [0, dataset.n_documents]
         scores = []
         # Divisions by zero, whose result is not used.
         with np.errstate(all="ignore"):

@@ -12,19 +12,26 @@ from localrank.arrays import Array
 from localrank.export.solr.readings import SLACK, Singles
 
 
-def solr_scores(store: Sequence[Mapping[str, Any]], model: Mapping[str, Any], X: Array) -> Singles:
+def solr_scores(
+    fields: Sequence[str],
+    store: Mapping[str, Mapping[str, Any]],
+    model: Mapping[str, Any],
+    X: Array,
+) -> Singles:
     """The score of each document: features, sums and products in float32, in Solr's order.
 
     Parameters
     ----------
-    store : list
-        The features, as uploaded.
+    fields : list
+        The field of each column of X, as in the schema.
+    store : mapping
+        The features, as uploaded, by name.
     model : mapping
         As uploaded.
     X : ndarray of shape (n_documents, n_features)
-        In the order in which the store names their fields; NaN where a document has no value.
+        NaN where a document has no value.
     """
-    values = _values(store, model, X)
+    values = _values(fields, store, model, X)
     params = model["params"]
     match model["class"].rpartition(".")[2]:
         case "LinearModel":
@@ -38,15 +45,16 @@ def solr_scores(store: Sequence[Mapping[str, Any]], model: Mapping[str, Any], X:
 
 
 def _values(
-    store: Sequence[Mapping[str, Any]], model: Mapping[str, Any], X: Array
+    fields: Sequence[str],
+    store: Mapping[str, Mapping[str, Any]],
+    model: Mapping[str, Any],
+    X: Array,
 ) -> dict[str, Singles]:
     """The normalized values of the model's features, by name."""
-    features = {feature["name"]: feature for feature in store}
-    fields = [feature["params"]["field"] for feature in store if "field" in feature["params"]]
-    columns = {field: column for column, field in enumerate(dict.fromkeys(fields))}
+    columns = {field: column for column, field in enumerate(fields)}
     values = {}
     for entry in model["features"]:
-        params = features[entry["name"]]["params"]
+        params = store[entry["name"]]["params"]
         if "field" in params:
             with np.errstate(over="ignore"):
                 column = X[:, columns[params["field"]]].astype(np.float32)

@@ -74,11 +74,4 @@ def readme(model: ExportedModel, fields: Sequence[str]) -> str:
         ranker=model.facts.get("ranker", "model"),
         version=model.facts.get("localrank", ""),
     )
-    renamed = [
-        f"- `{field}`: {name}"
-        for name, field in zip(model.feature_names, fields, strict=True)
-        if name != field
-    ]
-    if not renamed:
-        return text
-    return text + "\n## Fields with other names than the features\n\n" + "\n".join(renamed) + "\n"
+    return text + model.renamed(fields)

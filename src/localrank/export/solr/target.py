@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.node_tables import plain_thresholds
-from localrank.export.single_models import refusal, trees_of
+from localrank.export.reading import reading
+from localrank.export.single_models import check_single_range, refusal, trees_of
 from localrank.export.solr.emulation import solr_scores
 from localrank.export.solr.nets import net_layers
 from localrank.export.solr.readings import Reading, comparisons, missing_apart, node
@@ -51,6 +52,7 @@ class Solr(Target):
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         formula = model.formula
         fields = field_names(model.feature_names)
+        check_single_range(model, "Solr")
         if isinstance(formula, TreeSum):
             content, store = _trees(trees_of(model, "Solr's model"), fields)
         elif isinstance(formula, Linear):
@@ -59,12 +61,6 @@ class Solr(Target):
             content, store = _net(formula, fields)
         else:
             raise _refusal(model)
-        if np.abs(_numbers(formula)).max() > np.finfo(np.float32).max:
-            raise NotExportable(
-                str(model.facts.get("ranker", model.name)),
-                "it has a number that is beyond the range of float32, in which Solr computes",
-                "Divide the relevance labels by a power of ten and train again.",
-            )
         in_store = {"store": model.name}
         return {
             "features.json": _text([in_store | feature for feature in store]),
@@ -74,8 +70,15 @@ class Solr(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        store, model = (json.loads(files[name]) for name in ("features.json", "model.json"))
-        return solr_scores(store, model, dataset.features).astype(np.float64)
+        with reading(files, "schema.json") as text:
+            fields = [field["name"] for field in json.loads(text)["add-field"]]
+            if len(fields) != dataset.n_features:
+                raise ValueError(f"{len(fields)} fields for {dataset.n_features} features")
+        with reading(files, "features.json") as text:
+            store = {feature["name"]: feature for feature in json.loads(text)}
+        with reading(files, "model.json") as text:
+            scores = solr_scores(fields, store, json.loads(text), dataset.features)
+        return scores.astype(np.float64)
 
 
 def field_names(names: Sequence[str]) -> list[str]:
@@ -115,15 +118,15 @@ def _trees(given: Trees, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]
     names: dict[Reading, str] = {}
     taken, used = set(fields), set()
     readings = {comparison.reading for comparison in written.values()}
-    for reading in sorted(readings, key=lambda each: (each.feature, -abs(each.divisor))):
-        name = field = fields[reading.feature]
-        if reading.feature in used:
+    for each in sorted(readings, key=lambda each: (each.feature, -abs(each.divisor))):
+        name = field = fields[each.feature]
+        if each.feature in used:
             # A model takes each feature of the store once.
             name = _new(f"{field}_again", taken)
-            store.append(_value_of(name, field, reading.feature in apart))
-        names[reading] = name
+            store.append(_value_of(name, field, each.feature in apart))
+        names[each] = name
         taken.add(name)
-        used.add(reading.feature)
+        used.add(each.feature)
     content = {
         "class": f"{_PACKAGE}.model.MultipleAdditiveTreesModel",
         "features": [_normalized(name, each.divisor) for each, name in names.items()]
@@ -196,16 +199,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]\n"
     return json.dumps(value)
-
-
-def _numbers(formula: Linear | TreeSum | Net) -> Array:
-    match formula:
-        case TreeSum():
-            return formula.trees.leaf_values
-        case Linear():
-            return np.append(formula.weights, formula.constant)
-        case Net():
-            return np.concatenate([formula.mean, formula.scale, formula.skip])
 
 
 def _refusal(model: ExportedModel) -> NotExportable:

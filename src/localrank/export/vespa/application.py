@@ -11,6 +11,7 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.reading import reading
 from localrank.export.vespa.expressions import Expressions, Value
 from localrank.export.vespa.rank_profile import RERANK_COUNT, RankProfile
 from localrank.export.vespa.tree_models import score_trees
@@ -116,34 +117,33 @@ class Vespa(Target):
 
 def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
     """What Vespa computes, given the inputs of the queries by name."""
-    texts = {
-        name: content if isinstance(content, str) else content.decode()
-        for name, content in files.items()
-    }
-    (profile,) = (text for name, text in texts.items() if name.endswith(".profile"))
-    (schema,) = (text for name, text in texts.items() if name.endswith(".sd"))
-    functions = dict(re.findall(r"function (\w+)\(\) {\s*expression: (.*)\n", profile))
-    phase = re.findall(r"(?:first|global)-phase {[^}]*?expression: (.*)\n", profile)[-1]
-    expressions = Expressions(
-        functions,
-        dataset,
-        {
-            "attribute": _attributes(schema, dataset),
-            "query": inputs.__getitem__,
-            "lightgbm": lambda file: score_trees(
-                texts[f"models/{file}"],
-                lambda name: expressions.function(name),
-                dataset.n_documents,
-                on_content_node="global-phase" not in profile,
-            ),
-        },
-    )
-    return np.broadcast_to(expressions.value(phase), dataset.n_documents).astype(np.float64)
+    with reading(files, ".sd") as schema:
+        attributes = _attributes(schema.decode(), dataset)
+    with reading(files, ".profile") as text:
+        profile = text.decode()
+        functions = dict(re.findall(r"function (\w+)\(\) {\s*expression: (.*)\n", profile))
+        phase = re.findall(r"(?:first|global)-phase {[^}]*?expression: (.*)\n", profile)[-1]
+
+        def trees(file: str) -> Value:
+            with reading(files, f"models/{file}") as model:
+                return score_trees(
+                    model,
+                    expressions.function,
+                    dataset.n_documents,
+                    on_content_node="global-phase" not in profile,
+                )
+
+        features = {"attribute": attributes, "query": inputs.__getitem__, "lightgbm": trees}
+        expressions = Expressions(functions, dataset, features)
+        scores = expressions.value(phase)
+    return np.broadcast_to(scores, dataset.n_documents).astype(np.float64)
 
 
 def _attributes(schema: str, dataset: RankingDataset) -> Callable[[str], Value]:
     """The attributes of documents, in the precision that the schema gives them."""
     fields = re.findall(r"field (\w+) type (double|float) ", schema)
+    if len(fields) != dataset.n_features:
+        raise ValueError(f"{len(fields)} fields for {dataset.n_features} features")
     numbers = {name: number for number, (name, _) in enumerate(fields)}
 
     def values(name: str) -> Value:
@@ -192,6 +192,7 @@ def _readme(model: ExportedModel, profile: RankProfile) -> str:
         lines += (_TREES + (_TREES_GLOBAL if profile.is_global else _TREES_FIRST)).splitlines()
     else:
         lines.append("Vespa computes in double precision. Scores differ by the rounding of sums.")
+    lines += model.renamed(profile.fields).splitlines()
     lines += ["", f"Written by localrank {model.facts.get('localrank', '')} for Vespa 8; tested "]
     lines[-1] += f"with the published Java code of {VERSION}."
     return "\n".join([*lines, ""])

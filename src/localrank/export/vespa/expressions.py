@@ -1,6 +1,7 @@
 """Ranking expressions of Vespa, computed for lists of documents.
 
-The language is the part that exports write: numbers, + - * /, ==, calls, and names of functions.
+The language is the part that exports write: numbers, + - * /, ==, <, calls, and names of
+functions.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from localrank.data import RankingDataset
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<name>[A-Za-z_]\w*)"
-    r"|\"(?P<text>[^\"]*)\"|(?P<sign>==|[-+*/(),]))"
+    r"|\"(?P<text>[^\"]*)\"|(?P<sign>==|[-+*/(),<]))"
 )
 # Larger values than those of single precision do not count for a normalizer.
 _FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -155,7 +156,9 @@ class _Reading:
 
     def _comparison(self) -> Value:
         value = self._sum()
-        return value == self._sum() if self._take("==") else value
+        if self._take("=="):
+            return value == self._sum()
+        return value < self._sum() if self._take("<") else value
 
     def _sum(self) -> Value:
         value = self._product()

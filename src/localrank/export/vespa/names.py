@@ -15,7 +15,11 @@ _RESERVED = {
     "else",
     "if",
     "index",
+    "normalize_linear",
+    "position",
     "rankfeatures",
+    "reciprocal_rank",
+    "reciprocal_rank_fusion",
     "sddocname",
     "select_input",
     "summary",
@@ -29,25 +33,37 @@ _RESERVED = {
 def field_names(features: Iterable[str]) -> list[str]:
     """A field's name for each feature: the feature's own where Vespa takes it.
 
+    Names that differ in upper and lower case alone are the same for Vespa.
+
     Examples
     --------
-    >>> field_names(["bm25", "title length", "if"])
-    ['bm25', 'field_title_length', 'field_if']
+    >>> field_names(["bm25", "title length", "if", "BM25"])
+    ['bm25', 'field_title_length', 'field_if', 'field_bm25']
     """
     features = list(features)
-    names = [name for name in features if _plain(name)]
+    kept = {name.lower(): name for name in reversed(features) if _plain(name)}
+    taken = set(kept)
     result = []
     for feature in features:
         name = feature
-        if not _plain(feature):
-            name = unused(f"field_{re.sub('[^A-Za-z0-9_]', '_', feature)}", names)
-            names.append(name)
+        if kept.get(feature.lower()) != feature:
+            name = unused(f"field_{re.sub('[^a-z0-9_]', '_', feature.lower())}", taken)
+            taken.add(name)
         result.append(name)
     return result
 
 
 def _plain(name: str) -> bool:
     return _NAME.fullmatch(name) is not None and name not in _RESERVED
+
+
+def check_model_name(name: str) -> None:
+    """Refuse the name of a model, and so of its schema, that Vespa has itself."""
+    if name == "document":
+        raise ValueError(
+            "A schema of Vespa cannot have the name 'document', which all documents inherit. "
+            "Name the model otherwise."
+        )
 
 
 def unused(name: str, taken: Container[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from localrank.arrays import Array
-from localrank.export.vespa.names import field_names, unused
+from localrank.export.vespa.names import check_model_name, field_names, unused
 from localrank.export.vespa.tree_models import write_trees
 from localrank.formulas import (
     Column,
@@ -25,7 +25,10 @@ from localrank.formulas import (
 # Hits that the global phase looks at: at least as many as lists have.
 RERANK_COUNT = 1000
 
-_FIXED = 'Combine by fixed scales (combine="fixed"), which are learned in training.'
+_FIXED = (
+    'Combine by fixed scales, which are learned in training: combine="fixed" of a recipe, or '
+    "aggregator=FixedScale() of Ensemble."
+)
 # What Vespa has no function for, over the hits of a query, by the kind of the column.
 _LACKING = {
     "deviation": "mean and deviation",
@@ -67,6 +70,7 @@ class RankProfile:
     """
 
     def __init__(self, name: str, formula: Formula, feature_names: Sequence[str]) -> None:
+        check_model_name(name)
         self.name = name
         self.fields = field_names(feature_names)
         self.functions: dict[str, str] = {}
@@ -75,6 +79,7 @@ class RankProfile:
         self._n_nets = 0
         self._features = [f"feature_{field}" for field in self.fields]
         self._over_hits: set[str] = set()
+        _check_columns(formula)
         self.is_global = _is_global(formula)
         # Containers compute in double precision. Content nodes may not.
         self._single = () if self.is_global else self._features
@@ -135,14 +140,13 @@ class RankProfile:
     def _routed(self, formula: Routed, columns: Sequence[str]) -> str:
         if self.n_groups:
             raise NotExportable(
-                "A choice of groups within another", "query(group) is one number", "Export one."
+                "A choice of groups within another",
+                "query(group) is one number",
+                "Take onnx, or run the model with `localrank serve`.",
             )
         self.n_groups = len(formula.groups)
         members = [self._of(group, columns) for group in formula.groups]
-        expression = members[-1]
-        for number in reversed(range(len(members) - 1)):
-            expression = f"if (query(group) == {number}, {members[number]}, {expression})"
-        return expression
+        return _chosen(members, 0)
 
     def _sum(self, weights: Array, terms: Sequence[str], constant: float = 0.0) -> str:
         used = np.flatnonzero(weights).tolist()
@@ -173,13 +177,6 @@ class RankProfile:
     def _column(self, column: Column, columns: Sequence[str]) -> str:
         """The name of the function of a column."""
         kind = str(column.kind)
-        if kind in _LACKING:
-            raise NotExportable(
-                f"A ranker with columns of kind {kind!r}",
-                f"Vespa has no {_LACKING[kind]} over the hits of a query",
-                "Take the features, and coordinates that Vespa computes: "
-                'QueryCoordinates(…, parts="md").',
-            )
         base = columns[column.feature]
         if kind == "feature":
             return base
@@ -236,6 +233,28 @@ class RankProfile:
         return {file.removesuffix(".json") for file in self.models}
 
 
+def _check_columns(formula: Formula) -> None:
+    """Refuse columns of the list that Vespa cannot make.
+
+    They are looked at before other steps: what is advised for those does not help then.
+    """
+    steps = [step for step in formula.walk() if isinstance(step, OnColumns)]
+    kinds = {str(column.kind) for step in steps for column in step.columns}
+    if lacking := sorted(kinds & _LACKING.keys() - {"filled"}):
+        raise NotExportable(
+            "A model with coordinates of documents in their list",
+            f"Vespa has no {_LACKING[lacking[0]]} over the hits of a query",
+            "Take coordinates that Vespa computes: the method engine-coordinates, or "
+            'QueryCoordinates(…, parts="md"). Or take onnx.',
+        )
+    if "filled" in kinds:
+        raise NotExportable(
+            "A model that fills missing values by the median of their list",
+            f"Vespa has no {_LACKING['filled']} over the hits of a query",
+            "Take a method of trees, which know missing values, such as lambdamart, or take onnx.",
+        )
+
+
 def _is_global(formula: Formula) -> bool:
     """Whether a formula looks at the other hits, or at products that content nodes may round."""
     for step in formula.walk():
@@ -245,6 +264,19 @@ def _is_global(formula: Formula) -> bool:
             if kinds & {"min-max", "rank-difference"} or ("product" in kinds and trees):
                 return True
     return False
+
+
+def _chosen(members: Sequence[str], first: int) -> str:
+    """The expression of the group that the query says, whose numbers begin with `first`.
+
+    It is halved again and again: expressions that are nested hundreds deep are hard to read for
+    parsers.
+    """
+    if len(members) == 1:
+        return members[0]
+    half = (len(members) + 1) // 2
+    lower, upper = _chosen(members[:half], first), _chosen(members[half:], first + half)
+    return f"if (query(group) < {first + half}, {lower}, {upper})"
 
 
 def _short(name: str) -> str:

@@ -1,0 +1,200 @@
+import json
+
+import numpy as np
+import pytest
+
+import localrank
+from localrank.data import read_letor, read_run, read_table
+from localrank.rankers import RankSVM
+from localrank.text import Analyzer, FeatureExtractor, TextRanker, load_example
+from localrank.text.example_texts import FILES
+
+CORPUS, QUERIES, QRELS = FILES
+
+
+@pytest.fixture(scope="module")
+def example():
+    return load_example()
+
+
+@pytest.fixture(scope="module")
+def dataset(example):
+    extractor = FeatureExtractor(["title", "body"]).fit(example.corpus)
+    return extractor.dataset(example.queries, example.qrels, 10)
+
+
+@pytest.fixture
+def data(run, tmp_path):
+    folder = tmp_path / "data"
+    options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "-o", folder]
+    code, _, error = run("features", CORPUS, QUERIES, *options)
+    assert code == 0, error
+    return folder
+
+
+def test_features_are_those_of_python_with_their_names(data, dataset):
+    made = read_table(data / "queries.parquet", document_id="document_id")
+    assert made.feature_names == dataset.feature_names
+    assert made.query_ids.tolist() == dataset.query_ids.tolist()
+    assert made.document_ids.tolist() == dataset.document_ids.tolist()
+    np.testing.assert_array_equal(made.features, dataset.features)
+    np.testing.assert_array_equal(made.labels, dataset.labels)
+
+
+def test_letor_text_has_the_same_numbers(run, dataset, tmp_path):
+    options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "--format", "letor"]
+    assert run("features", CORPUS, QUERIES, *options, "-o", tmp_path)[0] == 0
+    made = read_letor(tmp_path / "queries.txt")
+    np.testing.assert_array_equal(made.features, dataset.features)
+    np.testing.assert_array_equal(made.labels, dataset.labels)
+
+
+def test_options_reach_the_extractor(run, tmp_path):
+    corpus, queries = tmp_path / "corpus.jsonl", tmp_path / "dev.tsv"
+    corpus.write_text(
+        "".join(
+            json.dumps({"id": name, "text": text, "clicks": n}) + "\n"
+            for n, (name, text) in enumerate({"a": "the runners ran", "b": "the shoes"}.items())
+        )
+    )
+    queries.write_text("1\tthe running shoe\n")
+    options = ["--features", "bm25,covered", "--columns", "clicks"]
+    options += ["--stopwords", "english", "--stemmer", "english"]
+    assert run("features", corpus, queries, *options, "-o", tmp_path)[0] == 0
+    extractor = localrank.load(tmp_path / "extractor.localrank")
+    assert extractor.feature_names == ("text.bm25", "text.covered", "clicks")
+    assert repr(extractor.analyzer) == repr(Analyzer(stopwords="english", stemmer="english"))
+    table = read_table(tmp_path / "dev.parquet", label=None, document_id="document_id")
+    assert table.relevance is None
+    assert table.document_ids.tolist() == ["b"]
+
+
+def test_judged_documents_are_added_where_asked(run, data, tmp_path):
+    options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "--with-judged"]
+    assert run("features", CORPUS, QUERIES, *options, "-o", tmp_path / "more")[0] == 0
+    less, more = (
+        read_table(folder / "queries.parquet", document_id="document_id")
+        for folder in (data, tmp_path / "more")
+    )
+    assert less.query_sizes.max() == 10
+    assert less.n_documents < more.n_documents
+    assert (more.labels > 0).sum() == len(QRELS.read_text().splitlines())
+
+
+def test_each_file_of_queries_becomes_one_of_features(run, example, tmp_path):
+    lines = QUERIES.read_text().splitlines(keepends=True)
+    for name, part in {"train": lines[:20], "test": lines[20:]}.items():
+        (tmp_path / f"{name}.tsv").write_text("".join(part))
+    files = [tmp_path / "train.tsv", tmp_path / "test.tsv"]
+    options = ["--qrels", QRELS, "--fields", "title,body", "-o", tmp_path / "data"]
+    assert run("features", CORPUS, *files, *options)[0] == 0
+    parts = [
+        read_table(tmp_path / "data" / f"{name}.parquet", document_id="document_id")
+        for name in ("train", "test")
+    ]
+    assert [part.n_queries for part in parts] == [20, 12]
+
+
+@pytest.mark.parametrize("form", ["parquet", "letor"])
+def test_train_joins_the_extractor_and_rank_takes_words(run, dataset, example, tmp_path, form):
+    options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "--format", form]
+    run("features", CORPUS, QUERIES, *options, "-o", tmp_path)
+    made = tmp_path / ("queries.parquet" if form == "parquet" else "queries.txt")
+    model, trec = tmp_path / "model.localrank", tmp_path / "run.trec"
+    extractor = tmp_path / "extractor.localrank"
+    options = ["--method", "rank-svm", "--extractor", extractor, "--valid", made, "-o", model]
+    code, _, error = run("train", made, *options)
+    assert code == 1
+    assert "is training data" in error
+    options = ["--method", "rank-svm", "--extractor", extractor, "-o", model]
+    code, _, error = run("train", made, *options)
+    assert code == 0, error
+    assert "with its extractor and index" in error
+    expected = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
+    expected.fit(example.queries, example.qrels, example.corpus, depth=10)
+    loaded = localrank.load(model)
+    assert loaded.ranker_.feature_names_in_.tolist() == list(dataset.feature_names)
+    ranked = expected.rank("clean my bicycle", depth=5)
+    code, out, _ = run("rank", model, "--query", "clean my bicycle", "--depth", 5, "--tag", "t")
+    assert code == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert [line[2] for line in lines] == ranked.ids
+    assert lines[0][:2] + lines[0][3:4] + lines[0][5:] == ["1", "Q0", "1", "t"]
+    assert run("rank", model, "--query", "clean my bicycle", "--depth", 5, "-o", trec)[0] == 0
+    np.testing.assert_array_equal(read_run(trec).scores, ranked.scores)
+    # Features can still be ranked with it.
+    code, out, _ = run("rank", model, made)
+    assert (code, len(out.splitlines())) == (0, dataset.n_documents)
+
+
+def test_rank_takes_documents_that_are_not_in_the_index(run, example, tmp_path):
+    model = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
+    model.fit(example.queries, example.qrels, example.corpus).save(tmp_path / "m")
+    documents = [{"id": "x", "title": "Chains"}, {"id": "y", "title": "Oiling a chain"}]
+    path = tmp_path / "more.jsonl"
+    path.write_text("".join(json.dumps(document) + "\n" for document in documents))
+    code, out, _ = run("rank", tmp_path / "m", "--query", "oil a chain", "--corpus", path)
+    assert code == 0
+    assert [line.split()[2] for line in out.splitlines()] == model.rank(
+        "oil a chain", documents
+    ).ids
+
+
+def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
+    code, out, error = run("demo", "--text", "-o", tmp_path / "demo", "--json")
+    assert code == 0, error
+    assert {file.name for file in FILES} | {"index.html"} <= {
+        path.name for path in (tmp_path / "demo").iterdir()
+    }
+    assert "rank-svm" in out
+    assert "32 queries" in error
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ["features", CORPUS, QUERIES, "--format", "csv", "-o", "{}"],
+            "parquet or letor. Got 'csv",
+        ),
+        (["features", CORPUS, QUERIES, "--format", "letor", "-o", "{}"], "give --qrels"),
+        (["features", CORPUS, QUERIES, "--with-judged", "-o", "{}"], "needs --qrels"),
+        (["features", CORPUS, QUERIES, QUERIES, "-o", "{}"], "both become queries.parquet"),
+        (["features", CORPUS, QUERIES, "-o", "{}"], "No document has a text under 'text'"),
+        (["features", "{}/none.jsonl", QUERIES, "-o", "{}"], "none.jsonl"),
+        (["rank", "{}/svm"], "Name files of documents to rank, or give --query"),
+        (["rank", "{}/svm", "--query", "tea"], "svm: holds a RankSVM, which ranks features"),
+        (["rank", "{}/text", "{}/x.txt", "--query", "tea"], "or --query, not both"),
+        (["rank", "{}/text", "--query", "zzz"], "No document of the index has a word of"),
+        (["rank", "{}/text", "--corpus", CORPUS], "or give --query"),
+        (["rank", "{}/index", CORPUS], "no fitted ranker but FeatureExtractor"),
+        (
+            ["train", "{}/x.parquet", "--extractor", "{}/index", "-o", "{}/m"],
+            "index: makes other features than those of the data",
+        ),
+        (
+            ["train", "{}/x.parquet", "--extractor", "{}/svm", "-o", "{}/m"],
+            "no fitted extractor but RankSVM",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said(run, small, command, message):
+    code, _, error = run(*[str(part).replace("{}", str(small)) for part in command])
+    assert code == 1
+    assert message in " ".join(error.split())
+    assert not (small / "m").exists()
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory, example):
+    """Models of three kinds, and a table that is of none of them."""
+    from localrank.data import make_queries, write_table
+
+    folder = tmp_path_factory.mktemp("small")
+    extractor = FeatureExtractor(["title", "body"], features=["bm25", "length"])
+    model = TextRanker(extractor, RankSVM()).fit(example.queries, example.qrels, example.corpus)
+    model.save(folder / "text")
+    model.extractor_.save(folder / "index")
+    model.ranker_.save(folder / "svm")
+    write_table(make_queries(5)[0], folder / "x.parquet")
+    return folder
