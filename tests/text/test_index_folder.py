@@ -96,7 +96,7 @@ def test_a_folder_can_be_moved_and_saved_as_one_file(tmp_path):
     extractor = extractor_of().fit(random_corpus(1), folder=tmp_path / "a" / "index")
     extractor.save(tmp_path / "one.localrank")
     shutil.move(tmp_path / "a", tmp_path / "b")
-    opened = load_extractor(tmp_path / "b" / "index")
+    opened = load_extractor(tmp_path / "b" / "index" / EXTRACTOR_FILE)
     assert_same_answers(opened, load_extractor(tmp_path / "one.localrank"))
 
 

@@ -176,9 +176,6 @@ class FeatureExtractor(Estimator):
     def fit(self, corpus: Any, *, folder: str | PathLike[str] | None = None) -> Self:
         """Read documents, and keep what features and candidates need of them.
 
-        An index in a folder gives the same results, more slowly. `load_extractor` opens the
-        folder again. Its files must stay as they are while it is in use.
-
         Parameters
         ----------
         corpus : iterable of dict, or DataFrame
@@ -186,9 +183,10 @@ class FeatureExtractor(Estimator):
             columns. What is absent or None is an empty text, or NaN. Documents are read one after
             another and not kept: a generator may give more than fits into memory.
         folder : path, optional
-            A folder that is new or empty. The index is written to it part by part, and its files
-            are used where they are: for an index that is larger than memory. Only ids of
-            documents, different terms, and a few numbers of each are in memory. None: all of it.
+            New or empty. The index is written to it part by part, and used where it is, with the
+            same results: for one that is larger than memory. `load_extractor` opens it again. Ids
+            of documents, different terms and a few numbers of each are in memory. Files must stay
+            as they are while they are in use. None: all is in memory.
         """
         check_parameters(self)
         self._check_names()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from localrank.persistence.files import load_part
 from localrank.text.extractor import FeatureExtractor
@@ -42,41 +43,28 @@ def load_extractor(
     ...     load_extractor(f"{folder}/index.localrank").n_documents
     1
     """
-    if Path(path).is_dir():
-        return _opened(Path(path), classes, public_key)
-    extractor: FeatureExtractor = load_part(
-        path,
-        lambda value: isinstance(value, FeatureExtractor) and hasattr(value, "index_"),
-        "fitted extractor",
-        classes=classes,
-        public_key=public_key,
+    file = Path(path)
+    if file.is_dir():
+        file /= EXTRACTOR_FILE
+        if not file.is_file():
+            raise ValueError(
+                f"{path}: has no {EXTRACTOR_FILE}. It is no index, or its building was interrupted."
+            )
+    model: StoredIndex | FeatureExtractor = load_part(
+        file, _is_extractor, "fitted extractor", classes=classes, public_key=public_key
     )
-    return extractor
-
-
-def _opened(folder: Path, classes: Sequence[type], public_key: bytes | None) -> FeatureExtractor:
-    """The extractor whose index is in a folder."""
-    path = folder / EXTRACTOR_FILE
-    if not path.is_file():
-        raise ValueError(
-            f"{folder}: has no {EXTRACTOR_FILE}. It is no index, or its building was interrupted."
-        )
-    stored: StoredIndex | FeatureExtractor = load_part(
-        path,
-        lambda value: (
-            isinstance(getattr(value, "extractor", value), FeatureExtractor)
-            and (isinstance(value, StoredIndex) or hasattr(value, "index_"))
-        ),
-        "fitted extractor",
-        classes=classes,
-        public_key=public_key,
-    )
-    if isinstance(stored, FeatureExtractor):
-        return stored
-    extractor: FeatureExtractor = stored.extractor
-    extractor.index_ = mapped_index(folder, stored.files_, len(extractor.field_names))
+    if isinstance(model, FeatureExtractor):
+        return model
+    extractor: FeatureExtractor = model.extractor
+    extractor.index_ = mapped_index(file.parent, model.files_, len(extractor.field_names))
     try:
         extractor._check_fitted()
     except ValueError as error:
-        raise ValueError(f"{folder}: the index cannot be used: {error}.") from None
+        raise ValueError(f"{file.parent}: the index cannot be used: {error}.") from None
     return extractor
+
+
+def _is_extractor(value: Any) -> bool:
+    if isinstance(value, StoredIndex):
+        return isinstance(value.extractor, FeatureExtractor)
+    return isinstance(value, FeatureExtractor) and hasattr(value, "index_")
