@@ -2,7 +2,7 @@
 
     python benchmarks/text_collections.py [folder for finished work]
 
-prints the tables of docs/reproduction/text-collections.md, and needs about 20 minutes of one core.
+prints the tables of docs/reproduction/text-collections.md, and needs about 15 minutes of one core.
 """
 
 from __future__ import annotations
@@ -87,16 +87,21 @@ def main() -> None:
     show_collections(lists)
     parts = {part.name: folds(part.candidates) for part in lists}
     separate = {
-        part.name: measured(part, scores_of(parts[part.name], store), all_rows=False)
+        part.name: measured(
+            part, scores_of(parts[part.name], within(store, part.name)), all_rows=False
+        )
         for part in lists
     }
     show("Each collection by itself", lists, separate)
     joint = [joined([parts[part.name][number] for part in lists]) for number in range(5)]
-    scores = split(scores_of(joint, store), joint, lists)
+    scores = split(scores_of(joint, within(store, "together")), joint, lists)
     together = {part.name: measured(part, scores[part.name], all_rows=False) for part in lists}
     show("One model for all five collections", lists, together)
     show_gain("One model for all, less one for each", lists, together, separate)
-    scores = {part.name: scores_of(folds(part.with_judged), store) for part in lists}
+    scores = {
+        part.name: scores_of(folds(part.with_judged), within(store, f"{part.name} judged"))
+        for part in lists
+    }
     everything = {part.name: measured(part, scores[part.name], all_rows=True) for part in lists}
     show("Candidates and judged documents, all ranked", lists, everything)
     added = {part.name: measured(part, scores[part.name], all_rows=False) for part in lists}
@@ -161,6 +166,11 @@ def scores_of(parts: Sequence[Fold], store: Path | None) -> dict[str, Floats]:
     cpu = ", ".join(f"{name} {result.train_cpu_seconds:.0f}" for name, result in results.items())
     say(f"processor seconds: {cpu}")
     return {name: result.scores for name, result in results.items() if not result.failed}
+
+
+def within(store: Path | None, name: str) -> Path | None:
+    """A store of its own: folds of all collections have the same names."""
+    return None if store is None else store / name
 
 
 def fold_with(fold: Fold, names: Sequence[str]) -> Fold:
