@@ -127,6 +127,25 @@ def test_train_joins_the_extractor_and_rank_takes_words(run, dataset, example, t
     assert (code, len(out.splitlines())) == (0, dataset.n_documents)
 
 
+def test_rank_takes_the_folder_of_an_index(run, example, tmp_path):
+    data, index, model = tmp_path / "data", tmp_path / "index", tmp_path / "m.localrank"
+    options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "--index", index]
+    code, _, error = run("features", CORPUS, QUERIES, *options, "-o", data)
+    assert code == 0, error
+    assert not (data / "extractor.localrank").exists()
+    run("train", data / "queries.parquet", "--method", "rank-svm", "-o", model)
+    asked = ["--query", "clean my bicycle", "--depth", 5]
+    code, _, error = run("rank", model, *asked)
+    assert code == 1
+    assert "which ranks features" in error
+    code, out, _ = run("rank", model, *asked, "--corpus", index)
+    assert code == 0
+    expected = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
+    expected.fit(example.queries, example.qrels, example.corpus, depth=10)
+    ranked = expected.rank("clean my bicycle", depth=5)
+    assert [line.split()[2] for line in out.splitlines()] == ranked.ids
+
+
 def test_rank_takes_documents_that_are_not_in_the_index(run, example, tmp_path):
     model = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
     model.fit(example.queries, example.qrels, example.corpus).save(tmp_path / "m")

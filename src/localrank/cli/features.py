@@ -37,6 +37,11 @@ def features(
     with_judged: bool = typer.Option(
         False, "--with-judged", help="Add judged documents that are no candidates."
     ),
+    index: Path | None = typer.Option(
+        None,
+        help="A new folder for the index, which is built in parts and used where it is: for texts "
+        "larger than memory.",
+    ),
     form: str = typer.Option("parquet", "--format", help="parquet, with names, or letor: text."),
 ) -> None:
     """Make features of texts, to train with, and the extractor that made them."""
@@ -68,7 +73,7 @@ def features(
     )
     say_if_compiling()
     start = time.perf_counter()
-    extractor.fit(documents)
+    extractor.fit(documents, folder=index)
     say(f"Indexed {extractor.n_documents:,} documents in {cost(time.perf_counter() - start)}")
     output.mkdir(parents=True, exist_ok=True)
     for path, texts in asked.items():
@@ -78,8 +83,11 @@ def features(
             f"Wrote {dataset.n_features:,} features of {dataset.n_queries:,} queries, "
             f"{dataset.n_documents:,} documents to {path}" + _labels(dataset)
         )
-    extractor.save(output / EXTRACTOR)
-    say(f"Saved the extractor with its index to {output / EXTRACTOR}")
+    if index is None:
+        extractor.save(output / EXTRACTOR)
+        say(f"Saved the extractor with its index to {output / EXTRACTOR}")
+    else:
+        say(f"The extractor and its index are in {index}")
 
 
 def made_by(extractor: FeatureExtractor, dataset: RankingDataset, path: Path) -> RankingDataset:

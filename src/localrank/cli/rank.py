@@ -28,7 +28,9 @@ def rank(
         None, help="Words to rank documents by, with a model trained with --extractor."
     ),
     corpus: Path | None = typer.Option(
-        None, help="Documents to rank by --query instead of those of the index: JSON lines."
+        None,
+        help="Documents to rank by --query instead of those of the model's index: JSON lines, or "
+        "the folder of another index, as `localrank features --index` writes.",
     ),
     depth: int = typer.Option(20, min=1, help="Documents that --query finds in the index."),
     output: Path = typer.Option(
@@ -99,13 +101,17 @@ def _rank_by_words(
     from localrank.data import write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load
-    from localrank.text import TextRanker, read_corpus
+    from localrank.text import TextRanker, load_extractor, read_corpus
 
     if data:
         raise ValueError("Give files of features or --query, not both.")
     if str(output) != "-":
         check_output(output)
     model = load(path)
+    if corpus is not None and corpus.is_dir():
+        # An index of its own, as of a corpus larger than memory.
+        ranker = model.ranker_ if isinstance(model, TextRanker) else model
+        model, corpus = TextRanker.of(load_extractor(corpus), ranker), None
     if not isinstance(model, TextRanker):
         raise ValueError(
             f"{path}: holds a {type(model).__name__}, which ranks features. For --query train "
