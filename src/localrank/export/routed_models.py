@@ -124,13 +124,13 @@ def _group_scores(
 ) -> Floats:
     if target.takes_groups:
         return target.group_scores(files, dataset, number)
-    own = {
+    files_of_group = {
         name.removeprefix(folder): content
         for name, content in files.items()
         if name.startswith(folder)
     }
     try:
-        return target.scores(own, dataset)
+        return target.scores(files_of_group, dataset)
     except ValueError as error:
         # It begins with the name of a file in the folder.
         raise ValueError(f"{folder}{error}") from error

@@ -25,16 +25,16 @@ class Router(ABC):
 
     Parameters
     ----------
-    own : callable
+    selector_weights : callable
         The weight of each group for each query of a dataset, of shape (n_queries, n_groups): the
         selector's own code.
     """
 
-    own: Callable[[RankingDataset], Floats]
+    selector_weights: Callable[[RankingDataset], Floats]
 
     def weights(self, dataset: RankingDataset) -> Floats:
         """The weight of each group for each list, of shape (n_queries, n_groups)."""
-        return self.own(dataset)
+        return self.selector_weights(dataset)
 
     @property
     def several(self) -> bool:
@@ -57,7 +57,7 @@ class LinearRouter(Router):
 
     Parameters
     ----------
-    own : callable
+    selector_weights : callable
     description : Description
     coefficients : ndarray of shape (n_classes, n_dimensions)
     intercepts : ndarray of shape (n_classes,)
@@ -105,7 +105,7 @@ class CentreRouter(Router):
 
     Parameters
     ----------
-    own : callable
+    selector_weights : callable
     description : Description
     centres : ndarray of shape (n_groups, n_dimensions)
     width : float or None, default=None
@@ -149,7 +149,7 @@ class CategoryRouter(Router):
 
     Parameters
     ----------
-    own : callable
+    selector_weights : callable
     feature : int or None
         The feature that holds the category; None: categories are known by query id.
     groups : mapping
@@ -191,7 +191,7 @@ class ServiceRouter(Router):
 
     Parameters
     ----------
-    own : callable
+    selector_weights : callable
     reason : str
         Why the choice cannot be said in data: a clause without a full stop.
     blends : bool

@@ -80,11 +80,11 @@ class Documents:
     @classmethod
     def of(cls, part: Part, analyzer: Any, index: Index) -> Self:
         numbering = Numbering(analyzer)
-        texts = [numbering.number(own) for own in part.texts]
+        numbered = [numbering.number(texts) for texts in part.texts]
         n_terms = len(numbering)
         streams = [
             Stream(*inverted(terms, bounds, n_terms), np.diff(bounds), terms)
-            for terms, bounds in texts
+            for terms, bounds in numbered
         ]
         known = index.vocabulary.same_as(numbering.vocabulary())
         return cls(numbering, known.astype(np.int64), with_whole(streams), part.columns)
@@ -280,12 +280,12 @@ def _places(
     split: Sequence[Sequence[str]], stream: str, table: Sequence[str]
 ) -> tuple[list[int], list[int]]:
     """Where features of a stream stand among all, and in the table of its features."""
-    own = [
+    pairs = [
         (place, table.index(feature))
         for place, (of, feature) in enumerate(split)
         if of == stream and feature in table
     ]
-    return [place for place, _ in own], [column for _, column in own]
+    return [place for place, _ in pairs], [column for _, column in pairs]
 
 
 def _looked_up(values: Any, numbers: Integers) -> Floats:
