@@ -41,6 +41,17 @@ def test_features_are_those_of_python_with_their_names(data, dataset):
     np.testing.assert_array_equal(made.labels, dataset.labels)
 
 
+def test_info_tells_what_an_extractor_holds(run, data):
+    code, out, _ = run("info", data / "extractor.localrank")
+    assert code == 0
+    assert "77 documents" in out
+    assert "0 queries" not in out
+    assert (
+        "title.bm25"
+        in json.loads(run("info", data / "extractor.localrank", "--json")[1])["feature_names"]
+    )
+
+
 def test_letor_text_has_the_same_numbers(run, dataset, tmp_path):
     options = ["--qrels", QRELS, "--fields", "title,body", "--depth", 10, "--format", "letor"]
     assert run("features", CORPUS, QUERIES, *options, "-o", tmp_path)[0] == 0

@@ -189,14 +189,25 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
         # Lines of a nested ranker are broken to fit here, not as it breaks them.
         *([f"  {name}", " ".join(value.split())] for name, value in facts["parameters"].items()),
         *([name.rstrip("_"), str(value)] for name, value in facts["fitted"].items()),
-        ["trained on", f"{data['n_queries']:,} queries, {data['n_documents']:,} documents"],
-        ["labels", _shortened([f"{k} × {n:,}" for k, n in data["most_frequent_labels"].items()])],
+        *_learned_from(data),
         ["features", f"{facts['n_features']:,}"],
         ["feature names", _shortened(facts["feature_names"] or [])],
         ["versions", _shortened([f"{name} {v}" for name, v in facts["versions"].items()])],
         ["size", f"{file.stat().st_size / 1024:,.0f} KiB"],
     ]
     print_facts(file.name, rows)
+
+
+def _learned_from(data: dict[str, Any]) -> list[list[str]]:
+    """The rows on training data; an extractor has documents and no queries."""
+    n_documents = f"{data['n_documents']:,} documents"
+    if not data["n_queries"]:
+        return [["indexed", n_documents]]
+    labels = [f"{label} × {n:,}" for label, n in data["most_frequent_labels"].items()]
+    return [
+        ["trained on", f"{data['n_queries']:,} queries, {n_documents}"],
+        ["labels", _shortened(labels)],
+    ]
 
 
 def _shortened(items: list[str], most: int = 10) -> str:

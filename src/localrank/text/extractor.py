@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset, Run
 from localrank.data.checks import text_ids
 from localrank.estimator import Estimator, check_is_fitted, clone
@@ -334,8 +334,11 @@ class FeatureExtractor(Estimator):
 
     @property
     def n_features_in_(self) -> int:
-        """The number of features that are made."""
         return len(self.feature_names)
+
+    @property
+    def feature_names_in_(self) -> Array:
+        return np.array(self.feature_names)
 
     def _check_fitted(self) -> None:
         self._check_names()
