@@ -83,6 +83,7 @@ class Asked(Target):
     def __init__(self, target: Target) -> None:
         self._target = target
         self.takes_groups = target.takes_groups  # type: ignore[misc]
+        self.chooses_groups = target.chooses_groups  # type: ignore[misc]
         self.cases: list[Case] = []
         self.answers: list[Floats] = []
 
