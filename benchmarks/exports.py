@@ -39,6 +39,7 @@ from localrank.export import (
 )
 from localrank.export.base import Files
 from localrank.export.routed_models import ROUTER, scores_of
+from localrank.export.vespa.application import VERSION
 from localrank.export.writing import read_files, target
 from localrank.formulas import Routed, Router
 from localrank.methods import METHODS, make_ranker
@@ -203,7 +204,7 @@ def _vespa() -> tuple[str, Engine]:
         return list(module.rankings_in_vespa(asked)[0])
 
     return (
-        f"Vespa {module.VERSION}: its compiler, importer, evaluator and global phase, in Java",
+        f"Vespa {VERSION}: its compiler, importer, evaluator and global phase, in Java",
         ranked,
     )
 
