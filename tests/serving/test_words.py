@@ -131,6 +131,21 @@ def test_wrong_requests_are_refused_with_the_reason(serve, text_files, body, sta
     assert message in answer.json()["error"]
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"query": "a", "documents": [{"title": "a"}, {"title": "\ud800"}]}',
+        b'{"query": "a", "documents": [{"title": "\xff"}]}',
+        b'{"query": "a", "documents": [{"title": "a"',
+        b'{"query": "a", "documents": [{"title": ' + b"[" * 100_000,
+    ],
+)
+def test_bodies_that_are_no_json_behind_the_first_document_are_refused(client, body):
+    answer = client.post("/v1/rank", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.json()["error"]
+
+
 def test_a_model_of_features_says_what_it_misses(client):
     answer = client.post("/v1/models/linear/rank", json={"query": "bicycle", "depth": 3})
     assert answer.status_code == 422
