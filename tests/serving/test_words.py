@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+import warnings
 from contextlib import contextmanager
 
 import pytest
@@ -30,7 +31,10 @@ def text_files(tmp_path_factory):
     extractor = FeatureExtractor(["title", "body"], features=["bm25", "covered", "length"])
     paths = {}
     for name, corpus in {"texts": example.corpus, "fewer": example.corpus[7:]}.items():
-        model = TextRanker(extractor, RankSVM()).fit(example.queries, example.qrels, corpus)
+        with warnings.catch_warnings():
+            # Some judged documents are not among the fewer.
+            warnings.simplefilter("ignore", UserWarning)
+            model = TextRanker(extractor, RankSVM()).fit(example.queries, example.qrels, corpus)
         model.save(folder / f"{name}.localrank")
         paths[name] = folder / f"{name}.localrank"
     model.extractor_.save(folder / "index.localrank")
