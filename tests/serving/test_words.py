@@ -143,6 +143,7 @@ def test_wrong_requests_are_refused_with_the_reason(serve, text_files, body, sta
         b'{"query": "a", "documents": [{"title": "a"',
         b'{"query": "a", "documents": [{"title": ' + b"[" * 100_000,
     ],
+    ids=["half a character", "no UTF-8", "cut off", "deep"],
 )
 def test_bodies_that_are_no_json_behind_the_first_document_are_refused(client, body):
     answer = client.post("/v1/rank", content=body, headers={"Content-Type": "application/json"})
