@@ -192,6 +192,10 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
             "parquet or letor. Got 'csv",
         ),
         (["features", CORPUS, QUERIES, "--format", "letor", "-o", "{}"], "give --qrels"),
+        (
+            ["features", CORPUS, QUERIES, "--qrels", "{}/other.txt", "--index", "{}/m", "-o", "{}"],
+            "queries.tsv, where the first id is 'q01'. The first here is 9.",
+        ),
         (["features", CORPUS, QUERIES, "--with-judged", "-o", "{}"], "needs --qrels"),
         (["features", CORPUS, QUERIES, QUERIES, "-o", "{}"], "both become queries.parquet"),
         (["features", CORPUS, QUERIES, "-o", "{}"], "No document has a text under 'text'"),
@@ -244,6 +248,7 @@ def small(tmp_path_factory, example):
     model.extractor_.save(folder / "index")
     model.ranker_.save(folder / "svm")
     write_table(make_queries(5)[0], folder / "x.parquet")
+    (folder / "other.txt").write_text("9 0 tea-green 1\n")
     write_table(model.extractor_.dataset(example.queries, example.qrels), folder / "made.parquet")
     words = FeatureExtractor(
         ["title", "body"], features=["bm25", "length"], analyzer=Analyzer(stopwords="english")

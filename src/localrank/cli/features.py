@@ -64,6 +64,15 @@ def features(
     if with_judged and qrels is None:
         raise ValueError("--with-judged needs --qrels.")
     judged = None if qrels is None else read_judgments(qrels)
+    if judged is not None:
+        # Before the index is built, which takes long.
+        names = set(map(str, judged.query_ids.tolist()))
+        for file, texts in zip(queries, asked.values(), strict=True):
+            if names.isdisjoint(texts):
+                raise ValueError(
+                    f"{qrels}: judges no query of {file}, where the first id is "
+                    f"{next(iter(texts))!r}. The first here is {judged.query_ids[0]!s}."
+                )
     documents = read_corpus(corpus)
     sets = column_names(features)
     extractor = FeatureExtractor(
