@@ -114,7 +114,7 @@ def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
 def rank_by_made_up_words(texts: TextRanker) -> None:
     """Rank by words, so that what it takes is compiled, and known of the index."""
     texts.rank("a")
-    texts.rank("a", [{}])
+    texts.rank("a", [dict.fromkeys(texts.extractor_.document_keys, "")])
     # The words may not find a document.
     index = texts.extractor_.index_
     texts.extractor_.transform(["a"], {"1": index.document_ids[:1].tolist()})

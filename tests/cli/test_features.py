@@ -5,6 +5,7 @@ import pytest
 
 import localrank
 from localrank.data import read_letor, read_run, read_table
+from localrank.estimator import clone
 from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, TextRanker, load_example
 from localrank.text.example_texts import FILES
@@ -155,6 +156,9 @@ def test_rank_takes_the_folder_of_an_index(run, example, tmp_path):
     expected.fit(example.queries, example.qrels, example.corpus, depth=10)
     ranked = expected.rank("clean my bicycle", depth=5)
     assert [line.split()[2] for line in out.splitlines()] == ranked.ids
+    expected.save(model)
+    code, again, _ = run("rank", model, *asked, "--corpus", index)
+    assert (code, again) == (0, out)
 
 
 def test_rank_takes_documents_that_are_not_in_the_index(run, example, tmp_path):
@@ -188,6 +192,10 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
             "parquet or letor. Got 'csv",
         ),
         (["features", CORPUS, QUERIES, "--format", "letor", "-o", "{}"], "give --qrels"),
+        (
+            ["features", CORPUS, QUERIES, "--qrels", "{}/other.txt", "--index", "{}/m", "-o", "{}"],
+            "queries.tsv, where the first id is 'q01'. The first here is 9.",
+        ),
         (["features", CORPUS, QUERIES, "--with-judged", "-o", "{}"], "needs --qrels"),
         (["features", CORPUS, QUERIES, QUERIES, "-o", "{}"], "both become queries.parquet"),
         (["features", CORPUS, QUERIES, "-o", "{}"], "No document has a text under 'text'"),
@@ -201,6 +209,19 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
         (
             ["train", "{}/x.parquet", "--extractor", "{}/index", "-o", "{}/m"],
             "index: makes other features than those of the data",
+        ),
+        (
+            ["train", "{}/made.parquet", "--extractor", "{}/fewer", "-o", "{}/m"],
+            "fewer: by it, 'title' of document 'aphids' has",
+        ),
+        (
+            ["train", "{}/made.parquet", "--extractor", "{}/others", "-o", "{}/m"],
+            "others: has no document of the data in its index. Give the extractor that",
+        ),
+        (
+            ["rank", "{}/text", "--query", "tea", "--corpus", "{}/folder"],
+            "folder: was indexed with analyzer=Analyzer(stopwords='english'), and the model was "
+            "trained with Analyzer()",
         ),
         (
             ["train", "{}/x.parquet", "--extractor", "{}/svm", "-o", "{}/m"],
@@ -227,4 +248,12 @@ def small(tmp_path_factory, example):
     model.extractor_.save(folder / "index")
     model.ranker_.save(folder / "svm")
     write_table(make_queries(5)[0], folder / "x.parquet")
+    (folder / "other.txt").write_text("9 0 tea-green 1\n")
+    write_table(model.extractor_.dataset(example.queries, example.qrels), folder / "made.parquet")
+    words = FeatureExtractor(
+        ["title", "body"], features=["bm25", "length"], analyzer=Analyzer(stopwords="english")
+    )
+    words.fit(example.corpus).save(folder / "fewer")
+    words.fit(example.corpus, folder=folder / "folder")
+    clone(extractor).fit([{"id": 1, "title": "a", "body": "b"}]).save(folder / "others")
     return folder

@@ -3,6 +3,7 @@
 import json
 import random
 import threading
+import warnings
 from contextlib import contextmanager
 
 import pytest
@@ -30,7 +31,10 @@ def text_files(tmp_path_factory):
     extractor = FeatureExtractor(["title", "body"], features=["bm25", "covered", "length"])
     paths = {}
     for name, corpus in {"texts": example.corpus, "fewer": example.corpus[7:]}.items():
-        model = TextRanker(extractor, RankSVM()).fit(example.queries, example.qrels, corpus)
+        with warnings.catch_warnings():
+            # Some judged documents are not among the fewer.
+            warnings.simplefilter("ignore", UserWarning)
+            model = TextRanker(extractor, RankSVM()).fit(example.queries, example.qrels, corpus)
         model.save(folder / f"{name}.localrank")
         paths[name] = folder / f"{name}.localrank"
     model.extractor_.save(folder / "index.localrank")
@@ -129,6 +133,22 @@ def test_wrong_requests_are_refused_with_the_reason(serve, text_files, body, sta
     answer = client.post("/v1/rank", json=body)
     assert answer.status_code == status
     assert message in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        rb'{"query": "a", "documents": [{"title": "a"}, {"title": "\ud800"}]}',
+        b'{"query": "a", "documents": [{"title": "\xff"}]}',
+        b'{"query": "a", "documents": [{"title": "a"',
+        b'{"query": "a", "documents": [{"title": ' + b"[" * 100_000,
+    ],
+    ids=["half a character", "no UTF-8", "cut off", "deep"],
+)
+def test_bodies_that_are_no_json_behind_the_first_document_are_refused(client, body):
+    answer = client.post("/v1/rank", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert answer.json()["error"]
 
 
 def test_a_model_of_features_says_what_it_misses(client):

@@ -88,8 +88,14 @@ def test_the_size_of_parts_changes_nothing(size, monkeypatch):
             [{"id": 1, "title": "x", "body": "", "rank": 10**400}],
             "number 1: 'rank' must be a number within",
         ),
+        ([{"id": 1.0, "title": "x"}], "number 1: an id must be a text or a whole number. Got 1.0"),
+        ([{"id": ["a"], "title": "x"}], "number 1: an id must be a text or a whole number"),
+        (
+            [{"id": 1, "title": "x", "body": "", "rang": 3}, {"id": 2, "rank": None}],
+            "No document has a number under 'rank'. The first has 'id', 'title', 'body', 'rang'",
+        ),
         ([{"id": 1, "titel": "x", "body": ""}], "text under 'title'. The first has 'id', 'titel'"),
-        ([{"id": 1, "title": "", "body": ""}] * 2, "must be unique. '1' is there twice"),
+        ([{"id": 1, "title": "", "body": "", "rank": 1}] * 2, "must be unique. '1' is there twice"),
     ],
 )
 def test_wrong_documents_are_refused_by_number(documents, message):

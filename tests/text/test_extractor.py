@@ -50,7 +50,13 @@ def test_a_dataset_is_what_transform_makes_of_candidates(extractor):
 def test_judged_documents_are_added_behind_candidates_where_asked(extractor):
     # "z" is no document of the corpus.
     qrels = Qrels(np.array(["q1"] * 3), np.array(["d", "z", "a"]), np.array([1.0, 1.0, 3.0]))
-    dataset = extractor.dataset(QUERIES, qrels, depth=1, with_judged=True)
+    with (
+        pytest.warns(
+            match="1 of 3 judged documents are not in the corpus, 'z' of query 'q1' first"
+        ),
+        pytest.warns(match="1 of 2 queries have no judgment, 'q2' first: their documents count"),
+    ):
+        dataset = extractor.dataset(QUERIES, qrels, depth=1, with_judged=True)
     assert dataset.document_ids.tolist() == ["a", "d", "c"]
     assert dataset.relevance.tolist() == [3, 1, 0]
 
@@ -81,6 +87,21 @@ def test_queries_without_candidates_are_left_out_with_a_warning(extractor):
         (lambda e: e.retrieve(["a"], depth=0), "depth must be a whole number, 1 or larger. Got 0"),
         (lambda e: e.transform(["a"], {"2": ["a"]}), "candidates for '2', which is no query"),
         (lambda e: e.transform(["a"], {"1": ["z"]}), "'z' of query '1' is no document"),
+        (lambda e: e.transform(["a"], {"1": ["a", "b", "a"]}), "'a' of query '1' is there twice"),
+        (lambda e: e.transform(["a"], {"1": "ab"}), "query '1' must be a list of ids. Got 'ab'"),
+        (lambda e: e.dataset(["rank"], [3]), "Judgments must be labels by query and document"),
+        (lambda e: e.dataset(["rank"], "qrels.txt"), "Judgments must be .* Got 'qrels.txt'"),
+        (lambda e: e.dataset(["rank"], {"1": ["a"]}), "of query '1' must be labels by document"),
+        (lambda e: e.dataset(["rank"], {"1": {"a": np.nan}}), "'a' of query '1' must be a finite"),
+        (lambda e: e.dataset(["rank"], {"1": {"a": None}}), "must be a finite number. Got None"),
+        (lambda e: e.dataset(["rank"], {}), "No query has a judgment. The id of the first is '1'"),
+        (lambda e: e.dataset(["rank"], {"9": {"a": 1}}), "is '1'. That of the first .* is '9'"),
+        (lambda e: e.dataset(["rank"], {"1": {}}), "No query has a judgment"),
+        (
+            lambda e: e.dataset(["rank", "rice"], {"2": {"y": 0, "z": 1}}),
+            "No judged document is in the corpus: 'y' of query '2' is not",
+        ),
+        (lambda e: e.features_of("a", [{"body": ""}, {"text": "a"}]), "number 2 has no text under"),
         (lambda e: e.features_of(None, []), "A query must be a text. Got None"),
         (lambda e: e.features_of("a", [{"body": 1}]), "Document number 1: 'body' must be a text"),
     ],
@@ -124,6 +145,13 @@ def test_what_is_not_fitted_answers_nothing(extractor):
     for call in (unfitted.retrieve, unfitted.dataset):
         with pytest.raises(NotFittedError):
             call(["a"])
+
+
+@pytest.mark.parametrize("folder", [False, True])
+def test_a_depth_beyond_the_corpus_takes_all_candidates(folder, tmp_path):
+    extractor = FeatureExtractor(["body"])
+    extractor.fit(CORPUS, folder=tmp_path / "index" if folder else None)
+    assert len(extractor.retrieve(["documents"], depth=10**30).scores) == 2
 
 
 def test_a_second_fit_forgets_the_first(extractor):
@@ -215,7 +243,7 @@ def test_an_index_is_no_ranker_and_a_ranker_no_index(extractor, tmp_path):
     assert localrank.load(tmp_path / "index.localrank").n_documents == 4
     with pytest.raises(ValueError, match="no fitted ranker but FeatureExtractor"):
         load_ranker(tmp_path / "index.localrank")
-    dataset = extractor.dataset(QUERIES, {"q1": {"a": 1}})
+    dataset = extractor.dataset(QUERIES, {"q1": {"a": 1}, "q2": {"c": 1}})
     RankSVM().fit(dataset).save(tmp_path / "model.localrank")
     with pytest.raises(ValueError, match="no fitted extractor but RankSVM"):
         load_extractor(tmp_path / "model.localrank")
@@ -248,6 +276,12 @@ def test_a_function_is_an_analyzer_that_cannot_be_saved(tmp_path):
     assert extractor.features_of("A-b", [{"text": "c A-b A-b"}]).tolist() == [[1.0]]
     with pytest.raises(ValueError, match="cannot be saved"):
         extractor.save(tmp_path / "index.localrank")
+
+
+@pytest.mark.parametrize("terms", ["tea", None, 3])
+def test_an_analyzer_that_returns_no_list_is_refused(terms):
+    with pytest.raises(ValueError, match=f"must return a list of texts. Got {terms!r} instead"):
+        FeatureExtractor(["body"], analyzer=lambda _: terms).fit(CORPUS)
 
 
 def test_an_analyzer_that_returns_no_texts_is_refused():

@@ -84,7 +84,7 @@ def test_postings_stay_in_files(tmp_path):
 
 
 def test_texts_without_a_word_are_an_index_too(tmp_path):
-    documents = [{"id": 1, "title": "", "body": "!"}]
+    documents = [{"id": 1, "title": "", "body": "!", "clicks": 3}]
     extractor_of().fit(documents, folder=tmp_path)
     opened = load_extractor(tmp_path)
     assert len(opened.retrieve(QUERIES).scores) == 0
@@ -115,7 +115,8 @@ def test_memory_is_for_a_part_and_not_for_the_index(tmp_path, monkeypatch):
     def documents():
         for number in range(800):
             chosen = rng.integers(0, 2000, size=600).tolist()
-            yield {"id": number, "title": "a", "body": " ".join([words[w] for w in chosen])}
+            body = " ".join([words[w] for w in chosen])
+            yield {"id": number, "title": "a", "body": body, "clicks": 1}
 
     extractor_of().fit(random_corpus(0), folder=tmp_path / "warm")
     tracemalloc.start()
@@ -222,7 +223,7 @@ def test_a_folder_may_have_the_file_of_an_extractor_in_memory(tmp_path):
 
 
 def test_a_file_of_another_kind_is_no_index(folder):
-    dataset = load_extractor(folder).dataset(QUERIES, {"q1": {"d1é": 1}})
+    dataset = load_extractor(folder).dataset({"q1": QUERIES["q1"]}, {"q1": {"d1é": 1}})
     RankSVM().fit(dataset).save(folder / EXTRACTOR_FILE)
     with pytest.raises(ValueError, match="extractor.localrank: .* holds no fitted extractor but"):
         load_extractor(folder)

@@ -107,7 +107,7 @@ def test_a_fitted_extractor_is_taken_as_it_is_and_never_changed():
     index = fitted.index_
     model = TextRanker(fitted, RankSVM()).fit(QUERIES, QRELS)
     assert model.extractor_ is fitted
-    again = TextRanker(fitted, RankSVM()).fit(QUERIES, {"1": {"rice": 1}}, CORPUS[:3])
+    again = TextRanker(fitted, RankSVM()).fit(["boil rice"], {"1": {"rice": 1}}, CORPUS[:3])
     assert (fitted.index_ is index, again.extractor_.n_documents) == (True, 3)
     assert not hasattr(clone(again), "ranker_")
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from localrank.text import FeatureExtractor
 
 EXTRACTOR = "extractor.localrank"
+_REMEDY = "Give the extractor that `localrank features` wrote beside the data."
 SUFFIXES = {"parquet": ".parquet", "letor": ".txt"}
 
 
@@ -63,6 +64,15 @@ def features(
     if with_judged and qrels is None:
         raise ValueError("--with-judged needs --qrels.")
     judged = None if qrels is None else read_judgments(qrels)
+    if judged is not None:
+        # Before the index is built, which takes long.
+        names = set(map(str, judged.query_ids.tolist()))
+        for file, texts in zip(queries, asked.values(), strict=True):
+            if names.isdisjoint(texts):
+                raise ValueError(
+                    f"{qrels}: judges no query of {file}, where the first id is "
+                    f"{next(iter(texts))!r}. The first here is {judged.query_ids[0]!s}."
+                )
     documents = read_corpus(corpus)
     sets = column_names(features)
     extractor = FeatureExtractor(
@@ -94,13 +104,38 @@ def made_by(extractor: FeatureExtractor, dataset: RankingDataset, path: Path) ->
     """Data that an extractor made, with the names of its features; an error where it did not."""
     names = extractor.feature_names
     if dataset.feature_names is None and dataset.n_features == len(names):
-        return dataset.replaced(feature_names=names)
+        dataset = dataset.replaced(feature_names=names)
     if dataset.feature_names != names:
-        raise ValueError(
-            f"{path}: makes other features than those of the data. Give the extractor that "
-            f"`localrank features` wrote beside them."
-        )
+        raise ValueError(f"{path}: makes other features than those of the data. {_REMEDY}")
+    _check_lengths(extractor, dataset, path)
     return dataset
+
+
+def _check_lengths(extractor: FeatureExtractor, dataset: RankingDataset, path: Path) -> None:
+    """Refuse data whose documents are others, or have other lengths: of other words or texts."""
+    import numpy as np
+
+    from localrank.data import RankingDataset
+    from localrank.text.naming import stream_names
+
+    if not isinstance(dataset, RankingDataset) or dataset.document_ids is None:
+        return
+    index = extractor.index_
+    ids, rows = np.unique(dataset.document_ids, return_index=True)
+    known = {str(name): row for name, row in zip(ids, rows, strict=True) if str(name) in index}
+    if not known:
+        raise ValueError(f"{path}: has no document of the data in its index. {_REMEDY}")
+    places = index.places(known, "")
+    for stream, name in zip(index.streams, stream_names(extractor.field_names), strict=True):
+        if f"{name}.length" not in extractor.feature_names:
+            continue
+        column = extractor.feature_names.index(f"{name}.length")
+        given, made = dataset.features[[*known.values()], column], stream.lengths[places]
+        if (wrong := np.flatnonzero(given != made)).size:
+            raise ValueError(
+                f"{path}: by it, {name!r} of document {[*known][wrong[0]]!r} has "
+                f"{made[wrong[0]]:,} words, and {given[wrong[0]]:,.6g} by the data. {_REMEDY}"
+            )
 
 
 def _outputs(queries: list[Path], output: Path, form: str, *, labelled: bool) -> list[Path]:

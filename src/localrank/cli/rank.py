@@ -14,6 +14,7 @@ from localrank.cli.inputs import Reading, reads_data
 if TYPE_CHECKING:
     from localrank.data import Partition, PartitionedDataset
     from localrank.data.score_files import ScoreFormat
+    from localrank.text import FeatureExtractor
 
 
 @on_cluster
@@ -110,8 +111,12 @@ def _rank_by_words(
     model = load(path)
     if corpus is not None and corpus.is_dir():
         # An index of its own, as of a corpus larger than memory.
-        ranker = model.ranker_ if isinstance(model, TextRanker) else model
-        model, corpus = TextRanker.of(load_extractor(corpus), ranker), None
+        extractor = load_extractor(corpus)
+        ranker = model
+        if isinstance(model, TextRanker):
+            _check_settings(model.extractor_, extractor, corpus)
+            ranker = model.ranker_
+        model, corpus = TextRanker.of(extractor, ranker), None
     if not isinstance(model, TextRanker):
         raise ValueError(
             f"{path}: holds a {type(model).__name__}, which ranks features. For --query train "
@@ -126,6 +131,21 @@ def _rank_by_words(
         sys.stdout.writelines(run_lines(dataset, scores, tag))
     else:
         write_run(dataset, scores, output, tag=tag)
+
+
+def _check_settings(ours: FeatureExtractor, theirs: FeatureExtractor, folder: Path) -> None:
+    """Refuse an index whose features have the same names and other values."""
+    from localrank.text import Analyzer
+
+    for name in ("analyzer", "variant", "k1", "b", "prior", "share", "discount"):
+        value, known = getattr(theirs, name), getattr(ours, name)
+        if name == "analyzer":
+            value, known = repr(value or Analyzer()), repr(known or Analyzer())
+        if value != known:
+            raise ValueError(
+                f"{folder}: was indexed with {name}={value}, and the model was trained with "
+                f"{known}. Index it with the model's settings."
+            )
 
 
 def _check_format(form: str, output: Path) -> None:

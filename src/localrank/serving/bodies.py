@@ -23,6 +23,7 @@ _one = msgspec.json.Decoder(DocumentList)
 _several = msgspec.json.Decoder(Batch)
 _words = msgspec.json.Decoder(TextQuery)
 _encoder = msgspec.json.Encoder()
+_NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked
         if batch:
             raise refused from None
         return _asked_by_words(body, settings, refused)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except _NOT_JSON as error:
         raise Refused(400, f"The body is not JSON: {error}.") from None
     _check_sizes(settings, sum(len(one.documents) for one in lists), len(lists))
     return Asked(
@@ -90,6 +91,9 @@ def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
     except msgspec.ValidationError as error:
         no_words = Refused(422, f"{error}.")
         return Asked([None], lambda model: _raised(refused if model.texts is None else no_words))
+    except _NOT_JSON as error:
+        # The first decoder may have stopped before the place that is no JSON.
+        raise Refused(400, f"The body is not JSON: {error}.") from None
     _check_sizes(settings, len(asked.documents or []))
 
     def lists(model: Loaded) -> Lists:

@@ -54,6 +54,7 @@ class Reader:
         self.id_key = id_key
         self._n_read = 0
         self._unseen = {key for keys in fields.values() for key in keys}
+        self._unseen_columns = set(columns)
         self._keys: list[str] = []
 
     def parts(self, corpus: Any) -> Iterator[Part]:
@@ -64,19 +65,27 @@ class Reader:
             if size >= PART_CHARACTERS:
                 yield part
                 part, size = self._empty(), 0
-        if self._n_read and self._unseen:
+        unseen = [("text", key) for key in sorted(self._unseen)]
+        unseen += [("number", key) for key in sorted(self._unseen_columns)]
+        if self._n_read and unseen:
+            kind, key = unseen[0]
             raise ValueError(
-                f"No document has a text under {sorted(self._unseen)[0]!r}. The first has "
+                f"No document has a {kind} under {key!r}. The first has "
                 f"{', '.join(map(repr, self._keys[:20]))}."
             )
         if part.ids:
             yield part
 
     def part(self, documents: Iterable[Any]) -> Part:
-        """All documents as one part; fields may be absent."""
+        """All documents as one part; each has one field or more."""
         part = self._empty()
+        keys = [key for keys in self.fields.values() for key in keys]
         for document in documents:
             self._read(document, part)
+            if not any(key in document for key in keys):
+                raise ValueError(
+                    f"{self._where()} has no text under {' or '.join(map(repr, keys))}."
+                )
         return part
 
     def _empty(self) -> Part:
@@ -109,6 +118,10 @@ class Reader:
         value = document.get(self.id_key)
         if is_missing(value) or value == "":
             raise ValueError(f"{self._where()} has no {self.id_key!r}: each document needs an id.")
+        if isinstance(value, bool | float | list | dict):
+            raise ValueError(
+                f"{self._where()}: an id must be a text or a whole number. Got {value!r} instead."
+            )
         return str(value)
 
     def _text(self, document: Mapping[str, Any], key: str) -> str:
@@ -124,6 +137,7 @@ class Reader:
         value: Any = document.get(key)
         if is_missing(value) or value == "":
             return nan
+        self._unseen_columns.discard(key)
         if isinstance(value, str):
             value = _parsed(value)
         if not isinstance(value, Real) or not _size(value) <= MAX_MAGNITUDE:

@@ -26,6 +26,7 @@ from localrank.text.questions import (
     Candidates,
     Judgments,
     Queries,
+    check_judgments,
     checked_depth,
     checked_query,
     documents_by_query,
@@ -263,7 +264,8 @@ class FeatureExtractor(Estimator):
         ----------
         queries : mapping of id to text, or sequence of texts
         qrels : Qrels, or mapping of query id to mapping of document id to label, optional
-            Labels. A document that was not judged for a query has the label 0.
+            Labels. A document that was not judged for a query has the label 0. Judgments that fit
+            no query, or no document, are refused; a warning says where some do not.
         depth : int, default=100
             Candidates of each query.
         with_judged : bool, default=False
@@ -274,6 +276,8 @@ class FeatureExtractor(Estimator):
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
         labels = labels_by_query(qrels)
+        if qrels is not None:
+            check_judgments(ids, labels, self.index_)
         documents, _, offsets = self._features.retrieve(texts, checked_depth(depth))
         chosen = np.split(documents, offsets[1:-1])
         if with_judged:

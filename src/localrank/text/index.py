@@ -80,7 +80,7 @@ class Index:
     def _place_of_id(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self.document_ids.tolist())}
 
-    def __contains__(self, document: str) -> bool:
+    def __contains__(self, document: object) -> bool:
         return document in self._place_of_id
 
     def places(self, documents: Iterable[Any], query: str) -> Integers:
@@ -92,6 +92,9 @@ class Index:
                 f"The candidate {names[places.index(-1)]!r} of query {query!r} is no document of "
                 f"the corpus."
             )
+        if len(set(places)) < len(places):
+            twice = next(name for place, name in enumerate(names) if name in names[:place])
+            raise ValueError(f"The candidate {twice!r} of query {query!r} is there twice.")
         return np.array(places, dtype=np.int64)
 
     @property

@@ -136,6 +136,7 @@ class QueryFeatures:
     def retrieve(self, queries: Sequence[str], depth: int) -> tuple[Integers, Floats, Integers]:
         """Documents and scores of the highest BM25 of each query, and where each query's begin."""
         terms = [self.terms_of(query) for query in queries]
+        depth = min(depth, self.index.n_documents)
         stream = self.index.streams[-1]
         if not stream.is_mapped:
             return _highest(stream, self.weights, terms, depth)

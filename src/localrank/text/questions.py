@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Container, Mapping, Sequence, Sized
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -49,6 +51,12 @@ def checked_depth(depth: int) -> int:
 def documents_by_query(candidates: Candidates) -> dict[str, list[Any]]:
     """Documents by query, in their order."""
     if isinstance(candidates, Mapping):
+        for query, documents in candidates.items():
+            if isinstance(documents, str):
+                raise ValueError(
+                    f"Candidates of query {str(query)!r} must be a list of ids. Got {documents!r} "
+                    f"instead."
+                )
         return {str(query): list(documents) for query, documents in candidates.items()}
     grouped: dict[str, list[Any]] = {}
     pairs = zip(candidates.query_ids.tolist(), candidates.document_ids.tolist(), strict=True)
@@ -62,15 +70,46 @@ def labels_by_query(qrels: Judgments | None) -> dict[str, dict[str, float]]:
     if qrels is None:
         return {}
     if isinstance(qrels, Mapping):
-        return {
-            str(query): {str(document): float(label) for document, label in judged.items()}
-            for query, judged in qrels.items()
-        }
+        return {str(query): _labels_of(query, judged) for query, judged in qrels.items()}
+    if not isinstance(qrels, Qrels):
+        raise ValueError(
+            "Judgments must be labels by query and document, or what read_judgments returns. "
+            f"Got {qrels!r} instead."
+        )
     labels: dict[str, dict[str, float]] = {}
     columns = (qrels.query_ids, qrels.document_ids, qrels.relevance)
     for query, document, label in zip(*(column.tolist() for column in columns), strict=True):
         labels.setdefault(str(query), {})[str(document)] = label
     return labels
+
+
+def check_judgments(
+    ids: Sequence[str], labels: Mapping[str, Mapping[str, float]], corpus: Container[str]
+) -> None:
+    """Refuse judgments of other queries or documents; a warning where that is so of some."""
+    judged = [query for query in ids if labels.get(query)]
+    if not judged:
+        others = f" That of the first judgment is {next(iter(labels))!r}." if labels else ""
+        raise ValueError(f"No query has a judgment. The id of the first is {ids[0]!r}.{others}")
+    pairs = [(query, document) for query in judged for document in labels[query]]
+    unknown = [pair for pair in pairs if pair[1] not in corpus]
+    if len(unknown) == len(pairs):
+        raise ValueError(
+            f"No judged document is in the corpus: {pairs[0][1]!r} of query {pairs[0][0]!r} is not."
+        )
+    if unknown:
+        warnings.warn(
+            f"{len(unknown):,} of {len(pairs):,} judged documents are not in the corpus, "
+            f"{unknown[0][1]!r} of query {unknown[0][0]!r} first.",
+            stacklevel=3,
+        )
+    if len(judged) < len(ids):
+        first = next(query for query in ids if not labels.get(query))
+        warnings.warn(
+            f"{len(ids) - len(judged):,} of {len(ids):,} queries have no judgment, {first!r} "
+            f"first: their documents count as not relevant.",
+            stacklevel=3,
+        )
 
 
 def with_candidates(ids: Sequence[str], documents: Sequence[Sized]) -> list[int]:
@@ -96,3 +135,18 @@ def labels_in(dataset: RankingDataset, labels: Mapping[str, Mapping[str, float]]
         strict=True,
     )
     return np.array([labels.get(query, {}).get(document, 0.0) for query, document in pairs])
+
+
+def _labels_of(query: Any, judged: Any) -> dict[str, float]:
+    """The labels of a query's documents."""
+    if not isinstance(judged, Mapping):
+        raise ValueError(
+            f"Judgments of query {str(query)!r} must be labels by document. Got {judged!r} instead."
+        )
+    for document, label in judged.items():
+        if not isinstance(label, Real) or not isfinite(label):
+            raise ValueError(
+                f"The label of document {str(document)!r} of query {str(query)!r} must be a finite "
+                f"number. Got {label!r} instead."
+            )
+    return {str(document): float(label) for document, label in judged.items()}

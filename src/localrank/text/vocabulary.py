@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -134,7 +134,7 @@ class Numbering:
         return terms[is_kept], before[bounds]
 
     def _number_by_call(self, texts: Sequence[str]) -> tuple[Numbers, Integers]:
-        lists = [list(self.analyzer(text)) for text in texts]
+        lists = [_listed(self.analyzer(text)) for text in texts]
         bounds = np.zeros(len(texts) + 1, np.int64)
         np.cumsum([len(terms) for terms in lists], out=bounds[1:])
         terms = [term for terms in lists for term in terms]
@@ -142,3 +142,10 @@ class Numbering:
             if not isinstance(term, str):
                 raise ValueError(f"An analyzer must return texts. Got {term!r} instead.")
         return self._terms.number(*encoded(terms), add=True), bounds
+
+
+def _listed(terms: Any) -> list[Any]:
+    """What an analyzer returned, which must be terms one after another."""
+    if isinstance(terms, str | bytes) or not isinstance(terms, Iterable):
+        raise ValueError(f"An analyzer must return a list of texts. Got {terms!r} instead.")
+    return list(terms)
