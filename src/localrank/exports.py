@@ -25,7 +25,7 @@ def on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     --------
     >>> from localrank import aggregation
     >>> dir(aggregation)[:3], aggregation.Borda()
-    (['Aggregator', 'Borda', 'MarkovChain'], Borda())
+    (['Aggregator', 'Borda', 'FixedScale'], Borda())
     """
     module = sys.modules[package]
     origins = dict(_exports(module))
