@@ -5,11 +5,11 @@ import pytest
 from engines import file_engines
 from tree_exports import KNOWS_MISSING, ZERO_FOR_MISSING, documents_at, exported, tree_model
 
-from localrank.data import folds
-from localrank.export import Verification, targets
+from localrank.data import folds, make_queries
+from localrank.export import Verification, XGBoostJSON, targets
 from localrank.export.writing import exported_model
 from localrank.formulas import Linear
-from localrank.rankers import LambdaMART, RankSVM
+from localrank.rankers import GBRT, LambdaMART, RankSVM
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +113,17 @@ def test_the_plugins_arithmetic_ranks_as_the_model(to, kind, queries, request):
     ranker, target = request.getfixturevalue(kind), targets()[to]()
     scores = target.scores(target.files(exported_model(ranker)), queries[1])
     check_ranks_alike(compared(ranker, queries[1], scores))
+
+
+@pytest.mark.parametrize("n_leaves", [7, 63])
+def test_xgboost_scores_deep_trees_and_single_documents_as_emulated(n_leaves):
+    # It reads trees otherwise where they are deep, and where documents are few.
+    dataset, _ = make_queries(60)
+    dataset = dataset.replaced(features=dataset.features.astype(np.float32))
+    ranker = GBRT(3, n_leaves=n_leaves, min_leaf_documents=5).fit(dataset)
+    files = XGBoostJSON().files(exported_model(ranker))
+    expected = XGBoostJSON().scores(files, dataset)
+    np.testing.assert_array_equal(file_engines.rank_in_xgboost(files, dataset), expected)
+    booster = file_engines.xgboost_booster(files)
+    single = [booster.inplace_predict(row[None])[0] for row in dataset.features[:50]]
+    np.testing.assert_array_equal(single, expected[:50])

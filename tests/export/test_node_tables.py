@@ -13,6 +13,7 @@ from localrank.export.node_tables import (
     in_single_precision,
     largest_single_at_most,
     node_tables,
+    siblings_together,
     single_sum,
 )
 
@@ -95,6 +96,18 @@ def test_tables_score_as_the_trees(rng):
     for table in node_tables(trees):
         total += table.outputs(documents, np.less_equal)
     assert (total == trees.score(documents)).all()
+
+
+def test_siblings_stand_together_and_score_as_before(rng):
+    trees = random_trees(rng, 20, 9)
+    features = random_documents(rng, 200, np.float64, trees.thresholds)
+    for table in node_tables(trees):
+        moved = siblings_together(table)
+        splits = moved.features >= 0
+        np.testing.assert_array_equal(moved.rights[splits], moved.lefts[splits] + 1)
+        np.testing.assert_array_equal(
+            moved.outputs(features, np.less_equal), table.outputs(features, np.less_equal)
+        )
 
 
 def test_depths_count_the_splits_above(rng):

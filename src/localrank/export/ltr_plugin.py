@@ -15,6 +15,7 @@ from localrank.export.node_tables import (
     NodeTable,
     in_single_precision,
     node_tables,
+    siblings_together,
     single_sum,
     singles,
 )
@@ -113,7 +114,7 @@ def _field(feature: dict[str, Any]) -> str:
 
 
 def _definition(trees: Trees, names: tuple[str, ...]) -> list[dict[str, Any]]:
-    tables = [in_single_precision(table, "<") for table in node_tables(trees)]
+    tables = [siblings_together(in_single_precision(table, "<")) for table in node_tables(trees)]
     definition = [_nodes(table, table.depths, names, 0) for table in tables]
     # Rounded sums keep their order where a term grows: none is below the sum of least leaves.
     least = single_sum([table.values[table.features < 0].min(keepdims=True) for table in tables])

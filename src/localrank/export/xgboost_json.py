@@ -15,6 +15,7 @@ from localrank.export.node_tables import (
     NodeTable,
     in_single_precision,
     node_tables,
+    siblings_together,
     single_sum,
     singles,
 )
@@ -49,7 +50,9 @@ class XGBoostJSON(Target):
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         trees = trees_of(model, "XGBoost's file")
         check_single_range(model, "XGBoost")
-        tables = [in_single_precision(table, "<") for table in node_tables(trees)]
+        tables = [
+            siblings_together(in_single_precision(table, "<")) for table in node_tables(trees)
+        ]
         learner = {
             "attributes": {"localrank": json.dumps(dict(model.facts), default=str)},
             "feature_names": list(model.feature_names),
