@@ -256,7 +256,7 @@ engines keep them. `python benchmarks/exports.py` makes this page.
 - *Difference*: the largest between two scores of a document, after a constant that is added to
   all scores is taken off.
 - *Lists alike*: lists in which every document has the same place.
-- *Emulated*: what `localrank export --verify` computes from the files, in the engine's arithmetic.
+- *Emulated*: what `--verify` computes from the files, in the engine's arithmetic.
 - *Real*: the engine itself, or its published code, given the same files; not for methods with
   more than twelve groups.
 
