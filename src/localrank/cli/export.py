@@ -122,7 +122,7 @@ def _print(result: Verification, rounded: Verification | None, to: str, as_json:
                 "features in float32",
                 f"{rounded.n_equal_lists:,} of {rounded.n_lists:,} lists in the same order, "
                 f"largest difference {rounded.largest_difference:.3g}: engines keep features in "
-                f"single precision, so train and verify with --float32",
+                f"single precision, so train and verify on such features (LETOR text: --float32)",
             )
         )
     print_facts(f"Ranked as {to} would", rows)

@@ -346,15 +346,13 @@ class FeatureExtractor(Estimator):
 
     def _check_fitted(self) -> None:
         self._check_names()
-        names = self.feature_names
         n_streams = len(self.field_names) + (len(self.field_names) > 1)
-        words = any(name.rpartition(".")[2] in PROXIMITY for name in names)
+        words = any(name.rpartition(".")[2] in PROXIMITY for name in self.feature_names)
         index = self.index_
-        fields = index.streams[: len(self.field_names)]
         if (
             len(index.streams) != n_streams
             or index.columns.shape[1] != len(self.columns)
-            or (words and any(stream.terms is None for stream in fields))
+            or (words and any(one.terms is None for one in index.streams[: len(self.field_names)]))
         ):
             raise ValueError("parts of FeatureExtractor do not fit each other")
 
@@ -362,8 +360,7 @@ class FeatureExtractor(Estimator):
         fields = self.field_names
         if len(fields) > 1 and WHOLE in fields:
             raise ValueError(f"{WHOLE!r} is the name of all fields together, and of no field.")
-        names = self.feature_names
-        if not names:
+        if not self.feature_names:
             raise ValueError("The 'features' parameter of FeatureExtractor must name a feature.")
         made = feature_names(self.features, fields)
         if twice := [name for name in self.columns if name in made]:
