@@ -311,6 +311,15 @@ def test_a_file_with_damaged_arrays_is_refused(extractor, tmp_path, attribute):
         load_extractor(tmp_path / "index.localrank")
 
 
+@pytest.mark.parametrize("fields", [["body"], ["title", "body"]])
+def test_a_file_without_the_words_that_its_features_need_is_refused(fields, tmp_path):
+    extractor = FeatureExtractor(fields, features=["window"]).fit(CORPUS)
+    object.__setattr__(extractor.index_.streams[0], "terms", None)
+    extractor.save(tmp_path / "index.localrank")
+    with pytest.raises(ValueError, match="do not fit each other"):
+        load_extractor(tmp_path / "index.localrank")
+
+
 def test_a_file_with_numbers_beyond_all_bounds_is_refused(extractor, tmp_path):
     object.__setattr__(extractor.index_, "columns", np.full((4, 1), 1e200))
     extractor.save(tmp_path / "index.localrank")

@@ -47,7 +47,7 @@ def is_feature_log(path: Path) -> bool:
 def read_feature_log(
     path_or_paths: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
-    format: LogFormat | None = None,  # noqa: A002
+    format: LogFormat | None = None,  # noqa: A002 - the word that people look for
     judgments: str | PathLike[str] | Qrels | None = None,
     clicks: str | PathLike[str] | None = None,
     rates: Sequence[float] | None = None,
@@ -189,7 +189,7 @@ def read_log(
         graded = read_judgments(judgments)
     elif clicks is not None:
         graded = read_clicks(clicks, rates)
-    table = LogTable(features, ignore, repeated)  # type: ignore[arg-type]
+    table = LogTable(features, ignore, repeated)  # type: ignore[arg-type]  # checked above
     forms = {_add_file(table, path, form, qid, document_id, log) for path in paths}
     if len(forms) > 1:
         raise ValueError(
