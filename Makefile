@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test bounds fuzz lint format bench docs clean
+.PHONY: help setup demo test bounds fuzz lint format coverage lowest package bench docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
@@ -11,6 +11,9 @@ help:
 	@echo "make fuzz    read made-up and damaged files for a minute"
 	@echo "make lint    ruff, mypy, import-linter"
 	@echo "make format  let ruff reformat the code"
+	@echo "make coverage   run the tests and say which lines they miss"
+	@echo "make lowest     run the tests with the lowest versions of what localrank depends on"
+	@echo "make package    build the wheel and the sdist, and try them in a clean environment"
 	@echo "make bench   run the benchmarks"
 	@echo "make docs    build the documentation into site/"
 	@echo "make setup   create .venv/ with everything for the above"
@@ -65,6 +68,25 @@ lint: setup
 format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+coverage: setup
+	@rm -f .coverage .coverage.*
+	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term-missing:skip-covered
+
+# Old versions beside new ones of what they need warn of what will change: only errors count here.
+# What is pinned is what pyproject.toml names; what those need in turn is as new as they allow.
+lowest:
+	@$(PYTHON) -m venv --clear .cache/lowest
+	@.cache/lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.cache/lowest/bin/uv pip install --quiet --python .cache/lowest/bin/python --resolution lowest-direct -e ".[dev]"
+	@.cache/lowest/bin/python -m pytest -q -n 2 -W ignore::DeprecationWarning -W ignore::FutureWarning
+
+package: setup
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist
+	@$(BIN)/twine check --strict dist/*
+	@$(BIN)/check-wheel-contents dist/*.whl
+	@$(BIN)/python tests/try_package.py dist
 
 bench: setup
 	@for name in parsing measures rankers principal_components selection speed_local \
