@@ -45,7 +45,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     ours = {
         path.relative_to(PACKAGE.parent)
         for path in PACKAGE.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in (".nbi", ".nbc")
+        if path.is_file()
+        and "__pycache__" not in path.parts
+        and path.suffix not in (".nbi", ".nbc")
     }
     assert {path for path in shipped if path.parts[0] == "localrank"} == ours
     assert {Path("localrank/py.typed"), Path("localrank/report/assets/page.html")} <= ours
