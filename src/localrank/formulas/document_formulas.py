@@ -103,7 +103,7 @@ class Net(Formula):
     def score(self, dataset: RankingDataset) -> Floats:
         inputs = np.clip((dataset.features - self.mean) / self.scale, -self.most, self.most)
         inputs = read_only(inputs, np.float64)
-        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        # Not by BLAS, which rounds a row by its position: equal documents must score the same.
         scores = projections(inputs, read_only(self.skip, np.float64))
         for weights, bias, output in zip(self.hidden, self.bias, self.output, strict=True):
             unit = projections(inputs, read_only(weights, np.float64)) + float(bias)

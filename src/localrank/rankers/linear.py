@@ -34,7 +34,7 @@ class ScalingRanker(Ranker):
     Attributes
     ----------
     scale_ : ndarray of shape (n_features,)
-        Under `scaling="standard"`: what each feature is divided by.
+        With `scaling="standard"`: the divisor of each feature.
     """
 
     scaling: Scaling

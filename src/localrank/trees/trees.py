@@ -201,7 +201,7 @@ class Trees:
         return self._contributor(np.float64)
 
     def _contributor(self, dtype: Any) -> TreeContributions:
-        # Only who explains needs it.
+        # Only explanations need it.
         from localrank.trees.contributions import TreeContributions
 
         return TreeContributions(self, dtype)

@@ -206,7 +206,7 @@ def test_workers_in_one_process_are_refused(train):
     with (
         start(n_workers=2, processes=False) as cluster,
         distributed.Client(cluster) as client,
-        pytest.raises(ValueError, match="must be processes of their own"),
+        pytest.raises(ValueError, match="must be separate processes"),
     ):
         fit_on_cluster(LambdaMART(), train, client)
 

@@ -120,7 +120,7 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
         return -at.gradient
     if not pairs.explicit:
         return _conjugate_gradients(pairs, c, at)
-    # Imported by those who need it: to load a model takes less.
+    # Imported here: loading a model does not need it.
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     hessian = c * pairs.hessian(at.losses)

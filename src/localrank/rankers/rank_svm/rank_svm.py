@@ -44,23 +44,23 @@ class RankSVM(PairwiseRanker, PathRanker):
         Pairs of labels to learn from. None: all pairs of different labels. A document is kept in
         memory once for each pair of labels that it takes part in.
     scaling : {"standard", "query"} or None, default="standard"
-        Features are divided by their standard deviation around the query means, or mapped to
-        [0, 1] within each query, or left as they are.
+        "standard": divide each feature by its standard deviation within queries. "query": map
+        each feature to [0, 1] within each query. None: leave features as they are.
     tol : float, default=1e-6
         Stop when the objective is proven to be this close to its minimum, relative to the
         objective or to its decrease since w = 0, whichever is smaller.
     max_iter : int, default=200
         Largest number of steps.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the scaled features, then of the indicators.
     scale_ : ndarray of shape (n_features,)
-        Under `scaling="standard"`: what each feature is divided by.
+        With `scaling="standard"`: the divisor of each feature.
     objective_ : float
         Value of the formula above at `coef_`.
     duality_gap_ : float
