@@ -137,7 +137,7 @@ class CrossEntropy:
 def _curvatures(
     features: Floats, offsets: Integers, weights: Floats
 ) -> tuple[Floats, Floats | None]:
-    """Second derivatives at w = 0, where a query's softmax is uniform, along their axes."""
+    """Second derivatives at w = 0, where every softmax is uniform, and their axes."""
     sizes = np.diff(offsets)
     shares = np.repeat(weights / sizes, sizes)
     means = np.add.reduceat(features, offsets[:-1]) / sizes[:, None]
