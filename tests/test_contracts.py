@@ -201,8 +201,8 @@ def test_eight_threads_at_once_score_as_one(ranker, queries):
         return ranker.predict(queries)
 
     with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(predict, range(8)):
-            assert_array_equal(found, scores)
+        for threaded in pool.map(predict, range(8)):
+            assert_array_equal(threaded, scores)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

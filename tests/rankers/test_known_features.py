@@ -75,8 +75,8 @@ def test_of_many_parts_three_are_told_and_all_are_kept(small, dataset, monkeypat
     monkeypatch.setattr(net_ranker, "MOST_DOCUMENTS", 20)
     model, (told,) = fitted(local_rank(6, ranker=ListNet()), dataset)
     parts = model.training_data_["learned_from"]
-    own = [model.training_data_["learned_from"] for model in model.models_]
-    assert parts == [part for i, (part,) in enumerate(own) if [part] not in own[:i]]
+    reports = [model.training_data_["learned_from"] for model in model.models_]
+    assert parts == [part for i, (part,) in enumerate(reports) if [part] not in reports[:i]]
     assert told.count("ListNet learned from") == 3 < len(parts)
     assert f"; {len(parts) - 3} more models likewise." in told
 

@@ -107,7 +107,7 @@ def test_other_rankers_see_only_their_two_labels(three_levels, seen):
     MultipleHyperplaneRanker(Recorder(n_jobs=7)).fit(
         three_levels, query_weight=weights, valid=three_levels
     )
-    for (high, low), (dataset, own, valid, n_jobs) in zip(
+    for (high, low), (dataset, query_weights, valid, n_jobs) in zip(
         [(2, 1), (2, 0), (1, 0)], seen, strict=True
     ):
         rows = np.isin(three_levels.relevance, [high, low])
@@ -116,7 +116,7 @@ def test_other_rankers_see_only_their_two_labels(three_levels, seen):
             assert_array_equal(part.relevance, three_levels.relevance[rows] == high)
             queries = part.query_ids[part.query_index]
             assert_array_equal(queries, three_levels.query_index[rows])
-        assert_array_equal(own, weights[dataset.query_ids])
+        assert_array_equal(query_weights, weights[dataset.query_ids])
         assert n_jobs == 1
 
 
@@ -206,8 +206,8 @@ def test_a_share_of_every_querys_documents_of_each_label_is_drawn(three_levels, 
 
 def test_every_ranker_draws_its_own_documents_by_the_seed(three_levels, seen):
     def sets(**parameters):
-        found = drawn(three_levels, seen, sampling_rate=0.5, **parameters)
-        return [frozenset(rows.tolist()) for rows in found]
+        samples = drawn(three_levels, seen, sampling_rate=0.5, **parameters)
+        return [frozenset(rows.tolist()) for rows in samples]
 
     assert sets(random_state=3) == sets(random_state=3) == sets(random_state=3, n_jobs=1)
     assert sets(random_state=3) != sets(random_state=4)

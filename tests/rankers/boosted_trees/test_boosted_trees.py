@@ -30,13 +30,13 @@ KINDS = [LambdaMART, CrossEntropyMART, GBRT]
 
 
 @pytest.mark.parametrize(
-    ("kind", "own"),
+    ("kind", "parameters"),
     [
         (LambdaMART, {"objective": "lambdarank", "lambdarank_truncation_level": 30}),
         (CrossEntropyMART, {"objective": "rank_xendcg", "min_sum_hessian_in_leaf": 1e-3}),
     ],
 )
-def test_trees_are_what_lightgbm_trains_on_the_same_rows(split, kind, own):
+def test_trees_are_what_lightgbm_trains_on_the_same_rows(split, kind, parameters):
     train, test = split
     ranker = kind(10, random_state=5).fit(train)
     seed = np.random.RandomState(5).randint(2**31 - 1)
@@ -44,7 +44,7 @@ def test_trees_are_what_lightgbm_trains_on_the_same_rows(split, kind, own):
     booster = lightgbm.train(
         {
             "min_sum_hessian_in_leaf": 0.0,
-            **own,
+            **parameters,
             "learning_rate": ranker.learning_rate,
             "num_leaves": ranker.n_leaves,
             "min_data_in_leaf": ranker.min_leaf_documents,
@@ -185,9 +185,9 @@ def test_parts_of_a_long_list_are_lists_that_weigh_as_much_together(rng, monkeyp
     expected = kind()._learn(cut, shares).trees_
     assert expected.leaf_offsets[1] > 1
     monkeypatch.setattr(lambda_mart, "MAX_DOCUMENTS", 10)
-    found = kind()._learn(dataset, weights).trees_
+    trees = kind()._learn(dataset, weights).trees_
     for name, values in expected.__getstate__().items():
-        assert_array_equal(values, getattr(found, name))
+        assert_array_equal(values, getattr(trees, name))
 
 
 def test_documents_of_a_long_list_keep_their_weights(rng, monkeypatch):

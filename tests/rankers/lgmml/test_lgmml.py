@@ -72,18 +72,18 @@ def test_each_metric_is_the_geometric_mean_metric_of_a_query(queries, level, t):
     for r, anchor in enumerate(metrics.anchors):
         row = np.flatnonzero(np.abs(scaled - anchor).max(axis=1) < 1e-12)[0]
         query = queries.query_index[row]
-        own = of_query(queries, query)
-        documents, labels = scaled[own], queries.labels[own]
+        rows = of_query(queries, query)
+        documents, labels = scaled[rows], queries.labels[rows]
         relevant = labels >= (level or 1)
         gmml = GMML(t, ridge=0.01).fit(documents[relevant], documents[labels == 0])
-        found = metrics.factors()[r].T @ metrics.factors()[r]
-        factors.append(np.sqrt(np.linalg.det(found) / np.linalg.det(gmml.metric_)) ** (1 / 8))
-        assert_allclose(found, gmml.metric_ * factors[-1] ** 2, rtol=1e-7)
+        metric = metrics.factors()[r].T @ metrics.factors()[r]
+        factors.append(np.sqrt(np.linalg.det(metric) / np.linalg.det(gmml.metric_)) ** (1 / 8))
+        assert_allclose(metric, gmml.metric_ * factors[-1] ** 2, rtol=1e-7)
         # The anchor is the relevant document from which the query is sorted best.
         alone = queries.select([query])
         values = [NDCG().mean(alone, -row) for row in gmml.distances(documents, documents)]
         best = np.where(relevant, values, -1)
-        assert best[row - own.start] == best.max()
+        assert best[row - rows.start] == best.max()
     # All distances have one factor.
     assert_allclose(factors, factors[0], rtol=1e-9)
 
@@ -138,10 +138,10 @@ def test_each_query_learns_to_order_its_own_documents(queries):
     values, rows = -distances * np.exp(-distances), rows_of(ranker, used)
     before, after = [], []
     for query in range(used.n_queries):
-        own = of_query(used, query)
-        above = used.labels[own][:, None] > used.labels[own]
+        members = of_query(used, query)
+        above = used.labels[members][:, None] > used.labels[members]
         for weights, wrong in ((np.ones(20), before), (ranker.weights_[rows[query]], after)):
-            scores = values[own] @ weights
+            scores = values[members] @ weights
             wrong.append(np.mean((scores[:, None] <= scores)[above]))
     assert np.mean(after) < 0.6 * np.mean(before)
 
@@ -177,8 +177,8 @@ def test_a_query_that_weighs_most_gives_most_metrics(queries):
     metrics = (
         LGMML(20, sampling_rate=0.5, n_iterations=0).fit(queries, query_weight=weights).metrics_
     )
-    own = queries.features[of_query(queries, used[0])] / metrics.scale
-    assert (cdist(metrics.anchors, own).min(axis=1) < 1e-9).sum() == 10
+    documents = queries.features[of_query(queries, used[0])] / metrics.scale
+    assert (cdist(metrics.anchors, documents).min(axis=1) < 1e-9).sum() == 10
 
 
 def test_a_nearest_query_lends_its_weights(fitted, queries):
@@ -190,8 +190,9 @@ def test_a_nearest_query_lends_its_weights(fitted, queries):
     scores = fitted.predict(queries)
     for query in (0, 13, 31):
         alone = queries.select([query])
-        own = representation.transform(alone.with_features(alone.features / fitted.metrics_.scale))
-        nearest = components[np.argmin(representation.distances(own, components)[0])]
+        scaled = alone.with_features(alone.features / fitted.metrics_.scale)
+        description = representation.transform(scaled)
+        nearest = components[np.argmin(representation.distances(description, components)[0])]
         row = np.abs(fitted.descriptions_ - nearest).max(axis=(1, 2)).argmin()
         distances = fitted.metrics_.distances(alone.features)
         expected = -(distances * np.exp(-distances)) @ fitted.weights_[row]
@@ -266,8 +267,8 @@ def test_query_vectors_are_taken_off_as_by_hand_to_the_last_bit(given, unseen):
     if given == "dict":
         dataset, where = by_hand.with_features(documents), dict(enumerate(vectors))
     else:
-        own = np.column_stack([vectors[by_hand.query_index], documents])
-        dataset, where = by_hand.with_features(own), list(range(6))
+        columns = np.column_stack([vectors[by_hand.query_index], documents])
+        dataset, where = by_hand.with_features(columns), list(range(6))
     expected = LGMML(query_vectors="origin", unseen=unseen, **QUICK).fit(by_hand)
     ranker = LGMML(query_vectors=where, unseen=unseen, **QUICK).fit(dataset)
     assert_array_equal(ranker.metrics_.anchors, 0.0)
@@ -305,9 +306,9 @@ def test_without_query_vectors_anchors_are_documents():
 def test_a_saved_model_knows_where_queries_are(given, tmp_path):
     dataset, vectors = moved(music(20))
     known = {str(query): vector for query, vector in enumerate(vectors)}
-    own = np.column_stack([vectors[dataset.query_index], dataset.features])
+    columns = np.column_stack([vectors[dataset.query_index], dataset.features])
     where = {"columns": list(range(6)), "dict": known, "origin": "origin"}[given]
-    data = dataset.with_features(own) if given == "columns" else dataset
+    data = dataset.with_features(columns) if given == "columns" else dataset
     ranker = LGMML(query_vectors=where, **QUICK).fit(data)
     ranker.save(tmp_path / "m.localrank")
     loaded = localrank.load(tmp_path / "m.localrank")

@@ -150,15 +150,15 @@ def test_no_metric_is_below_the_bound_however_rough_the_solution(small, taught, 
     lists, C = all_planes(small), 10.0
     kind = MLR if isinstance(penalty, Trace) else RMLR
     best = minimise(taught, penalty, C, tol=1e-7, max_iter=500)
-    found = MetricPlanes(penalty, C, 3)
-    found.add(*taught.plane(np.empty((0, 3))))
+    planes = MetricPlanes(penalty, C, 3)
+    planes.add(*taught.plane(np.empty((0, 3))))
     objective, bounds = C * risk_of(lists, np.zeros((3, 3))), []
     for pull in (1.0, 0.1, 0.01, 0.0, 0.0):
-        W = found.minimum(np.zeros((3, 3)), pull, 1.0, tol)
-        bounds.append(found.bound(objective))
+        W = planes.minimum(np.zeros((3, 3)), pull, 1.0, tol)
+        bounds.append(planes.bound(objective))
         values, vectors = np.linalg.eigh(W)
         assert values[0] >= -1e-12 * values[-1]
-        found.add(*taught.plane((vectors * np.sqrt(np.maximum(values, 0))).T))
+        planes.add(*taught.plane((vectors * np.sqrt(np.maximum(values, 0))).T))
     assert max(bounds) <= best.objective
     for W in matrices(50, 3, seed=2):
         assert max(bounds) <= cost(kind, W) + C * risk_of(lists, W)
@@ -166,13 +166,13 @@ def test_no_metric_is_below_the_bound_however_rough_the_solution(small, taught, 
 
 @PENALTIES
 def test_objective_falls_and_bound_rises_until_they_meet(taught, penalty):
-    found = minimise(taught, penalty, 10.0, tol=1e-6, max_iter=500)
-    objectives, bounds = np.array(found.history).T
+    minimum = minimise(taught, penalty, 10.0, tol=1e-6, max_iter=500)
+    objectives, bounds = np.array(minimum.history).T
     assert (np.diff(objectives) <= 0).all()
     assert (np.diff(bounds) >= 0).all()
     assert (bounds <= objectives).all()
-    assert found.gap <= 1e-6
-    assert found.objective - found.bound <= 1e-6 * found.objective
+    assert minimum.gap <= 1e-6
+    assert minimum.objective - minimum.bound <= 1e-6 * minimum.objective
 
 
 @PENALTIES

@@ -86,11 +86,11 @@ def test_the_best_threshold_has_the_largest_sum_of_potentials_above_it(rng, n_do
     sums = {
         (f, k): abs(potentials[bins[f] > k].sum()) for f in range(4) for k in range(n_bins[f] - 1)
     }
-    found = best_threshold(bins, n_bins, potentials, 1e-12)
+    best = best_threshold(bins, n_bins, potentials, 1e-12)
     if max(sums.values()) <= 1e-12:
-        assert found == (-1, -1)
+        assert best == (-1, -1)
     else:
-        assert sums[found] == pytest.approx(max(sums.values()), rel=1e-12)
+        assert sums[best] == pytest.approx(max(sums.values()), rel=1e-12)
 
 
 def test_of_equal_sums_the_first_feature_and_threshold_is_taken(rng):

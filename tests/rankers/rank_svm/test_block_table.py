@@ -43,10 +43,10 @@ def test_products_are_those_of_the_stored_matrix(pairs, problem, rng):
     table = pairs.in_blocks(problem[1]).features
     explicit = kronecker(pairs, problem[1])
     assert table.shape == explicit.shape
-    vector, own = rng.normal(size=explicit.shape[1]), rng.normal(size=len(explicit))
+    vector, row_weights = rng.normal(size=explicit.shape[1]), rng.normal(size=len(explicit))
     assert_allclose(table @ vector, explicit @ vector, atol=1e-12)
-    assert_allclose(own @ table, own @ explicit, atol=1e-12)
-    assert_allclose(table.weighted_squares(own), own @ explicit**2, atol=1e-12)
+    assert_allclose(row_weights @ table, row_weights @ explicit, atol=1e-12)
+    assert_allclose(table.weighted_squares(row_weights), row_weights @ explicit**2, atol=1e-12)
     rows = np.array([5, 0, 9])
     assert_allclose(table.taken(rows) @ vector, explicit[rows] @ vector, atol=1e-12)
 

@@ -76,8 +76,8 @@ def test_levels_number_the_labels_of_each_query_and_pairs_are_counted(problem):
     _, labels, offsets, _, _ = problem
     levels, n_levels, n_pairs = counted(labels, offsets)
     for query, (begin, end) in enumerate(pairwise(offsets)):
-        found, ranks = np.unique(labels[begin:end], return_inverse=True)
-        assert n_levels[query] == len(found)
+        levels_of_query, ranks = np.unique(labels[begin:end], return_inverse=True)
+        assert n_levels[query] == len(levels_of_query)
         assert_array_equal(levels[begin:end], ranks)
         assert n_pairs[query] == sum(pair[0] == query for pair in pairs_of(labels, offsets))
 

@@ -39,8 +39,8 @@ def test_it_is_rank_svm_on_columns_of_each_group(typed, loss, shrinkage):
     d = dataset.n_features
     wide = np.zeros((dataset.n_documents, 4 * d))
     wide[:, :d] = dataset.features
-    for group, own in enumerate(groups):
-        rows = np.isin(dataset.query_index, own)
+    for group, members in enumerate(groups):
+        rows = np.isin(dataset.query_index, members)
         columns = slice(d * (group + 1), d * (group + 2))
         wide[rows, columns] = dataset.features[rows] / np.sqrt(shrinkage)
     tol = 1e-10 if loss == "hinge" else 1e-13
@@ -59,8 +59,8 @@ def test_shared_and_specific_parts_balance_the_losses_of_their_groups(typed, shr
     models = exact(2.0, shrinkage=shrinkage).fit_groups(dataset, groups)
     w_0 = coefs(models).sum(axis=0) / (len(groups) + 1 / shrinkage)
     slopes = []
-    for model, own in zip(models, groups, strict=True):
-        part = dataset.select(own)
+    for model, members in zip(models, groups, strict=True):
+        part = dataset.select(members)
         pairs = RankingPairs.of(part, part.features)
         share = pairs.n_pairs.sum() / model.n_pairs_
         slope = evaluate(pairs, 2.0 * share, np.inf, model.coef_).gradient - model.coef_
@@ -74,8 +74,8 @@ def test_a_large_shrinkage_is_the_global_model(typed):
     for scaling in ("standard", "query", None):
         model = SharedRankSVM(2.0, shrinkage=1e9, scaling=scaling, tol=1e-12)
         one = RankSVM(2.0, scaling=scaling, tol=1e-12).fit(dataset)
-        for own in model.fit_groups(dataset, groups):
-            assert_allclose(own.coef_, one.coef_, atol=1e-6)
+        for shared in model.fit_groups(dataset, groups):
+            assert_allclose(shared.coef_, one.coef_, atol=1e-6)
 
 
 def test_a_small_shrinkage_is_a_model_of_each_group_alone(typed):
@@ -83,8 +83,8 @@ def test_a_small_shrinkage_is_a_model_of_each_group_alone(typed):
     shrinkage, C = 1e-8, 3.0
     models = exact(C * shrinkage, shrinkage=shrinkage).fit_groups(dataset, groups)
     n_pairs = RankSVM().fit(dataset).n_pairs_
-    for model, own in zip(models, groups, strict=True):
-        part = dataset.select(own)
+    for model, members in zip(models, groups, strict=True):
+        part = dataset.select(members)
         share = RankSVM().fit(part).n_pairs_ / n_pairs
         alone = RankSVM(C * share, scaling=None, tol=1e-12).fit(part)
         assert_allclose(model.coef_, alone.coef_, atol=1e-5)

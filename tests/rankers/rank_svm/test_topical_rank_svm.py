@@ -109,9 +109,11 @@ def test_the_width_is_the_mean_squared_distance_to_the_nearest_centre(typed):
     squares = ((described[:, None] - topical.centres_) ** 2).sum(axis=2)
     assert topical.width_ == pytest.approx(squares.min(axis=1).mean())
     # The mean of its queries, as k-means ends.
-    own = squares.argmin(axis=1)
+    nearest = squares.argmin(axis=1)
     for topic in range(4):
-        assert_allclose(topical.centres_[topic], described[own == topic].mean(axis=0), atol=1e-6)
+        assert_allclose(
+            topical.centres_[topic], described[nearest == topic].mean(axis=0), atol=1e-6
+        )
 
 
 def test_a_query_is_ranked_by_its_topics_of_largest_share(typed):

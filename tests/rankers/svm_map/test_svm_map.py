@@ -122,9 +122,9 @@ def risk_of(dataset, n_kept=8):
 
 def minimum(dataset, C, tol, n_kept=8):
     risk = risk_of(dataset, n_kept)
-    found = CuttingPlanes(dataset.n_features, -risk.at_zero)
+    cutting_planes = CuttingPlanes(dataset.n_features, -risk.at_zero)
     start = np.zeros(dataset.n_features)
-    return minimise(risk, found, C, start=start, tol=tol, max_iter=500)
+    return minimise(risk, cutting_planes, C, start=start, tol=tol, max_iter=500)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
@@ -155,11 +155,11 @@ def test_the_kept_planes_bound_the_risk_from_below_and_touch_it(queries, rng):
 
 @pytest.mark.parametrize("C", [0.1, 100.0])
 def test_a_smaller_tolerance_gives_no_larger_objective(queries, C):
-    found = [SVMMap(C, tol=tol).fit(queries) for tol in (1e-2, 1e-4, 1e-6)]
-    for ranker in found:
+    rankers = [SVMMap(C, tol=tol).fit(queries) for tol in (1e-2, 1e-4, 1e-6)]
+    for ranker in rankers:
         assert ranker.duality_gap_ <= ranker.tol
-        assert ranker.objective_ * (1 - ranker.duality_gap_) <= found[-1].objective_ * (1 + 1e-9)
-    objectives = [ranker.objective_ for ranker in found]
+        assert ranker.objective_ * (1 - ranker.duality_gap_) <= rankers[-1].objective_ * (1 + 1e-9)
+    objectives = [ranker.objective_ for ranker in rankers]
     assert objectives == sorted(objectives, reverse=True)
 
 
