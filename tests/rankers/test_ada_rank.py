@@ -14,7 +14,7 @@ def queries():
 
 
 def naive_ada_rank(dataset, measure, n_rounds, directions, query_weights=None):
-    """The paper's loop over queries and features; rounds that bring nothing do not stand."""
+    """The paper's loop over queries and features, which keeps only rounds that gain."""
     used = [q for q in range(dataset.n_queries) if len(set(labels_of(dataset, q))) > 1]
     weights = {q: 1.0 if query_weights is None else query_weights[q] for q in used}
 

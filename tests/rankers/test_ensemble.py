@@ -111,7 +111,7 @@ def test_rankers_are_trained_at_the_same_time(queries):
 
 
 def test_a_query_teaches_where_every_ranker_learns_from_it():
-    # Labels 1 and 2 are one level for average precision.
+    # Average precision treats labels 1 and 2 the same.
     dataset = RankingDataset.from_arrays(np.zeros((4, 1)), [1, 2, 0, 1], [1, 1, 2, 2])
     for parts in ([RankSVM(), SVMMap()], [SVMMap(), RankSVM()]):
         assert_array_equal(Ensemble(parts).learns_from(dataset), [False, True])

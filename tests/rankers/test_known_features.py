@@ -1,4 +1,4 @@
-"""What a ranker says of the part of the queries that it learned from."""
+"""What a ranker reports if it learned from a part of the queries."""
 
 import warnings
 
@@ -20,7 +20,7 @@ def dataset():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Nets and RankSVM on made columns take 200 documents."""
+    """Nets, and RankSVM on computed columns, learn from at most 200 documents."""
     monkeypatch.setattr(centred_table, "LARGE_BYTES", 0)
     monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
     for module in (net_ranker, pairwise):

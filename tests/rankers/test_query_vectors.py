@@ -42,7 +42,7 @@ def points():
 
 @pytest.fixture(scope="module")
 def wide(points):
-    """The same with the query's vector in columns of its own."""
+    """The same with the query's vector in extra columns."""
     dataset, vectors = points
     columns = np.column_stack([dataset.features, vectors[dataset.query_index]])
     return dataset.with_features(columns, NAMES)
@@ -74,7 +74,7 @@ def test_columns_of_the_query_pair_with_the_others_in_order(points, wide):
     assert_allclose(-swapped.predict(mixed), distances(dataset, vectors[:, ::-1]))
 
 
-def test_names_serve_data_without_names(points, wide):
+def test_names_of_training_data_work_for_data_without_names(points, wide):
     ranker = Nearest(["query x", "query y"]).fit(wide)
     scores = ranker.predict(wide.features, qid=wide.query_index)
     assert_allclose(-scores, distances(*points))

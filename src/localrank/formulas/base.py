@@ -1,4 +1,4 @@
-"""What every formula promises."""
+"""The base class of all formulas, and the error of what cannot be exported."""
 
 from __future__ import annotations
 

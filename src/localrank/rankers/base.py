@@ -1,4 +1,4 @@
-"""What every ranker promises."""
+"""The base class of all rankers."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from localrank.rankers.boosted_trees import binned as module
 from localrank.rankers.boosted_trees.binned import binned
 from localrank.recipes import best
 
-# LightGBM draws a sample where there are more rows than this.
+# LightGBM draws a sample if there are more rows than this.
 SAMPLE = 200_000
 
 

@@ -1,4 +1,4 @@
-"""Training by several worker processes together, on real clusters of this machine."""
+"""Training by several worker processes together, on real clusters on one machine."""
 
 import os
 import signal
@@ -38,7 +38,7 @@ def queries():
 
 
 def write(dataset, folder, n_partitions, rng=None):
-    """Partitions of a dataset; with a generator their rows in another order."""
+    """Partitions of a dataset. With a generator, their rows are shuffled."""
     folder.mkdir()
     for index, part in enumerate(np.array_split(np.arange(dataset.n_queries), n_partitions)):
         lists = dataset.select(part)
@@ -107,7 +107,7 @@ def test_two_workers_rank_about_as_well_as_one_and_the_same_each_time(kind, trai
 
 
 def test_two_workers_learn_from_all_documents(train, two):
-    # A leaf of squared error has the mean of its labels, whatever was taken from them before.
+    # With squared error, a leaf holds the mean of its labels, whatever was subtracted before.
     model = fit_on_cluster(GBRT(1, learning_rate=1.0, l2=0.0, n_leaves=4), train, two)
     mean = train.labels.mean()
     assert_allclose(model.predict(train.gathered()).mean(), mean, rtol=1e-6)

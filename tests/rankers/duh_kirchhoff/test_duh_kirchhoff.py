@@ -153,7 +153,7 @@ def test_a_polynomial_of_degree_1_is_linear(split):
 def test_queries_without_directions_score_0(split, kernel):
     train, _ = split
     one, same = np.full((1, 8), 7.3), np.tile(np.linspace(0.1, 1e6, 8), (5, 1))
-    # The same but for rounding.
+    # The same up to rounding.
     nearly = np.tile(0.1 * np.arange(1, 9), (3, 1))
     nearly[1] += np.spacing(nearly[1])
     ranker = DuhKirchhoff(RankBoost(3), kernel=kernel).fit(train)
@@ -233,7 +233,7 @@ def test_weights_and_validation_queries_reach_the_ranker(split, seen):
     ranker = DuhKirchhoff(Recorder(), n_components=3).fit(few, query_weight=weights, valid=valid)
     ranker.predict(test)
     everything = DuhKirchhoff(Recorder(), n_components=3).fit(few)
-    # What the validation queries would be, were they training queries.
+    # The validation queries, prepared as training queries.
     both = concatenate([few, valid])
     everything.training_ = duh_kirchhoff._kept(both, everything._scaled(both))
     everything.predict(test)
@@ -262,14 +262,14 @@ def test_the_wrapped_ranker_stays_as_it_is_and_works_with_one_thread(split, seen
 
 
 @pytest.mark.parametrize("inner", [LambdaMART(10, min_leaf_documents=5), RankSVM()])
-def test_any_ranker_serves(split, inner):
+def test_any_ranker_works(split, inner):
     train, test = split
     ranker = DuhKirchhoff(inner, n_components=8).fit(train)
     assert ranker.score(test) > 0.6
 
 
 def test_directions_of_the_query_decide_what_is_learned(rng):
-    # Two kinds of queries: documents differ along one feature, which is all that counts there.
+    # Two kinds of queries. In each kind, documents differ in one feature, and only it counts.
     qid = np.repeat(np.arange(40), 10)
     kinds = qid % 2
     features = rng.normal(scale=0.05, size=(400, 2))

@@ -25,7 +25,7 @@ def inputs_of(ranker, dataset):
 
 
 def trained(ranker, dataset, labels):
-    """By other labels on rows in the same order, which `fit` makes of the labels as well."""
+    """Train with other labels on rows in the same order: `fit` would order rows by labels too."""
     ranker._fit(dataset.replaced(relevance=labels), None, None)
     return ranker
 

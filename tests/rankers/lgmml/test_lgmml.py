@@ -36,7 +36,7 @@ def of_query(dataset, query):
 
 
 def rows_of(ranker, dataset):
-    """Where each training query of a dataset stands in a model with nearest queries."""
+    """The row of each training query in the weights of a model with `unseen="nearest"`."""
     scaled = dataset.with_features(dataset.features / ranker.metrics_.scale)
     components = ranker.representation_.transform(scaled)
     rows = ranker.representation_.distances(components, ranker.descriptions_).argmin(axis=1)
@@ -84,7 +84,7 @@ def test_each_metric_is_the_geometric_mean_metric_of_a_query(queries, level, t):
         values = [NDCG().mean(alone, -row) for row in gmml.distances(documents, documents)]
         best = np.where(relevant, values, -1)
         assert best[row - rows.start] == best.max()
-    # All distances have one factor.
+    # All distances have the same factor.
     assert_allclose(factors, factors[0], rtol=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_under_median_a_farther_document_may_score_higher(queries):
 
 
 def test_a_distance_has_no_direction(queries):
-    # What is better than the anchor scores like what is as much worse.
+    # A document better than the anchor scores the same as one that is as much worse.
     ranker = LGMML(1).fit(queries)
     anchor = ranker.metrics_.anchors[0] * ranker.metrics_.scale
     step = np.random.default_rng(0).normal(size=(20, 8))
@@ -243,7 +243,7 @@ def test_the_seed_decides_what_is_drawn(queries):
 
 
 def music(n_queries=1, seed=0):
-    """Songs around each query song, of which those along two of the features are relevant."""
+    """Songs around each query song. Relevant songs are near it in two of the features."""
     rng = np.random.default_rng(seed)
     apart = rng.normal(size=(n_queries, 40, 6))
     relevant = (apart[..., :2] ** 2).sum(axis=2) < 1.5
@@ -253,7 +253,7 @@ def music(n_queries=1, seed=0):
 
 
 def moved(dataset, seed=5):
-    """The same songs somewhere in the space, and where their queries are."""
+    """The same songs at other places in the space, and the vectors of their queries."""
     vectors = np.random.default_rng(seed).integers(-8, 8, size=(dataset.n_queries, 6)) / 4
     # Sums of few digits, so that nothing is rounded.
     return dataset.with_features(np.rint(64 * dataset.features) / 64), vectors
@@ -282,7 +282,7 @@ def test_one_metric_with_the_query_as_anchor_is_the_global_metric():
     songs = dataset.with_features(dataset.features + vectors)
     ranker = LGMML(1, sampling_rate=1.0, query_vectors={0: vectors[0]}, scale="monotone")
     ranker.fit(songs)
-    # Differences between documents of a query are those between documents less the query.
+    # Subtracting the query does not change differences between its documents.
     scaled, query = songs.features / ranker.metrics_.scale, vectors / ranker.metrics_.scale
     relevant = songs.labels > 0
     gmml = GMML(ridge=0.01).fit(scaled[relevant], scaled[~relevant])
@@ -328,7 +328,7 @@ def test_the_relevance_level_decides_what_metrics_bring_together(queries):
 
 
 def metrics_of_all_queries(dataset, level):
-    """The metrics of each query's documents, all of them, in an order of their own."""
+    """The metrics learned from all documents of each query, sorted."""
     used = dataset.select(LGMML(relevance_level=level).learns_from(dataset))
     n = used.n_queries
     metrics = Training.prepare(used, np.full(n, 1 / n)).learn_metrics(

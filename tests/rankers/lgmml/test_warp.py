@@ -12,7 +12,7 @@ MASK = 2**64 - 1
 
 
 def queries(seed=0, sizes=(6, 30, 1, 12), n_metrics=5):
-    """Values, offsets, labels in ascending order, and how many documents have lower ones."""
+    """Values, offsets, ascending labels, and the number of documents with lower labels."""
     rng = np.random.default_rng(seed)
     offsets = np.cumsum([0, *sizes])
     labels = np.concatenate([np.sort(rng.integers(0, 3, size)) for size in sizes])
@@ -153,7 +153,7 @@ N_LOWER, N_TRIALS = 60, 20_000
 
 
 def draws(n_violators):
-    """Numbers of draws, and the rows found, of many searches; rows that violate come first."""
+    """Number of draws and row of each of many searches. Rows that violate come first."""
     lower = np.where(np.arange(N_LOWER) < n_violators, 1.0, -1.0)[:, None]
     state = np.array([11], np.uint64)
     searches = [find_violator(lower, np.ones(1), 0.0, state) for _ in range(N_TRIALS)]
@@ -167,7 +167,7 @@ def test_the_number_of_draws_estimates_the_rank(n_violators):
     assert ((rows < n_violators) & (rows >= 0)).mean() == pytest.approx(
         1 - (1 - share) ** N_LOWER, abs=0.01
     )
-    # A search that draws as often as there are documents gives up.
+    # A search gives up after as many draws as there are documents.
     n = np.arange(1, N_LOWER + 1)
     chances = share * (1 - share) ** (n - 1)
     chances[-1] += (1 - share) ** N_LOWER
@@ -175,7 +175,7 @@ def test_the_number_of_draws_estimates_the_rank(n_violators):
     assert N_LOWER / n_draws.mean() == pytest.approx(N_LOWER / (chances @ n), rel=error + 1e-12)
     if n_violators >= 10:
         assert N_LOWER / n_draws.mean() == pytest.approx(n_violators, rel=error + 1e-3)
-    # What the step's length is looked up by.
+    # The length of a step is looked up by this.
     estimates = N_LOWER // n
     spread = np.sqrt(chances @ estimates**2 - (chances @ estimates) ** 2)
     assert np.mean(N_LOWER // n_draws) == pytest.approx(

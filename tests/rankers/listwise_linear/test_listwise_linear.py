@@ -381,7 +381,7 @@ def test_gains_of_two_to_the_label_give_the_same_model(queries):
 
 
 def test_a_query_of_equal_gains_teaches_nothing(queries):
-    """Gains 0, 0 and 1 of the labels 0, 1 and 2 are those of the labels 0, 0 and 1."""
+    """Labels 0, 1 and 2 with gains 0, 0 and 1 are the same as labels 0, 0 and 1."""
     graded = queries.replaced(relevance=np.minimum(queries.labels, 2))
     merged = graded.replaced(relevance=np.maximum(graded.labels - 1, 0))
     low, high = graded.label_bounds

@@ -38,7 +38,7 @@ def slow(X):
         b[:, j] = np.clip((x - np.median(x)) / scale, -20, 20)
     P = p[:, ~constant] if not constant.all() else p[:, :1]
     mean, fusion = P.mean(axis=1), (10 / (10 + n * (1 - P))).mean(axis=1)
-    # Equal but for rounding is equal.
+    # Values that are equal up to rounding count as equal.
     ranks = [rankdata(values.round(10)) / n for values in (mean, fusion)]
     a = np.column_stack([mean, ranks[0], fusion, ranks[1], P.std(axis=1)])
     return {"z": z, "p": p, "b": b, "a": a, "constant": constant}
@@ -109,7 +109,7 @@ def test_a_small_query_by_hand():
     result = of_one_query([[1.0, 7.0], [3.0, 7.0], [3.0, 7.0], [9.0, 7.0]])
     assert_allclose(result["z"][:, 0], [-1, -1 / 3, -1 / 3, 5 / 3])
     assert_array_equal(result["p"][:, 0], [0.25, 0.625, 0.625, 1.0])
-    # Median 3, deviations 2, 0, 0, 6 of which the median is 1, standard deviation 3.
+    # The median is 3. Absolute deviations 2, 0, 0, 6 have median 1. The standard deviation is 3.
     assert_allclose(result["b"][:, 0], np.array([-2.0, 0, 0, 6]) / (1.4826 + 0.3))
     for part, value in {"z": 0.0, "b": 0.0, "p": 0.625}.items():
         assert_array_equal(result[part][:, 1], value)

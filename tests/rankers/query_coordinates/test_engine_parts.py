@@ -1,4 +1,4 @@
-"""Coordinates that an engine computes, against plain loops."""
+"""Coordinates of search engines, compared with plain loops."""
 
 from itertools import pairwise
 from math import isnan
@@ -31,7 +31,7 @@ def holed(tied, rng):
 
 
 def columns(dataset, table):
-    """Each query's values of each column, and what was made of them."""
+    """Each query's values of each column, and their coordinates."""
     for begin, end in pairwise(dataset.offsets):
         for column in range(dataset.n_features):
             yield dataset.features[begin:end, column].tolist(), table[begin:end, column].tolist()
@@ -69,7 +69,7 @@ def test_rank_differences_count_documents_below_less_those_above(data, request):
 
 
 def reciprocal_rank(values, k=60.0):
-    """As Vespa has it: equal values in the order in which they come, missing ones last."""
+    """Ranks as in Vespa: equal values in the order in which they come, missing ones last."""
     keys = [-np.inf if isnan(value) else value for value in values]
     order = sorted(range(len(values)), key=lambda i: -keys[i])
     ranks = [order.index(i) + 1 for i in range(len(values))]

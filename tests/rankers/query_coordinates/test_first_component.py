@@ -218,7 +218,7 @@ def test_equal_documents_have_equal_scores(rng):
 def test_the_first_eigenvector_of_a_tridiagonal_matrix_is_lapacks(size, spread, guess, seed):
     rng = np.random.default_rng(seed)
     diagonal, beside = rng.uniform(0, 1, size), spread * rng.uniform(0.1, 1, size)
-    # The larger the first entry of the eigenvector the better; Lanczos' start has a part in it.
+    # A larger first entry of the eigenvector is better: it is the part in Lanczos' start.
     diagonal[0] = 1.1
     matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
     values, vectors = np.linalg.eigh(matrix)
@@ -238,7 +238,7 @@ def test_the_blend_is_a_power_of_the_inverse(size, spread, seed):
     diagonal, beside = rng.uniform(0, 1, size), spread * rng.uniform(0.1, 1, size)
     matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
     values, vectors = np.linalg.eigh(matrix)
-    # What LAPACK leaves of a smaller part in the start is rounding.
+    # LAPACK's eigenvectors with a smaller part in the start are only rounding.
     assume(abs(vectors[0, -1]) > 1e-8)
     vector = np.full(size, np.nan)
     _blend(diagonal, beside, values[-1], vector)

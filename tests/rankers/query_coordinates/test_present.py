@@ -1,4 +1,4 @@
-"""Coordinates of documents that miss features, against plain loops."""
+"""Coordinates of documents with missing features, compared with plain loops."""
 
 from itertools import pairwise
 from math import isnan
@@ -22,7 +22,7 @@ def complete():
 
 @pytest.fixture
 def holed(complete):
-    """Feature 1 and 4 miss values, 2 in whole queries, 5 always; every fourth query is whole."""
+    """Features 1 and 4 lack values, 2 in whole queries, 5 always; every fourth query has all."""
     rng = np.random.default_rng(0)
     features = complete.features.round(1)
     features[rng.random(len(features)) < 0.4, 1] = np.nan
@@ -36,7 +36,7 @@ def holed(complete):
 
 
 def naive_column(values):
-    """z, p and b of a list, NaN where it has NaN."""
+    """z, p and b of a list of values; NaN for NaN."""
     known = [v for v in values if not isnan(v)]
     m = len(known)
     result = []

@@ -153,7 +153,7 @@ def test_serving_one_query_sees_the_coordinates_of_training(queries, seen):
 
 
 def test_it_learns_what_no_feature_shows_across_queries(rng):
-    """Relevant is the upper half of each query, which lies anywhere and has any spread."""
+    """The upper half of each query is relevant. Queries have any mean and any spread."""
     n_queries, size = 60, 20
     values = rng.normal(size=(n_queries, size, 1))
     labels = values[..., 0] > np.median(values, axis=1)

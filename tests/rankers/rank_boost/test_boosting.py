@@ -15,7 +15,7 @@ def pair_weights(labels, index, scores, log_weights):
 
 
 def levels_of(labels, index):
-    """Where levels begin among sorted rows, and where queries begin among levels."""
+    """First row of each level, for sorted rows, and first level of each query."""
     keys = list(zip(index, labels, strict=True))
     begins = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]]
     of_query = [index[i] for i in begins]
@@ -94,7 +94,7 @@ def test_the_best_threshold_has_the_largest_sum_of_potentials_above_it(rng, n_do
 
 
 def test_of_equal_sums_the_first_feature_and_threshold_is_taken(rng):
-    # Bin 1 is empty and feature 2 repeats feature 1: four sums are equal but for rounding.
+    # Bin 1 is empty and feature 2 repeats feature 1: four sums are equal up to rounding.
     bins = np.array([np.zeros(9), [0] * 4 + [2] * 5, [0] * 4 + [2] * 5], np.uint8)
     potentials = rng.normal(size=9)
     potentials -= potentials.mean()

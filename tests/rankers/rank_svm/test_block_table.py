@@ -15,7 +15,7 @@ N_BLOCKS = 3
 
 @pytest.fixture(scope="module")
 def problem():
-    """Queries of few features, one of them with nothing to order, and weights of blocks."""
+    """Queries with few features, one of them with one label, and weights of blocks."""
     dataset, _ = make_queries(12, n_documents=(2, 7), n_features=4, n_types=2, random_state=3)
     labels = dataset.labels.copy()
     labels[dataset.offsets[5] : dataset.offsets[6]] = 1
@@ -32,7 +32,7 @@ def pairs(request, problem):
 
 
 def kronecker(pairs, weights):
-    """The rows as a matrix that is stored."""
+    """The rows as a stored matrix."""
     features = pairs.features
     X = features if isinstance(features, np.ndarray) else features @ np.eye(4)
     rows = np.repeat(weights[pairs.queries], np.diff(pairs.offsets), axis=0)

@@ -11,7 +11,7 @@ from localrank.kernels.sorting import read_only
 from localrank.rankers.rank_svm.pair_graphs import PairGraph, laplacian_factors, laplacian_product
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
-# Scores on a grid that no margin of 1 and no knee falls on, so that every pair has its side.
+# Scores on a grid that avoids the margin of 1 and all knees: every pair is clearly on one side.
 GRID = 0.3700001
 
 

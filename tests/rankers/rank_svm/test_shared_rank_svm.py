@@ -54,7 +54,7 @@ def test_it_is_rank_svm_on_columns_of_each_group(typed, loss, shrinkage):
 
 @pytest.mark.parametrize("shrinkage", [0.3, 5.0])
 def test_shared_and_specific_parts_balance_the_losses_of_their_groups(typed, shrinkage):
-    """At the minimum λ v_g is less the slope of group g's losses, and w_0 less that of all."""
+    """At the minimum, λ v_g is minus the slope of group g's losses, and w_0 minus that of all."""
     dataset, groups = typed
     models = exact(2.0, shrinkage=shrinkage).fit_groups(dataset, groups)
     w_0 = coefs(models).sum(axis=0) / (len(groups) + 1 / shrinkage)
@@ -117,7 +117,7 @@ def test_a_query_of_weight_two_counts_twice(typed):
     weights = np.ones(60)
     weights[groups[1]] = 2.0
     models = exact().fit_groups(dataset, groups, weights)
-    # Group 1 stands twice in a list of its own: members may repeat.
+    # Each query of group 1 is listed twice: members may repeat.
     twice = [groups[0], np.repeat(groups[1], 2), groups[2]]
     assert_allclose(coefs(models), coefs(exact().fit_groups(dataset, twice)), atol=1e-6)
 
@@ -142,7 +142,7 @@ def test_a_local_ranker_trains_all_groups_together(typed, tmp_path):
         (Refined(KMeans(2, random_state=0), rounds=2, n_folds=3), NearestCentroid()),
     ],
 )
-def test_any_grouping_and_selector_serve(typed, grouping, selector):
+def test_any_grouping_and_selector_work(typed, grouping, selector):
     dataset, _ = typed
     local = LocalRanker(Mean(), grouping, SharedRankSVM(), selector).fit(dataset)
     assert len({model.objective_ for model in local.models_}) == 1

@@ -108,7 +108,7 @@ def test_the_width_is_the_mean_squared_distance_to_the_nearest_centre(typed):
     described = Mean().fit(train).transform(train)
     squares = ((described[:, None] - topical.centres_) ** 2).sum(axis=2)
     assert topical.width_ == pytest.approx(squares.min(axis=1).mean())
-    # The mean of its queries, as k-means ends.
+    # k-means ends with each centre at the mean of its queries.
     nearest = squares.argmin(axis=1)
     for topic in range(4):
         assert_allclose(
@@ -157,7 +157,7 @@ def test_it_wins_where_topics_need_different_models():
 
 
 @pytest.mark.parametrize("representation", [PrincipalComponents(), RelevantMean()])
-def test_a_representation_that_cannot_serve_is_refused(typed, representation):
+def test_a_representation_without_points_is_refused(typed, representation):
     with pytest.raises(ValueError, match="'representation' parameter of TopicalRankSVM must be"):
         TopicalRankSVM(representation=representation).fit(typed[0])
 

@@ -47,7 +47,7 @@ def exact_minimum(dataset, C):
 
 @pytest.fixture
 def small():
-    """Five queries of 3 to 5 documents; one has no relevant document, one nothing else."""
+    """Five queries of 3 to 5 documents. One has no relevant document, one only relevant ones."""
     rng = np.random.default_rng(4)
     sizes, n_relevant = [4, 3, 5, 3, 4], [1, 0, 2, 3, 3]
     y = np.concatenate([np.arange(n) < a for n, a in zip(sizes, n_relevant, strict=True)])
@@ -255,12 +255,12 @@ def test_too_few_iterations_are_told(queries):
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_features_of_any_scale_serve(queries, scale):
+def test_features_of_any_scale_work(queries, scale):
     scaled = queries.with_features(scale * queries.features)
     for scaling in ("standard", "query"):
         plain = SVMMap(scaling=scaling).fit(queries).predict(queries)
         assert_allclose(SVMMap(scaling=scaling).fit(scaled).predict(scaled), plain, rtol=1e-6)
-    # Without scaling, C times the square of the scale is what counts.
+    # Without scaling, only C times the square of the scale counts.
     plain = SVMMap(scaling=None).fit(queries)
     same = SVMMap(1 / scale**2, scaling=None).fit(scaled)
     assert_allclose(same.objective_ * scale**2, plain.objective_, rtol=2e-3)
@@ -328,7 +328,7 @@ def test_a_trade_off_beyond_float_precision_is_told_and_still_ranks(queries):
     assert AveragePrecision().mean(queries, ranker.predict(queries)) > chance + 0.1
 
 
-def test_long_lists_serve():
+def test_long_lists_work():
     dataset, _ = make_queries(2, n_documents=(10_000, 10_000), n_features=5, n_types=1)
     ranker = SVMMap(10).fit(dataset)
     chance = AveragePrecision().mean(dataset, np.zeros(dataset.n_documents))
