@@ -157,7 +157,7 @@ def test_it_wins_where_topics_need_different_models():
 
 
 @pytest.mark.parametrize("representation", [PrincipalComponents(), RelevantMean()])
-def test_a_representation_without_points_is_refused(typed, representation):
+def test_a_representation_with_labels_or_without_points_is_refused(typed, representation):
     with pytest.raises(ValueError, match="'representation' parameter of TopicalRankSVM must be"):
         TopicalRankSVM(representation=representation).fit(typed[0])
 
