@@ -53,7 +53,7 @@ class LGMML(QueryVectorRanker):
     ----------
     n_metrics : int, default=50
         Number of metrics and anchors. The number from a training query is proportional to its
-        weight. If there are fewer metrics than queries, no query gives two.
+        weight. With equal weights and fewer metrics than queries, no query gives two.
     sampling_rate : float, default=0.8
         Share of the relevant documents, and of the irrelevant ones, that a metric is learned from.
     relevance_level : float or None, default=None

@@ -37,7 +37,7 @@ SINGLE_QUERY_L2 = 1.0
 class ListwiseLinear(GainRanker, LinearRanker):
     """Linear ranker whose softmax over a query's documents approximates the gains of the labels.
 
-    It chooses its penalty `l2` itself, so it needs no tuning.
+    By default it chooses its penalty `l2` itself.
 
     It minimises the mean over the queries with different labels of
 

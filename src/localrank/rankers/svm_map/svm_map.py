@@ -43,7 +43,7 @@ class SVMMap(PathRanker, RelevanceRanker):
     C : float, default=1.0
         Weight of the loss. It is divided by the number of queries, as in the paper and in
         svm_struct, so it means the same on every dataset. Powers of ten from 0.01 to 10 are a
-        sensible grid; `fit_path` fits them at little cost.
+        sensible grid; `fit_path` fits them faster than one by one.
     relevance_level : float, optional
         The smallest relevant label. None: any label above 0 is relevant.
     scaling : {"standard", "query", None}, default="standard"
