@@ -37,7 +37,7 @@ def ranker(request):
 
 
 def shuffled(dataset: RankingDataset, seed: int = 0) -> tuple[np.ndarray, RankingDataset]:
-    """The rows of a dataset in random order, queries scattered, and that order."""
+    """The rows of a dataset in random order, with queries scattered, and the order."""
     order = np.random.default_rng(seed).permutation(dataset.n_documents)
     return order, rearranged(dataset, order)
 
@@ -110,7 +110,7 @@ def test_predictions_come_back_in_input_order(ranker, queries):
     ranker.fit(queries)
     order, mixed = shuffled(queries)
     expected = ranker.predict(queries)[order]
-    # Scores near zero may be what is left of larger ones, rounded.
+    # Scores near zero may be rounded differences of larger numbers.
     assert_allclose(ranker.predict(mixed), expected, rtol=1e-12, atol=1e-15)
 
 
@@ -128,7 +128,7 @@ def test_a_query_is_scored_alike_alone_and_among_others(ranker, queries):
     assert_allclose(alone, among, rtol=1e-12)
 
 
-def test_arrays_dataframes_and_datasets_serve_alike(ranker, queries):
+def test_arrays_dataframes_and_datasets_score_the_same(ranker, queries):
     qid = queries.query_ids[queries.query_index].astype(str)
     frame = pd.DataFrame(queries.features, columns=list(queries.feature_names))
     by_dataset = ranker.fit(queries).predict(queries)
@@ -146,7 +146,7 @@ def test_single_and_double_precision_of_equal_values_rank_alike(ranker, queries)
     by_single = clone(ranker).fit(single).predict(single)
     by_double = ranker.fit(double).predict(double)
     if any(isinstance(part, Expanded) for part in parts_of(ranker)):
-        # Columns that are computed are rounded to the precision of the data: as another seed.
+        # Computed columns are rounded to the precision of the data, which is like another seed.
         return
     assert_allclose(by_single, by_double, rtol=1e-12, atol=1e-12)
 
@@ -160,7 +160,7 @@ def test_a_negative_zero_is_a_zero(ranker, queries):
     assert_array_equal(other.predict(queries), plain.predict(queries))
 
 
-def test_sparse_features_serve_alike(ranker, queries):
+def test_sparse_features_score_the_same(ranker, queries):
     qid, sparse = queries.query_index, csr_array(queries.features)
     scores = ranker.fit(queries.features, queries.relevance, qid=qid).predict(queries)
     again = clone(ranker).fit(sparse, queries.relevance, qid=qid)
@@ -178,7 +178,7 @@ def test_the_order_of_features_does_not_matter_to_linear_rankers(ranker, queries
     assert_allclose(ranker.fit(mixed).predict(mixed), expected, rtol=1e-3, atol=1e-3)
 
 
-def test_float32_features_serve(ranker, queries):
+def test_float32_features_work(ranker, queries):
     small = queries.with_features(queries.features.astype(np.float32))
     assert np.isfinite(ranker.fit(small).predict(small)).all()
 
@@ -201,15 +201,15 @@ def test_eight_threads_at_once_score_as_one(ranker, queries):
         return ranker.predict(queries)
 
     with ThreadPoolExecutor(8) as pool:
-        for found in pool.map(predict, range(8)):
-            assert_array_equal(found, scores)
+        for threaded in pool.map(predict, range(8)):
+            assert_array_equal(threaded, scores)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_child_scores_as_its_parent(ranker, queries):
     few = queries.select(np.arange(10))
-    # With as many threads as a server would give it, which a child does not inherit.
+    # With as many threads as on a server. A child does not inherit threads.
     jobs = [name for name in ranker.get_params() if name.split("__")[-1] == "n_jobs"]
     scores = ranker.set_params(**dict.fromkeys(jobs, 2)).fit(queries).predict(few)
     read, write = os.pipe()
@@ -333,7 +333,7 @@ def test_a_model_of_complete_data_takes_missing_values(ranker, queries, holed):
 def test_the_order_of_rows_with_missing_values_does_not_matter(ranker, holed):
     order, mixed = shuffled(holed)
     scores = ranker.fit(holed).predict(holed)
-    # The bits of NaN are not all the same everywhere.
+    # NaN has different bits on different machines.
     signed = np.where(np.isnan(mixed.features), -np.nan, mixed.features)
     again = clone(ranker).fit(mixed.replaced(features=signed))
     assert_allclose(again.predict(holed), scores, rtol=1e-9)
@@ -375,7 +375,7 @@ def test_missing_values_are_refused_where_that_is_asked_for(ranker, queries, hol
 
 
 def refuse_missing(ranker):
-    """Make the parts that can refuse missing values; which these are."""
+    """Make all parts refuse missing values that can. Returns these parts."""
     able = [part for part in parts_of(ranker) if "missing" in part.get_params(deep=False)]
     return [part.set_params(missing="refuse") for part in able]
 
@@ -499,7 +499,7 @@ def test_wrong_parameters_are_refused_in_one_form(ranker, queries):
 
 def test_two_documents_and_one_feature_are_enough(ranker, rng):
     if isinstance(ranker, rankers.LGMML):
-        # By default half of the documents lie where a farther one scores higher, on either side.
+        # By default, half of the documents lie where a farther one scores higher, on either side.
         ranker.set_params(scale="monotone")
     features = rng.normal(size=(40, 1))
     labels = (features > np.repeat(features.reshape(20, 2).mean(axis=1), 2)[:, None]).ravel()
@@ -507,7 +507,7 @@ def test_two_documents_and_one_feature_are_enough(ranker, rng):
     assert ranker.fit(dataset).score(dataset) > 0.9
 
 
-def test_duplicated_documents_serve(ranker, queries):
+def test_duplicated_documents_work(ranker, queries):
     rows = np.repeat(np.arange(queries.n_documents), 2)
     doubled = rearranged(queries, rows)
     scores = ranker.fit(doubled).predict(doubled)
@@ -546,7 +546,7 @@ def test_scores_that_are_no_numbers_are_an_error(ranker, queries, monkeypatch):
         ranker.predict(queries)
 
 
-@pytest.mark.filterwarnings("ignore::UserWarning")  # of trees and clusters that find nothing
+@pytest.mark.filterwarnings("ignore::UserWarning")  # from trees and clusters that find nothing
 @pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e90])
 def test_tiny_and_huge_features_are_ranked_or_refused(ranker, queries, factor):
     try:

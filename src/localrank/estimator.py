@@ -1,7 +1,7 @@
-"""What rankers and parts share with scikit-learn's estimators, without importing it.
+"""scikit-learn's estimator interface for rankers and their parts, without importing it.
 
-To import scikit-learn takes longer than to load a model and rank with it. It is imported when it
-is used: to train, to search a grid, or by a model that holds one of its classifiers.
+Importing scikit-learn takes longer than loading a model and ranking with it. It is imported only
+when it is needed: to train, to search a grid, or by a model that holds one of its classifiers.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ class Estimator(Base):
         Parameters
         ----------
         deep : bool, default=True
-            Also those of parts, as `part__parameter`.
+            Include the parameters of parts, as `part__parameter`.
         """
-        found: dict[str, Any] = {}
+        parameters: dict[str, Any] = {}
         for name in sorted(self._defaults()):
-            value = found[name] = getattr(self, name)
+            value = parameters[name] = getattr(self, name)
             if deep and is_estimator(value):
                 inner = value.get_params()
-                found |= {f"{name}__{key}": item for key, item in inner.items()}
-        return found
+                parameters |= {f"{name}__{key}": item for key, item in inner.items()}
+        return parameters
 
     def set_params(self, **parameters: Any) -> Self:
-        """Set parameters, and those of parts as `part__parameter`, which come last."""
+        """Set parameters, and then those of parts, named `part__parameter`."""
         known = self._defaults()
         inner: dict[str, dict[str, Any]] = {}
         for key, value in parameters.items():
@@ -79,7 +79,7 @@ class Estimator(Base):
         return _twin(self).__sklearn_tags__()
 
     def get_metadata_routing(self) -> Any:
-        """What `fit`, `predict` and `score` take beside X and y, for scikit-learn's routing."""
+        """What `fit`, `predict` and `score` take besides X and y, for scikit-learn's routing."""
         routing = _twin(self).get_metadata_routing()
         for request in (routing, *vars(routing).values()):
             if hasattr(request, "owner"):
@@ -87,7 +87,7 @@ class Estimator(Base):
         return routing
 
     def set_fit_request(self, **requests: bool | str | None) -> Self:
-        """Choose what scikit-learn's routing passes to `fit`: True, False or another name."""
+        """Choose what scikit-learn's routing passes to `fit`: True, False or an alias."""
         return self._set_request("fit", requests)
 
     def set_predict_request(self, **requests: bool | str | None) -> Self:
@@ -105,12 +105,12 @@ class Estimator(Base):
             if name not in request.requests:
                 raise TypeError(f"{type(self).__name__}.{method} takes no {name!r}.")
             request.add_request(param=name, alias=choice)
-        # Where scikit-learn's `clone` looks for it.
+        # scikit-learn's `clone` looks for it under this name.
         self._metadata_request = routing
         return self
 
     def _defaults(self) -> dict[str, Any]:
-        """Names and defaults of the parameters; those without a default are `empty`."""
+        """Names and defaults of the parameters. A parameter without a default has `empty`."""
         kind: Any = type(self)
         return _defaults_of(kind)
 
@@ -121,13 +121,16 @@ class Estimator(Base):
 
 
 def is_estimator(value: Any) -> bool:
-    """Whether a value is a part: of localrank, of scikit-learn, or anything with parameters."""
+    """Whether a value is an estimator: of localrank, of scikit-learn, or with `get_params`."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 
 
 def clone(part: Part, *, safe: bool = True) -> Part:
-    """An unfitted part with the same parameters, also of scikit-learn; unsafe, of anything."""
-    # Only who trains needs it.
+    """An unfitted copy with the same parameters, of a part of localrank or scikit-learn.
+
+    With `safe=False`, other values are copied too.
+    """
+    # Only training needs it.
     from sklearn.base import clone as cloned
 
     copy: Part = cloned(part, safe=safe)
@@ -135,7 +138,7 @@ def clone(part: Part, *, safe: bool = True) -> Part:
 
 
 def check_is_fitted(part: Any, attribute: str) -> None:
-    """Refuse a part that was not fitted, by scikit-learn's error."""
+    """Raise scikit-learn's `NotFittedError` if a part has not been fitted."""
     if not hasattr(part, attribute):
         from sklearn.exceptions import NotFittedError
 
@@ -146,7 +149,7 @@ def check_is_fitted(part: Any, attribute: str) -> None:
 
 
 def drawn_seed(random_state: Any) -> int:
-    """A seed, drawn by what scikit-learn takes as `random_state`."""
+    """A seed from anything that scikit-learn accepts as `random_state`."""
     from sklearn.utils import check_random_state
 
     return int(check_random_state(random_state).randint(2**31 - 1))
@@ -158,7 +161,7 @@ def _defaults_of(cls: Any) -> dict[str, Any]:
 
 
 def _twin(part: Estimator) -> Any:
-    """The same part, attributes included, as an object of a class of scikit-learn's."""
+    """The same part, attributes included, as an instance of scikit-learn's `BaseEstimator`."""
     kind: Any = type(part)
     cls = _twin_class(kind)
     twin = cls.__new__(cls)

@@ -8,25 +8,25 @@ from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.clouds import spread_of_clouds
 from localrank.kernels.sorting import read_only
 
-# A variance below this multiple of the largest cannot be told from rounding. A spread of a
-# millionth of the widest is still seen.
+# A variance below this share of the largest cannot be told from rounding. A spread of a millionth
+# of the widest still counts.
 _RESOLUTION = 1e-12
 
 
 def principal_axes(features: Array, offsets: Integers, n_axes: int) -> tuple[Floats, Floats]:
     """Principal components of the documents of each query.
 
-    Axes that a query's documents do not determine are zero vectors with a share of zero: those
-    beyond its number of independent directions, all of them where it has one document or equal
-    ones. The sign of an axis is chosen to make its largest entry positive.
+    An axis that the documents of a query do not determine is a zero vector with a share of 0. A
+    query has as many axes as its documents have independent directions: none if it has one
+    document, or only equal ones. The sign of an axis makes its largest entry positive.
 
     Parameters
     ----------
     features : ndarray of shape (n_documents, n_features)
     offsets : ndarray of shape (n_queries + 1,)
-        Where each query's rows begin, and the end.
+        First row of each query, and the number of rows at the end.
     n_axes : int
-        How many axes to return; with 0 only the shares are worked out.
+        Number of axes to return. 0: only the shares.
 
     Returns
     -------
@@ -53,17 +53,19 @@ def principal_axes(features: Array, offsets: Integers, n_axes: int) -> tuple[Flo
 
 
 def geometric_mean(S: Floats, D: Floats, t: float = 0.5) -> Floats:
-    """The matrix at fraction `t` of the geodesic from S^-1 to D, both symmetric positive definite.
+    """The matrix at fraction `t` of the geodesic from S^-1 to D.
 
-    It is S^-1 at t = 0 and D at t = 1. At t = 1/2 it is the geometric mean of S^-1 and D, the
+    It is S^-1 at t = 0 and D at t = 1. At t = 1/2 it is the geometric mean of S^-1 and D: the
     only positive definite solution of M S M = D. With S = L L^T, D = K K^T and the singular
-    values K^T L = U s V^T it equals L^-T V s^2t V^T L^-1. Singular values instead of the
-    eigenvalues of L^T D L keep the digits where S and D are nearly singular.
+    value decomposition K^T L = U s V^T, it equals L^-T V s^2t V^T L^-1. Singular values are more
+    precise than the eigenvalues of L^T D L if S and D are nearly singular.
 
     Parameters
     ----------
     S, D : ndarray of shape (n, n)
+        Symmetric positive definite matrices.
     t : float, default=0.5
+        Position on the geodesic, from 0 to 1.
 
     Examples
     --------
@@ -71,7 +73,7 @@ def geometric_mean(S: Floats, D: Floats, t: float = 0.5) -> Floats:
     array([[3. , 0. ],
            [0. , 0.5]])
     """
-    # Imported by those who need it: to load a model takes less.
+    # Imported here: loading a model does not need it.
     from scipy.linalg import solve_triangular
 
     L, K = np.linalg.cholesky(S), np.linalg.cholesky(D)

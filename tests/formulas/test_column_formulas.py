@@ -1,4 +1,4 @@
-"""Columns as rankers make them against their definitions, list by list."""
+"""Columns made by rankers, compared with their definitions list by list."""
 
 import numpy as np
 import pytest
@@ -48,12 +48,12 @@ def min_max(x):
 
 
 def rank_difference(x):
-    """Documents with a smaller value less those with a larger one."""
+    """Number of documents with a smaller value, less the number with a larger one."""
     return np.array([(x < value).sum() - (x > value).sum() for value in x], float)
 
 
 def of_all(number, X):
-    """An aggregate that is no principal component."""
+    """An aggregate that is not a principal component."""
     P = np.column_stack([percentile(x) for x in X.T if varies(x)] or [percentile(X[:, 0])])
     fused = (10 / (10 + len(X) * (1 - P))).mean(axis=1)
     numbers = {0: P.mean(axis=1), 2: fused, 8: P.std(axis=1)}

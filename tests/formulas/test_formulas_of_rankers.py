@@ -47,12 +47,12 @@ WITHOUT = {
     "McRank": "softmax of 5 sums of trees",
     "MultipleHyperplaneRanker": "places of documents",
 }
-# What computes in single precision.
+# Rankers that compute in single precision.
 NETS = ("ListNet", "RankNet", "ListwiseNet", "best")
 
 
 def with_holes(dataset):
-    """A feature is missing here and there, another in whole lists, with no value in some groups."""
+    """One feature is missing in some documents, another in whole lists and so in some groups."""
     features = dataset.features.copy()
     features[np.random.default_rng(1).random(dataset.n_documents) < 0.3, 1] = np.nan
     features[dataset.query_index % 4 == 0, 2] = np.nan

@@ -32,7 +32,7 @@ def squares(dataset):
 
 
 def by_place(dataset):
-    """All weight on one of two groups, by turns."""
+    """All weight on one of two groups, in turn."""
     return np.eye(2)[np.arange(dataset.n_queries) % 2]
 
 
@@ -59,7 +59,7 @@ def composites(inner):
 
 
 def check_form(formula):
-    """No sum in a sum, no two terms of one kind that could be one, nothing that stands alone."""
+    """No sum inside a sum, no two terms that could be one, no sum of a single term."""
     for step in formula.walk():
         if not isinstance(step, WeightedSum):
             continue
@@ -83,7 +83,7 @@ def test_simplified_formulas_score_alike_and_have_the_form_promised(formula):
     result = simplified(formula)
     check_form(result)
     expected = formula.score(DATASET)
-    # Standardised scores of lists that are equal but for rounding may be 0 or noise.
+    # If the scores of a list are equal up to rounding, standardised scores may be 0 or noise.
     if not any(isinstance(step, Standardised) for step in formula.walk()):
         largest = max(np.abs(expected).max(), 1.0)
         assert_allclose(result.score(DATASET), expected, rtol=0, atol=1e-10 * largest)

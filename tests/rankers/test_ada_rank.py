@@ -14,9 +14,9 @@ def queries():
 
 
 def naive_ada_rank(dataset, measure, n_rounds, directions, query_weights=None):
-    """The paper's loop over queries and features; rounds that bring nothing do not stand."""
+    """The paper's loop over queries and features, which keeps only rounds that gain."""
     used = [q for q in range(dataset.n_queries) if len(set(labels_of(dataset, q))) > 1]
-    own = {q: 1.0 if query_weights is None else query_weights[q] for q in used}
+    weights = {q: 1.0 if query_weights is None else query_weights[q] for q in used}
 
     def performance(scores):
         values = measure(dataset, scores)
@@ -27,8 +27,8 @@ def naive_ada_rank(dataset, measure, n_rounds, directions, query_weights=None):
 
     weak = [(f, d) for d in directions for f in range(dataset.n_features)]
     alone = {h: performance(h[1] * dataset.features[:, h[0]]) for h in weak}
-    P, scores, rounds, aside = dict(own), np.zeros(dataset.n_documents), [], set()
-    best = mean(performance(scores), own)
+    P, scores, rounds, aside = dict(weights), np.zeros(dataset.n_documents), [], set()
+    best = mean(performance(scores), weights)
     while len(rounds) < n_rounds and len(aside) < len(weak):
         h = max((h for h in weak if h not in aside), key=lambda h: mean(alone[h], P))
         right = sum(P[q] * (1 + alone[h][q]) for q in used)
@@ -36,11 +36,11 @@ def naive_ada_rank(dataset, measure, n_rounds, directions, query_weights=None):
         alpha = 0.5 * np.log(right / wrong)
         trial = scores + alpha * h[1] * dataset.features[:, h[0]]
         reached = performance(trial)
-        if mean(reached, own) <= best + 1e-12:
+        if mean(reached, weights) <= best + 1e-12:
             aside.add(h)
             continue
-        scores, best, aside = trial, mean(reached, own), set()
-        P = {q: own[q] * np.exp(-reached[q]) for q in used}
+        scores, best, aside = trial, mean(reached, weights), set()
+        P = {q: weights[q] * np.exp(-reached[q]) for q in used}
         rounds.append((h[0], h[1] * alpha, best))
     return rounds
 

@@ -28,7 +28,7 @@ def test_scores_are_the_feature_itself(queries):
 
 
 @pytest.mark.parametrize("both", [False, True])
-def test_a_feature_that_ranks_backwards_serves_in_both_directions_only(queries, rng, both):
+def test_a_feature_that_ranks_backwards_works_in_both_directions_only(queries, rng, both):
     features = rng.normal(size=queries.features.shape)
     features[:, 2] = -queries.relevance
     ranker = BestFeature(both_directions=both).fit(queries.with_features(features))
@@ -69,7 +69,7 @@ def test_an_unknown_measure_is_refused(queries):
 
 
 def test_skipped_queries_are_left_out_of_the_mean():
-    # Of the three queries one has no relevant document.
+    # One of the three queries has no relevant document.
     features = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
     dataset = RankingDataset.from_arrays(features, [1, 0, 0, 0, 1, 0], np.repeat([1, 2, 3], 2))
     ranker = BestFeature("mrr(empty=skip)").fit(dataset, query_weight=[1, 5, 3])

@@ -39,7 +39,7 @@ def test_the_search_along_a_line_is_exact(few, measure, seed):
     pairs = sampled_pairs(judged.dataset, rng)
     steps = steps_between(scores[pairs], column[pairs], 10_000)
     step, reached = best_step(judged, scores, column, steps, -1.0)
-    # Brute force: so many points, near and far, that every order of the documents is met.
+    # Brute force: enough points, near and far, to meet every order of the documents.
     grid = np.concatenate([np.linspace(-20, 20, 3001), np.geomspace(20, 1e6, 100)])
     expected = max(judged.mean(scores + t * column) for t in np.concatenate([grid, -grid]))
     assert reached >= expected - 1e-12

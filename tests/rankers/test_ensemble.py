@@ -62,7 +62,7 @@ def test_fixed_scales_make_a_weighted_sum_of_the_rankers_scores(queries):
     alone = FixedScale().fit(train, np.column_stack(lists), query_weight=weights[:40])
     assert_array_equal(ensemble.aggregator_.scales_, alone.scales_)
     scores = [ranker.predict(queries) for ranker in ensemble.rankers_]
-    expected = sum(own / scale for own, scale in zip(scores, alone.scales_, strict=True)) / 3
+    expected = sum(row / scale for row, scale in zip(scores, alone.scales_, strict=True)) / 3
     assert_allclose(ensemble.predict(queries), expected, rtol=1e-12)
     formula = ensemble.formula()
     assert not formula.looks_at_list
@@ -103,7 +103,7 @@ def test_query_weights_reach_every_ranker(queries):
     Recorder.seen = []
     weights = np.linspace(1.0, 2.0, queries.n_queries)
     Ensemble([Recorder(), Recorder()]).fit(queries, query_weight=weights)
-    assert [own.tolist() for _, own, _, _ in Recorder.seen] == [weights.tolist()] * 2
+    assert [seen[1].tolist() for seen in Recorder.seen] == [weights.tolist()] * 2
 
 
 def test_rankers_are_trained_at_the_same_time(queries):
@@ -111,7 +111,7 @@ def test_rankers_are_trained_at_the_same_time(queries):
 
 
 def test_a_query_teaches_where_every_ranker_learns_from_it():
-    # Labels 1 and 2 are one level for average precision.
+    # Average precision treats labels 1 and 2 the same.
     dataset = RankingDataset.from_arrays(np.zeros((4, 1)), [1, 2, 0, 1], [1, 1, 2, 2])
     for parts in ([RankSVM(), SVMMap()], [SVMMap(), RankSVM()]):
         assert_array_equal(Ensemble(parts).learns_from(dataset), [False, True])

@@ -87,9 +87,9 @@ def test_levels_of_gains_of_two_to_a_whole_number_are_exact():
 
 @given(st.lists(st.floats(1e-3, 1.0), min_size=2, max_size=9, unique=True).map(sorted))
 def test_levels_of_other_gains_are_within_the_root_of_two(worth):
-    found = levels(np.arange(1.0, len(worth) + 1), [0.0, *worth])
-    if found.max() == 15:
-        ratios = 2**found / (2**15 * np.array(worth) / worth[-1])
+    result = levels(np.arange(1.0, len(worth) + 1), [0.0, *worth])
+    if result.max() == 15:
+        ratios = 2**result / (2**15 * np.array(worth) / worth[-1])
         assert (ratios > 2**-0.51).all()
         assert (ratios < 2**0.56).all()
 

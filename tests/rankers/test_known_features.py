@@ -1,4 +1,4 @@
-"""What a ranker says of the part of the queries that it learned from."""
+"""What a ranker reports if it learned from a part of the queries."""
 
 import warnings
 
@@ -20,7 +20,7 @@ def dataset():
 
 @pytest.fixture
 def small(monkeypatch):
-    """Nets and RankSVM on made columns take 200 documents."""
+    """Nets, and RankSVM on computed columns, learn from at most 200 documents."""
     monkeypatch.setattr(centred_table, "LARGE_BYTES", 0)
     monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
     for module in (net_ranker, pairwise):
@@ -75,8 +75,8 @@ def test_of_many_parts_three_are_told_and_all_are_kept(small, dataset, monkeypat
     monkeypatch.setattr(net_ranker, "MOST_DOCUMENTS", 20)
     model, (told,) = fitted(local_rank(6, ranker=ListNet()), dataset)
     parts = model.training_data_["learned_from"]
-    own = [model.training_data_["learned_from"] for model in model.models_]
-    assert parts == [part for i, (part,) in enumerate(own) if [part] not in own[:i]]
+    reports = [model.training_data_["learned_from"] for model in model.models_]
+    assert parts == [part for i, (part,) in enumerate(reports) if [part] not in reports[:i]]
     assert told.count("ListNet learned from") == 3 < len(parts)
     assert f"; {len(parts) - 3} more models likewise." in told
 

@@ -61,7 +61,7 @@ def test_a_constant_feature_is_not_blown_up(queries, value):
     assert Fixed("standard").fit(queries.with_features(features)).scale_[3] == 1
 
 
-def test_the_scaling_of_the_training_queries_serves_new_ones(queries):
+def test_the_scaling_of_the_training_queries_applies_to_new_ones(queries):
     ranker = Fixed("standard").fit(queries.select(np.arange(40)))
     new = queries.select([50])
     assert_allclose(ranker.predict(new), (new.features / ranker.scale_) @ ranker.coef_)

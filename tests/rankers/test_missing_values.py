@@ -1,4 +1,4 @@
-"""What rankers make of missing values."""
+"""How rankers treat missing values."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def holed(queries):
 
 @pytest.fixture(scope="module")
 def informative():
-    """The relevant documents lack the first feature, which says nothing where it is there."""
+    """Relevant documents lack the first feature. Its values say nothing."""
     rng = np.random.default_rng(0)
     features = rng.normal(size=(600, 3))
     labels = (np.arange(600) % 6 == 0).astype(float)

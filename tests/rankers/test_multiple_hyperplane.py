@@ -107,7 +107,7 @@ def test_other_rankers_see_only_their_two_labels(three_levels, seen):
     MultipleHyperplaneRanker(Recorder(n_jobs=7)).fit(
         three_levels, query_weight=weights, valid=three_levels
     )
-    for (high, low), (dataset, own, valid, n_jobs) in zip(
+    for (high, low), (dataset, query_weights, valid, n_jobs) in zip(
         [(2, 1), (2, 0), (1, 0)], seen, strict=True
     ):
         rows = np.isin(three_levels.relevance, [high, low])
@@ -116,7 +116,7 @@ def test_other_rankers_see_only_their_two_labels(three_levels, seen):
             assert_array_equal(part.relevance, three_levels.relevance[rows] == high)
             queries = part.query_ids[part.query_index]
             assert_array_equal(queries, three_levels.query_index[rows])
-        assert_array_equal(own, weights[dataset.query_ids])
+        assert_array_equal(query_weights, weights[dataset.query_ids])
         assert n_jobs == 1
 
 
@@ -171,7 +171,7 @@ RANKERS = [None, RankBoost(5), LambdaMART(5, min_leaf_documents=5)]
 @pytest.mark.parametrize("ranker", RANKERS)
 @pytest.mark.parametrize("rate", [1.0, 1 - 1e-9])
 def test_sampling_everything_is_no_sampling_to_the_last_bit(three_levels, ranker, rate):
-    # Just below 1 every share is rounded up to the whole: documents are drawn, and all of them.
+    # Just below 1, every share is rounded up: documents are drawn, and all of them are.
     weights = np.linspace(0.5, 2, three_levels.n_queries)
     model = MultipleHyperplaneRanker(ranker, aggregator=WeightedBorda())
     whole = clone(model).fit(three_levels, query_weight=weights)
@@ -183,7 +183,7 @@ def test_sampling_everything_is_no_sampling_to_the_last_bit(three_levels, ranker
 
 
 def drawn(dataset, seen, **parameters):
-    """What documents rankers see, by their rows."""
+    """The rows of the documents that each ranker sees."""
     seen.clear()
     numbered = dataset.with_features(np.arange(float(dataset.n_documents))[:, None])
     MultipleHyperplaneRanker(Recorder(), **parameters).fit(numbered)
@@ -206,12 +206,12 @@ def test_a_share_of_every_querys_documents_of_each_label_is_drawn(three_levels, 
 
 def test_every_ranker_draws_its_own_documents_by_the_seed(three_levels, seen):
     def sets(**parameters):
-        found = drawn(three_levels, seen, sampling_rate=0.5, **parameters)
-        return [frozenset(rows.tolist()) for rows in found]
+        samples = drawn(three_levels, seen, sampling_rate=0.5, **parameters)
+        return [frozenset(rows.tolist()) for rows in samples]
 
     assert sets(random_state=3) == sets(random_state=3) == sets(random_state=3, n_jobs=1)
     assert sets(random_state=3) != sets(random_state=4)
-    # Label 0 is of two rankers, which draw it differently.
+    # Two rankers use label 0, and draw its documents differently.
     (_, second, third) = sets()
     zeros = set(np.flatnonzero(three_levels.relevance == 0).tolist())
     assert second & zeros != third & zeros
@@ -289,7 +289,7 @@ def test_levels_that_no_query_has_together_are_skipped_and_reported():
     assert_array_equal(adjacent.level_pairs_, [[1, 0]])
     assert_array_equal(adjacent.learns_from(dataset), np.repeat([False, True], 5))
     assert model.learns_from(dataset).all()
-    # Without the queries of label 1, which weigh nothing, only one pair is left.
+    # Queries with label 1 weigh nothing. Without them, only one pair is left.
     weighed = MultipleHyperplaneRanker().fit(dataset, query_weight=np.repeat([1, 0], 5))
     assert_array_equal(weighed.level_pairs_, [[2, 0]])
     with pytest.raises(ValueError, match="nothing to learn: no query of positive weight"):

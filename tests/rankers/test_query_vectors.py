@@ -42,7 +42,7 @@ def points():
 
 @pytest.fixture(scope="module")
 def wide(points):
-    """The same with the query's vector in columns of its own."""
+    """The same with the query's vector in extra columns."""
     dataset, vectors = points
     columns = np.column_stack([dataset.features, vectors[dataset.query_index]])
     return dataset.with_features(columns, NAMES)
@@ -74,7 +74,7 @@ def test_columns_of_the_query_pair_with_the_others_in_order(points, wide):
     assert_allclose(-swapped.predict(mixed), distances(dataset, vectors[:, ::-1]))
 
 
-def test_names_serve_data_without_names(points, wide):
+def test_names_of_training_data_work_for_data_without_names(points, wide):
     ranker = Nearest(["query x", "query y"]).fit(wide)
     scores = ranker.predict(wide.features, qid=wide.query_index)
     assert_allclose(-scores, distances(*points))
@@ -84,7 +84,9 @@ def test_names_serve_data_without_names(points, wide):
 @pytest.mark.parametrize("vector", [list, tuple, np.array])
 def test_a_dict_holds_the_queries_by_the_text_of_their_ids(points, kind, vector):
     dataset, vectors = points
-    ranker = Nearest({kind(query): vector(own) for query, own in enumerate(vectors)}).fit(dataset)
+    ranker = Nearest(
+        {kind(query): vector(coordinates) for query, coordinates in enumerate(vectors)}
+    ).fit(dataset)
     assert_allclose(-ranker.predict(dataset), distances(dataset, vectors))
 
 
@@ -179,7 +181,7 @@ def test_missing_values_are_filled_before_the_query_is_taken_off(points, wide):
 @pytest.mark.parametrize("kind", ["names", "numbers", "ids"])
 def test_a_saved_ranker_knows_its_queries(points, wide, tmp_path, kind):
     dataset, vectors = points
-    known = {str(query): own for query, own in enumerate(vectors)}
+    known = {str(query): vector for query, vector in enumerate(vectors)}
     given = {"names": ["query x", "query y"], "numbers": (2, 3), "ids": known}[kind]
     data = dataset if kind == "ids" else wide
     ranker = clone(Nearest(given)).fit(data)

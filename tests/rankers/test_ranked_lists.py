@@ -13,8 +13,8 @@ def test_equal_scores_keep_the_order_of_the_input(n, rng):
     dataset = RankingDataset.from_arrays(np.zeros((n, 1)), qid=qid)
     table = ranked_lists(dataset, scores)
     for query in dataset.query_ids:
-        own = table["document"][table["query"] == query]
+        documents = table["document"][table["query"] == query]
         # Python's own sort is stable.
         rows = np.flatnonzero(qid == query)
-        assert_array_equal(own, sorted(rows, key=lambda row: -scores[row]))
+        assert_array_equal(documents, sorted(rows, key=lambda row: -scores[row]))
         assert_array_equal(table["rank"][table["query"] == query], np.arange(1, len(rows) + 1))

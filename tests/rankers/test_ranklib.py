@@ -1,4 +1,4 @@
-"""RankLib itself, where Java and its jar are: its learners and ours learn the same things."""
+"""Our learners compared with RankLib's own, if Java and RankLib's jar are installed."""
 
 import importlib.util
 import sys

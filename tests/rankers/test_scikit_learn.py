@@ -47,12 +47,12 @@ def test_with_routing_query_ids_reach_fit_predict_and_score(routing, data, model
 def test_with_routing_searches_score_whole_queries(routing, data, model):
     X, y, qid = data
     cv = GroupKFold(3)
-    found = cross_validate(model, X, y, cv=cv, params={"qid": qid, "groups": qid})
+    result = cross_validate(model, X, y, cv=cv, params={"qid": qid, "groups": qid})
     expected = []
     for train, test in cv.split(X, y, qid):
         ranker = sklearn.clone(model).fit(X[train], y[train], qid=qid[train])
         expected.append(ranker.score(X[test], y[test], qid=qid[test]))
-    np.testing.assert_allclose(found["test_score"], expected)
+    np.testing.assert_allclose(result["test_score"], expected)
     name = "C" if isinstance(model, RankSVM) else "ranksvm__C"
     search = GridSearchCV(model, {name: [0.01, 1.0]}, cv=cv).fit(X, y, qid=qid, groups=qid)
     assert search.cv_results_["mean_test_score"][1] == pytest.approx(np.mean(expected))
@@ -98,8 +98,8 @@ def test_other_errors_of_a_search_stay_scores(routing, data):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search = GridSearchCV(RankSVM(), {"C": [-1.0, 1.0]}, cv=GroupKFold(3))
-        found = search.fit(X, y, qid=qid, groups=qid).cv_results_["mean_test_score"]
-    assert np.isnan(found).tolist() == [True, False]
+        scores = search.fit(X, y, qid=qid, groups=qid).cv_results_["mean_test_score"]
+    assert np.isnan(scores).tolist() == [True, False]
 
 
 def test_a_score_weighs_queries(queries):
@@ -119,17 +119,17 @@ def test_weights_are_routed_where_they_are_asked_for(routing, data):
     weights = (qid % 3 + 1.0).astype(float)
     ranker = RankSVM().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
     params = {"qid": qid, "groups": qid, "sample_weight": weights}
-    found = cross_validate(ranker, X, y, cv=GroupKFold(3), params=params)["test_score"]
+    scores = cross_validate(ranker, X, y, cv=GroupKFold(3), params=params)["test_score"]
     train, test = next(GroupKFold(3).split(X, y, qid))
     fitted = RankSVM().fit(X[train], y[train], qid=qid[train], sample_weight=weights[train])
     expected = fitted.score(X[test], y[test], qid=qid[test], sample_weight=weights[test])
-    assert found[0] == pytest.approx(expected)
+    assert scores[0] == pytest.approx(expected)
 
 
 def test_features_are_permuted_with_a_scoring_that_knows_the_queries(data):
     X, y, qid = data
     ranker = RankSVM().fit(X, y, qid=qid)
-    found = permutation_importance(
+    importance = permutation_importance(
         ranker, X, y, scoring=lambda ranker, X, y: ranker.score(X, y, qid=qid), random_state=0
     )
-    assert found.importances_mean.max() > 0.01
+    assert importance.importances_mean.max() > 0.01

@@ -6,7 +6,7 @@ from localrank.trees import Trees
 
 N_FEATURES = 5
 DECISIONS = np.array([0, 2, 4, 6, 8, 10], np.uint8)
-# Around LightGBM's bound for zero, around what float32 can hold, and some that documents have.
+# Values near LightGBM's bound for zero and near the limits of float32, and some of documents.
 NEAR_ZERO = [0.0, -0.0, 1e-35, -1e-35, 1.0000000180025095e-35, 1.1e-35, -1.1e-35, 1e-36, 5e-324]
 ORDINARY = [0.5, -0.5, 0.1, float(np.float32(0.1)), 1 + 1e-12, 1 - 1e-12, 1.0, 2.0, -3.0]
 EXTREME = [1e300, -1e300, 3.4028234663852886e38, 3.5e38, -3.5e38, 1e-46, -1e-46]

@@ -1,4 +1,4 @@
-"""Contributions against Shapley's own formula, and against LightGBM."""
+"""Contributions compared with Shapley's formula and with LightGBM."""
 
 from fractions import Fraction
 from itertools import combinations
@@ -17,7 +17,7 @@ from localrank.trees.contributions import MAX_ON_PATH
 
 
 def expected_score(trees, document, known):
-    """Where a feature is unknown, a document goes both ways as the training documents did."""
+    """If a feature is unknown, a document goes both ways, in proportion to training documents."""
 
     def below(tree, child):
         if child < 0:
@@ -41,7 +41,7 @@ def expected_score(trees, document, known):
 
 
 def shapley(trees, document):
-    """The definition: every feature's mean gain over all orders in which features get known."""
+    """The definition: every feature's mean gain over all orders in which features become known."""
     d = trees.n_features
     values = np.zeros(d)
     for feature in range(d):
@@ -70,7 +70,7 @@ def plain_trees(rng, n_trees, max_leaves):
 
 
 def chain(n_splits, n_features, leaf_counts=None):
-    """One tree that asks for another feature at every split on the way to its last leaf."""
+    """One tree with another feature at every split on the path to its last leaf."""
     number = np.arange(n_splits)
     right = np.where(number < n_splits - 1, number + 1, ~n_splits)
     return Trees(
@@ -184,7 +184,7 @@ def exact_chain(n_splits, document):
     k, values = n_splits, [Fraction(0)] * n_splits
     for leaf in range(k + 1):
         on_path = range(min(leaf + 1, k))
-        # Of n - j leaves below split j one is on its left, all with as many documents.
+        # Of the n - j leaves below split j, one is on its left. All leaves have as many documents.
         shares = [
             Fraction(1, k + 1 - j) if j == leaf else Fraction(k - j, k + 1 - j) for j in on_path
         ]
@@ -206,7 +206,7 @@ def exact_chain(n_splits, document):
 
 
 def test_long_paths_keep_their_digits(rng):
-    """LightGBM, which divides what it has multiplied, is wrong in the second digit at 60 splits."""
+    """LightGBM divides products again, and is wrong in the second digit at 60 splits."""
     document = np.where(rng.random(28) < 0.9, 1.0, -1.0)
     values, _ = chain(28, 28).contributions(document[None])
     assert_allclose(values[0], exact_chain(28, document), rtol=1e-12)

@@ -66,7 +66,7 @@ def test_random_trees_come_back_from_text_as_they_went(rng):
         again = read_lightgbm_text(other)
         for name in EXACT:
             assert_array_equal(getattr(again, name), getattr(trees, name))
-        assert_allclose(again.gains, trees.gains, rtol=1e-5)  # of which LightGBM writes 6 digits
+        assert_allclose(again.gains, trees.gains, rtol=1e-5)  # LightGBM writes 6 digits
 
 
 def test_part_of_the_trees_is_what_lightgbm_predicts_with_them():

@@ -7,7 +7,7 @@ from random_trees import random_documents, random_trees
 
 from localrank.trees import Leaf, Split, joined, nested
 
-# Values no farther from zero are zero to LightGBM.
+# LightGBM treats smaller values as zero.
 ZERO = 1.0000000180025095e-35
 
 

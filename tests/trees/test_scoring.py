@@ -1,4 +1,4 @@
-"""Scores against LightGBM's own, bit for bit."""
+"""Scores compared with LightGBM's, bit for bit."""
 
 import re
 import subprocess
@@ -169,7 +169,7 @@ def test_rows_of_another_width_are_refused(shape):
 
 
 def test_compiled_kernels_are_kept_between_processes(tmp_path):
-    """A fresh process loads what an earlier one compiled."""
+    """A new process loads the kernels that an earlier one compiled."""
     program = """
 import time
 import numpy as np

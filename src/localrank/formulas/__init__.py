@@ -1,4 +1,4 @@
-"""What trained rankers compute, written as formulas that a search engine can be given."""
+"""Scores of trained rankers as formulas that can be exported to a search engine."""
 
 from typing import TYPE_CHECKING
 

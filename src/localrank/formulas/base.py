@@ -1,4 +1,4 @@
-"""What every formula promises."""
+"""The base class of all formulas, and the error of what cannot be exported."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localrank.data import RankingDataset
 
 
 class NotExportable(ValueError):  # noqa: N818 - says what the model is
-    """Says that something cannot be computed exactly where it should go, and what can be.
+    """Raised if a target cannot compute a model or step exactly. Says what can be exported.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class NotExportable(ValueError):  # noqa: N818 - says what the model is
 
 
 class Formula(ABC):
-    """How the score of a document comes from its features, and maybe from those of its list.
+    """The score of a document, from its features and maybe those of its list.
 
-    A formula is a tree of steps. Exporters read the steps; `score` is what they must reproduce.
+    A formula is a tree of steps. Exporters read the steps, and must reproduce `score`.
     """
 
     @property
@@ -57,7 +57,7 @@ class Formula(ABC):
         """One score per row of the dataset, in double precision."""
 
     def walk(self) -> Iterator[Formula]:
-        """The formula itself and all that it is made of."""
+        """The formula itself and all formulas inside it."""
         yield self
         for member in self.members:
             yield from member.walk()

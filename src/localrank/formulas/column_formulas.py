@@ -26,7 +26,7 @@ Kind = Literal[
     "filled",
     "missing",
 ]
-# What looks at one document alone.
+# Kinds of columns that depend on one document alone.
 BY_DOCUMENT = ("feature", "product", "missing")
 
 
@@ -37,18 +37,24 @@ class Column:
     Parameters
     ----------
     kind : str
-        "feature": as it is; "product": of two features; "deviation", "percentile",
-        "robust-deviation", "min-max" and "rank-difference": z, p, b, m and d of
-        `QueryCoordinates`; "aggregate": one of its nine aggregates; "min-max-zero": from 0 to 1
-        within the list, and 0 where all values are equal, as of rankers with
-        `scaling="query"`; "cut-deviation", "centred-percentile" and "standard-aggregate": the
-        inputs of `ListwiseNet`, z up to ±4, (p - 1/2) √12, and an aggregate less its mean over
-        the list, divided by its deviation there; "filled": the feature, or the median of the
-        list where it is missing; "missing": 1 where the feature is missing, else 0.
+        One of these:
+
+        - "feature": the feature itself.
+        - "product": the product of two features.
+        - "deviation", "percentile", "robust-deviation", "min-max" and "rank-difference": the parts
+          z, p, b, m and d of `QueryCoordinates`.
+        - "aggregate": one of the nine aggregates of `QueryCoordinates`.
+        - "min-max-zero": scaled to [0, 1] within the list, and 0 if all values are equal, as by
+          rankers with `scaling="query"`.
+        - "cut-deviation", "centred-percentile" and "standard-aggregate": the inputs of
+          `ListwiseNet`. They are z cut at ±4, (p - 1/2) √12, and an aggregate less its mean over
+          the list, divided by its standard deviation there.
+        - "filled": the feature, or the median of the list if it is missing.
+        - "missing": 1 if the feature is missing, else 0.
     feature : int
-        Number of the feature; of an aggregate its own number.
+        Number of the feature, or of the aggregate.
     other : int, default=-1
-        Number of the other feature of a product.
+        Number of the second feature of a product.
 
     Examples
     --------
@@ -63,15 +69,16 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class OnColumns(Formula):
-    """Another formula, on columns made of the features.
+    """A formula on columns that are made of the features.
 
     Parameters
     ----------
     columns : tuple of Column
+        How each column is made.
     term : Formula
-        Of the columns.
+        The formula on the columns.
     make : callable
-        Makes a dataset with the columns of one with the features: the ranker's own code.
+        Function that turns a dataset of features into one of columns: the ranker's own code.
 
     Examples
     --------

@@ -24,26 +24,32 @@ DescriptionKind = Literal["mean", "variance", "skew", "top-documents", "top-valu
 
 @dataclass(frozen=True, eq=False)
 class Description:
-    """The numbers that stand for a list of documents.
+    """The numbers that describe a list of documents.
 
-    A missing value is filled by the median of the feature in the list, or by `fill` where no
-    document has it. Each feature is divided by `scale`. What is left of the list is one number
-    for each feature, by `kind`; of these the `columns` are taken, or `centre` is subtracted and
-    the rest multiplied by `components`.
+    A missing value is filled with the median of the feature in the list, or with `fill` if no
+    document has it. Each feature is divided by `scale`. Then `kind` makes one number of each
+    feature. Of these numbers only the `columns` are kept, or `centre` is subtracted and the rest
+    is multiplied by `components`.
 
     Parameters
     ----------
     kind : str
-        "mean", "variance" (divisor n) and "skew" (third central moment over σ³, 0 where all
-        values are equal) of the documents; "top-documents": the mean of the first `n` documents
-        by the feature `by`, documents with equal values at the cut sharing the places that are
-        left; "top-values": of each feature the mean of its `n` largest values.
+        "mean", "variance" (divisor n) or "skew" (third central moment over σ³, 0 if all values are
+        equal) of the documents. "top-documents": the mean of the first `n` documents by the
+        feature `by`; documents with equal values at the cut share the remaining places.
+        "top-values": the mean of the `n` largest values of each feature.
     fill, scale : ndarray of shape (n_features,)
+        Fill value and divisor of each feature.
     n : int, optional
+        Number of documents or values, for "top-documents" and "top-values".
     by : int, optional
+        Feature that orders the documents, for "top-documents".
     columns : ndarray of int, optional
+        Numbers to keep. None: all.
     centre : ndarray of shape (n_features,), optional
+        Subtracted from the numbers. None: nothing is subtracted.
     components : ndarray of shape (n_components, n_features), optional
+        Multiplied with the numbers. None: nothing is multiplied.
     """
 
     kind: DescriptionKind
@@ -57,7 +63,7 @@ class Description:
 
     @classmethod
     def of(cls, representation: Representation) -> Description | None:
-        """The description that a fitted representation makes; None where it is not one of these.
+        """The description that a fitted representation makes; None if it is of no such kind.
 
         Examples
         --------
@@ -73,7 +79,7 @@ class Description:
         match representation:
             case Scaled():
                 inner = cls.of(representation.representation_)
-                # Nothing is missing behind the first filling.
+                # Nothing is missing after the first filling.
                 return inner and replace(inner, fill=fill, scale=representation.spread_)
             case Mean():
                 return plain
@@ -101,7 +107,7 @@ class Description:
                 return None
 
     def data(self, names: Sequence[str]) -> dict[str, Any]:
-        """The same as JSON has it, given the names of the features."""
+        """The description as data for JSON, given the names of the features."""
         data: dict[str, Any] = {"kind": self.kind}
         if self.n is not None:
             data["n"] = self.n

@@ -1,4 +1,4 @@
-"""Formulas that look at one document alone."""
+"""Formulas that depend on one document alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from localrank.trees import Trees
 class Linear(Formula):
     """A weighted sum of the features.
 
-    Features of weight 0 do not count, also where they are missing.
+    Features of weight 0 do not count, even if they are missing.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class TreeSum(Formula):
     Parameters
     ----------
     trees : Trees
-        A document goes left where its value is at most the threshold, compared in double
+        The trees. A document goes left if its value is at most the threshold, compared in double
         precision.
 
     Examples
@@ -73,7 +73,7 @@ class TreeSum(Formula):
 class Net(Formula):
     """A net with one hidden layer and a linear skip.
 
-    With v the features less `mean`, divided by `scale`, and cut at ±`most`, the score is
+    Let v be the features less `mean`, divided by `scale`, and cut at ±`most`. The score is
     output · max(hidden v + bias, 0) + skip · v.
 
     Parameters
@@ -103,7 +103,7 @@ class Net(Formula):
     def score(self, dataset: RankingDataset) -> Floats:
         inputs = np.clip((dataset.features - self.mean) / self.scale, -self.most, self.most)
         inputs = read_only(inputs, np.float64)
-        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        # Not by BLAS, which rounds a row by its position: equal documents must score the same.
         scores = projections(inputs, read_only(self.skip, np.float64))
         for weights, bias, output in zip(self.hidden, self.bias, self.output, strict=True):
             unit = projections(inputs, read_only(weights, np.float64)) + float(bias)

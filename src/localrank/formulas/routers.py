@@ -1,4 +1,4 @@
-"""What chooses between the groups of a local model, as data where it can be said."""
+"""Routers: they choose between the groups of a local model. Most can be exported as data."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.formulas.descriptions import Description
 
-# How `localrank serve` says which groups weigh in a list.
+# How `localrank serve` reports which groups weigh in a list.
 SERVICE = {
     "request": "POST /v1/rank?explain=true with the documents of the list",
     "answer": "explanation.groups: each has the number of a group and its weight; groups without "
@@ -26,8 +26,8 @@ class Router(ABC):
     Parameters
     ----------
     selector_weights : callable
-        The weight of each group for each query of a dataset, of shape (n_queries, n_groups): the
-        selector's own code.
+        Function that returns the weight of each group for each query of a dataset, of shape
+        (n_queries, n_groups): the selector's own code.
     """
 
     selector_weights: Callable[[RankingDataset], Floats]
@@ -48,12 +48,12 @@ class Router(ABC):
 
     @abstractmethod
     def data(self, names: Sequence[str]) -> dict[str, Any]:
-        """The router as JSON has it, given the names of the features. Groups count from 0."""
+        """The router as data for JSON, given the names of the features. Groups count from 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class LinearRouter(Router):
-    """The group with the largest weighted sum of a list's description, or their softmax.
+    """Chooses the group with the largest linear score of a list's description, or mixes groups.
 
     Parameters
     ----------
@@ -62,9 +62,10 @@ class LinearRouter(Router):
     coefficients : ndarray of shape (n_classes, n_dimensions)
     intercepts : ndarray of shape (n_classes,)
     groups : ndarray of shape (n_classes,)
-        The group that each row is of; other groups have no weight.
+        Group of each row. Other groups have no weight.
     hard : bool
-        Whether the first of the largest sums takes all, or groups weigh by the softmax.
+        True: the group with the largest sum takes all; the first of equals. False: groups weigh by
+        the softmax of the sums.
 
     Examples
     --------
@@ -98,10 +99,10 @@ class LinearRouter(Router):
 
 @dataclass(frozen=True, eq=False)
 class CentreRouter(Router):
-    """The group whose centre is nearest to a list's description, or all by their nearness.
+    """Chooses the group whose centre is nearest to a list's description, or mixes near groups.
 
-    With d the Euclidean distance of the description from a centre, a group weighs in proportion
-    to exp(-d² / 2 width).
+    Let d be the Euclidean distance between the description and a centre. The weight of a group is
+    proportional to exp(-d² / 2 width).
 
     Parameters
     ----------
@@ -109,9 +110,9 @@ class CentreRouter(Router):
     description : Description
     centres : ndarray of shape (n_groups, n_dimensions)
     width : float or None, default=None
-        None: the nearest group takes all, the first of equals.
+        Width of the weights. None: the nearest group takes all; the first of equals.
     n_used : int or None, default=None
-        So many groups of the largest weights keep theirs, and the others have none; None: all.
+        Number of groups that keep their weight, those with the largest weights. None: all.
 
     Examples
     --------
@@ -145,18 +146,18 @@ class CentreRouter(Router):
 
 @dataclass(frozen=True, eq=False)
 class CategoryRouter(Router):
-    """The group of the query's category.
+    """Chooses the group of the query's category.
 
     Parameters
     ----------
     selector_weights : callable
     feature : int or None
-        The feature that holds the category; None: categories are known by query id.
+        The feature that holds the category. None: categories are looked up by query id.
     groups : mapping
-        From values of the feature, or from query ids as texts, to groups.
+        Group of each value of the feature, or of each query id as text.
     refuses : bool
-        Whether a list of any other category is an error, or goes to the group of its nearest
-        training query, which takes a service.
+        True: a list of any other category is an error. False: it goes to the group of its nearest
+        training query, which needs a service.
 
     Examples
     --------
@@ -187,13 +188,13 @@ class CategoryRouter(Router):
 
 @dataclass(frozen=True, eq=False)
 class ServiceRouter(Router):
-    """A choice that takes the whole model: `localrank serve` makes it.
+    """A choice that needs the whole model: `localrank serve` makes it.
 
     Parameters
     ----------
     selector_weights : callable
     reason : str
-        Why the choice cannot be said in data: a clause without a full stop.
+        Why the choice cannot be exported as data: a clause without a full stop.
     blends : bool
         Whether more than one group may weigh in a list.
 

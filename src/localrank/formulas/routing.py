@@ -1,4 +1,4 @@
-"""Formulas of several groups of queries, and what chooses between them."""
+"""Formulas of local models: one per group of queries, weighed by a router."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Routed(Formula):
     router : Router
     groups : tuple of Formula
     standardises : bool, default=False
-        Whether the scores of a list that several groups weigh in are standardised within the
-        list first, as by `Standardised`.
+        Whether scores are standardised within the list first, as by `Standardised`. This applies
+        only to lists in which several groups weigh.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Routed(Formula):
 def routed_scores(
     dataset: RankingDataset, weights: Floats, lists: Floats, *, standardises: bool
 ) -> Floats:
-    """One score per row, from those of each group.
+    """One score per row, from the scores of each group.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def routed_scores(
     weights : ndarray of shape (n_queries, n_groups)
     lists : ndarray of shape (n_groups, n_documents)
     standardises : bool
-        Whether the scores of lists that several groups weigh in are standardised first.
+        Whether scores are standardised first, in lists in which several groups weigh.
 
     Examples
     --------

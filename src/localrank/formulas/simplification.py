@@ -18,9 +18,9 @@ from localrank.trees import Trees, joined
 def simplified(formula: Formula) -> Formula:
     """The same formula with as few steps as possible.
 
-    Sums of sums become one sum. Linear terms of a sum become one, and so do terms of trees. A sum
-    of one term with weight 1 becomes the term; a constant beside trees becomes a tree of one leaf.
-    Scores change by rounding at most.
+    Sums of sums become one sum. Linear terms of a sum become one term, and so do trees. A sum of
+    one term with weight 1 becomes the term. A constant added to trees becomes a tree of one leaf.
+    Scores change only by rounding.
 
     Parameters
     ----------

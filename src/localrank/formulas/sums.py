@@ -1,4 +1,4 @@
-"""Formulas that add up others."""
+"""Formulas that combine or rescale other formulas."""
 
 from __future__ import annotations
 
@@ -48,13 +48,14 @@ class WeightedSum(Formula):
 
 @dataclass(frozen=True, eq=False)
 class Standardised(Formula):
-    """Another formula's scores less their mean over the list, divided by their deviation there.
+    """Scores of another formula, standardised within the list: mean 0, standard deviation 1.
 
-    They are 0 where the list has one score for all of its documents.
+    They are 0 if all documents of the list have the same score.
 
     Parameters
     ----------
     term : Formula
+        The formula whose scores are standardised.
 
     Examples
     --------

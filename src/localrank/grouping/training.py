@@ -19,6 +19,7 @@ from localrank.grouping.base import Grouping, Groups, group_queries
 from localrank.parallel import one_thread
 from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers import Ranker
+from localrank.rankers.joint import JointRanker
 from localrank.representations.base import Representation
 
 # What a block of distances takes.
@@ -102,7 +103,7 @@ class TrainingQueries:
         """
         single: Ranker = one_thread(self.ranker)
         members = self.drawn(groups, kept)
-        if single.trains_groups_together:
+        if isinstance(single, JointRanker):
             queries = np.unique(np.concatenate(members))
             weights = None if self.query_weights is None else self.query_weights[queries]
             places = [np.searchsorted(queries, own) for own in members]
@@ -136,7 +137,7 @@ class TrainingQueries:
         if self.max_documents is None:
             return members
         most = self.max_documents
-        if self.ranker.trains_groups_together:
+        if isinstance(self.ranker, JointRanker):
             most = max(most // len(members), int(self.dataset.query_sizes.max()))
         return [drawn_queries(self.dataset, own, most, self.teaches) for own in members]
 

@@ -19,68 +19,68 @@ from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.judged import Judged
 from localrank.rankers.linear import LinearRanker, Scaling
 
-# A weak ranker that is right everywhere counts as wrong by this much: alpha is 7.25 at most.
+# A weak ranker without any error counts as wrong by this much: alpha is at most 7.25.
 SMALLEST_ERROR = 1e-6
-# Means that differ by less are equal but for rounding.
+# Smaller differences between means are rounding.
 ROUNDING = 1e-12
 
 
 @declare(
     "ada-rank",
-    "boosted single features, by a measure",
+    "boosted single features, for a measure",
     grid={"measure": ["ndcg@10", "map"]},
     sample={"n_rounds": 30},
 )
 class AdaRank(LinearRanker):
-    """Single features, boosted by a measure of whole lists [1]_.
+    """Single features, boosted for a measure of whole lists [1]_.
 
-    The score is Σ_t alpha_t h_t(x) with weak rankers h(x) = x_f, or -x_f. Queries i have weights
-    P(i), at first all the same. With E_i(s) in [0, 1] the measure of query i ranked by s, a round
+    The score is Σ_t alpha_t h_t(x) with weak rankers h(x) = x_f, or -x_f. Query i has a weight
+    P(i); at first all weights are equal. Let E_i(s) in [0, 1] be the measure of query i ranked by
+    s. A round
 
     1. takes the weak ranker with the largest mean m = Σ_i P(i) E_i(h);
     2. adds it with alpha = ln((1 + m) / (1 - m)) / 2;
     3. gives each query the weight P(i) = exp(-E_i(scores)) / Σ_k exp(-E_k(scores)): queries that
        are ranked badly count more.
 
-    A round stands only where the mean of the measure rises. Otherwise its weak ranker is put
-    aside until another round stands, and training ends when all are put aside. In the paper every
-    round stands, and one feature may be taken for ever.
+    A round is kept only if the mean of the measure rises. Otherwise its weak ranker is put aside
+    until another round is kept. Training ends when all weak rankers are put aside. In the paper
+    every round is kept, and one feature may be chosen again and again.
 
     Parameters
     ----------
     n_rounds : int, default=500
-        Most rounds.
+        Largest number of rounds.
     measure : str or Measure, default="ndcg@10"
-        E; 1 less the measure where small values are good.
+        The measure E. If small values are good, E is 1 less the measure.
     both_directions : bool, default=True
-        Whether a weak ranker may also rank small values of a feature first. False: as in the
-        paper.
+        Whether a weak ranker may also rank small values of a feature first. The paper has False.
     scaling : {"standard", "query"} or None, default="standard"
-        Features are divided by their standard deviation around the query means, or mapped to
-        [0, 1] within each query, or left as they are.
+        "standard": divide each feature by its standard deviation within queries. "query": map
+        each feature to [0, 1] within each query. None: leave features as they are.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     n_rounds_ : int
-        Number of rounds kept. With validation queries it is the best number by `measure`.
+        Number of rounds kept. With validation queries: the number with the best `measure`.
     features_ : ndarray of shape (n_rounds_,)
         The column of each weak ranker; indicators come after the features.
     alphas_ : ndarray of shape (n_rounds_,)
-        Negative where small values rank first.
+        Weight of each weak ranker. It is negative if small values rank first.
     performances_ : ndarray of shape (n_rounds_,)
-        Mean E of the training queries after each round; it rises strictly.
+        Mean E of the training queries after each round. It rises strictly.
     coef_ : ndarray of shape (n_features,)
         The sum of the alphas of each column.
     scale_ : ndarray of shape (n_features,)
-        Under `scaling="standard"`: what each feature is divided by.
+        With `scaling="standard"`: the divisor of each feature.
 
     Notes
     -----
-    What a feature has in each query does not change from round to round: it is measured once. A
-    query's weight multiplies its P in every round.
+    The measure of each single feature is computed once, because it does not change from round to
+    round. A query's weight multiplies its P in every round.
 
     References
     ----------
@@ -188,7 +188,7 @@ class AdaRank(LinearRanker):
 
 
 def _best_number(held_out: Judged, lists: Floats, features: list[int], alphas: list[float]) -> int:
-    """The number of rounds with the best mean on held-out queries; of equal ones the smallest."""
+    """The number of rounds with the best mean on validation queries; the smallest of equals."""
     scores, means = np.zeros(len(lists)), []
     for feature, alpha in zip(features, alphas, strict=True):
         scores = scores + alpha * lists[:, feature]

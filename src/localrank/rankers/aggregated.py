@@ -1,4 +1,4 @@
-"""Rankers that make one list of the lists of others."""
+"""Rankers that merge the lists of other rankers into one."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ an_aggregator = instance(Aggregator, "one of localrank.aggregation, such as Bord
 
 
 class Aggregated(Ranker):
-    """Trains rankers, and aggregates their lists of a query's documents.
+    """Base class of rankers that train others and aggregate their lists of a query's documents.
 
-    A subclass has the parameter `aggregator`, and hands the rankers it trained to `_keep`.
+    A subclass has the parameter `aggregator`, and passes the rankers it trained to `_keep`.
 
     Attributes
     ----------
@@ -55,18 +55,18 @@ class Aggregated(Ranker):
         dataset: RankingDataset,
         query_weights: Weights = None,
     ) -> None:
-        """Store trained rankers, and a clone of what makes one list of theirs, which may learn."""
-        own: Aggregator = clone(aggregator)
-        if own.learns:
-            own.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
-        self.rankers_, self.aggregator_ = rankers, own
+        """Store trained rankers and a clone of the aggregator, fitted if it learns."""
+        fitted: Aggregator = clone(aggregator)
+        if fitted.learns:
+            fitted.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        self.rankers_, self.aggregator_ = rankers, fitted
 
     def _check_fitted(self) -> None:
         check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
 
     @property
     def _needs_trial(self) -> bool:
-        # What it learned may be of another number of lists.
+        # It may have learned from another number of lists.
         return self.aggregator_.learns
 
     def _predict(self, dataset: RankingDataset) -> Array:
@@ -80,8 +80,8 @@ class Aggregated(Ranker):
             kind = type(self.aggregator_).__name__
             raise NotExportable(
                 f"{type(self).__name__} with {kind}",
-                f"{kind} makes one list of the places of documents in other lists, and no engine "
-                f"adds up places",
+                f"{kind} merges lists by the positions of documents, and no search engine adds up "
+                f"positions",
                 "Give it an aggregator that adds up scores, such as ZScore() or MeanScore().",
             )
         terms = tuple(ranker.formula() for ranker in self.rankers_)
@@ -99,10 +99,10 @@ class Aggregated(Ranker):
             )
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
         for ranker, weights in zip(self.rankers_, form.weights, strict=True):
-            own = ranker.contribution_rows(dataset)
+            rows = ranker.contribution_rows(dataset)
             if form.centred:
-                own = centred_rows(own, dataset.offsets)
-            table += weights[dataset.query_index, None] * own
+                rows = centred_rows(rows, dataset.offsets)
+            table += weights[dataset.query_index, None] * rows
         return table
 
     def _importances(self) -> Floats:

@@ -1,4 +1,4 @@
-"""What every ranker promises."""
+"""The base class of all rankers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Array, Flags, Floats, Integers
+from localrank.arrays import Array, Flags, Floats
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
 from localrank.data.deferred import DeferredDataset, gathered, query_blocks
@@ -34,11 +34,11 @@ from localrank.rankers.inputs import (
 )
 from localrank.rankers.weighing import Weighing
 
-# A weight for each query; None weighs all alike.
+# A weight for each query. None: all weigh the same.
 Weights = Floats | None
-# Validation queries, where there are any.
+# Validation queries, if any.
 HeldOut = RankingDataset | None
-# What becomes of missing values where a ranker does not see them.
+# What a ranker that cannot handle NaN does with missing values.
 Missing = Literal["impute", "refuse"]
 missing_rule = one_of("impute", "refuse")
 
@@ -46,28 +46,31 @@ missing_rule = one_of("impute", "refuse")
 class Ranker(Weighing, Explained):
     """Learns from labelled queries to score documents; larger scores rank higher.
 
-    Rankers follow scikit-learn's contract (`clone`, `get_params`, metadata routing, with `qid`
-    requested by default). `fit` and `predict` are the doors: they check and convert what they are
-    given. Behind them rankers call each other's `fit_rows` and `predict_rows`, which trust the
-    data and speak of its rows in their order. A ranker implements `_fit` and `_predict`.
+    Rankers follow scikit-learn's contract: `clone`, `get_params` and metadata routing, which
+    requests `qid` by default. `fit` and `predict` check and convert their input. Rankers call each
+    other's `fit_rows` and `predict_rows`, which trust the dataset and keep its row order. A
+    subclass implements `_fit` and `_predict`.
 
-    Both see the features without missing values: filled by the median of the query, with an
-    indicator for what was missing in training (`Filling`). A ranker that has the parameter
-    `missing`, and is given "refuse", refuses missing values instead. One that can take NaN says
-    so by `_sees_missing`, and a ranker made of others leaves it to them.
+    Both methods get features without missing values. A missing value is filled with the median of
+    its query, and an indicator column marks it if the feature has missing values in training
+    (`Filling`). A ranker with the parameter `missing` refuses missing values when it is set to
+    "refuse". A ranker that can handle NaN sets `_sees_missing`. A ranker made of others sets it
+    too, and leaves missing values to them.
 
     Attributes
     ----------
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Only where the training data names its features.
+        Names of the features, if the training data has names.
     filling_ : Filling
-        Only where the training data has missing values, and the ranker does not see them.
+        The learned fill values, if the training data has missing values and the ranker cannot
+        handle NaN.
     training_data_ : dict
-        Numbers of queries, documents and labels the ranker was fitted on; queries in which all
-        documents have one label teach nothing about order. Where these were drawn from more,
-        "drawn" says from how many. "learned_from" names the models, this one or some inside, that
-        learned from a part of these, because they take so many documents at most.
+        Numbers of queries, documents and labels in training. Queries in which all documents have
+        the same label are counted too: they teach nothing about order. If the training queries
+        are a sample, "drawn" holds the numbers before sampling. "learned_from" lists the models,
+        this one or parts of it, that learned from a part of the queries, because the model has a
+        limit on documents.
     """
 
     __metadata_request__fit: ClassVar = {"qid": True}
@@ -76,46 +79,43 @@ class Ranker(Weighing, Explained):
 
     @property
     def n_models_(self) -> int:
-        """How many models the fitted ranker consists of."""
+        """Number of models in the fitted ranker."""
         return 1
 
     def _order_seed(self) -> int | None:
-        """Seed of the order that training rows are put into; None leaves them as they come.
+        """Seed of the order of the training rows. None: keep the order they come in.
 
-        The order is decided by the content of the rows alone, so that a model does not depend on
-        the order of lines in a file. A ranker made of others leaves it to them.
+        The order depends only on the content of the rows. A model therefore does not depend on
+        the order of lines in a file. A ranker made of others returns None and leaves it to them.
         """
         return 0
 
     @property
     def _needs_trial(self) -> bool:
-        """Whether a loaded model must rank something to show that its parts fit each other.
+        """Whether loading must rank a small example to show that the model's parts fit together.
 
-        Not where what the class declares, with `_check_fitted`, leaves nothing in `_predict` that
-        could fail. A trial is the first to call kernels, which takes longer than all the rest of
-        loading. A subclass with another `_predict` answers anew.
+        False if the declared kinds and `_check_fitted` already rule out every failure of
+        `_predict`. The trial is the first call of the kernels and takes longer than the rest of
+        loading. A subclass that overrides `_predict` decides again.
         """
         return True
 
-    # Whether `_fit` reads features by `feature_blocks` alone, so that they need not all exist.
+    # Whether `_fit` reads features only through `feature_blocks`. They then need not fit in memory.
     _reads_blocks: ClassVar[bool] = False
 
-    # Whether `_fit` makes passes over partitions, so that it needs no part of them in memory.
+    # Whether `_fit` makes passes over partitions and never needs them in memory.
     _reads_partitions: ClassVar[bool] = False
 
-    # Whether models of groups are trained together, by `fit_groups`; else each is fitted alone.
-    trains_groups_together: ClassVar[bool] = False
-
     def learns_from(self, dataset: RankingDataset) -> Flags:
-        """Whether each query has something that this ranker can learn from."""
+        """Whether this ranker can learn from each query, of shape (n_queries,)."""
         return has_two_labels(dataset)
 
     def _lesson(self) -> str:
-        """What a query must have to be learned from, for an error."""
+        """What a query needs so that the ranker can learn from it, for error messages."""
         return "two different labels"
 
     def _teaching(self, dataset: RankingDataset, query_weights: Weights) -> Flags:
-        """The queries to learn from, that weigh something; an error where there are none."""
+        """Which queries to learn from: those of positive weight. Raises an error if none is."""
         teaches = self.learns_from(dataset)
         if query_weights is not None:
             teaches = teaches & (query_weights > 0)
@@ -127,7 +127,7 @@ class Ranker(Weighing, Explained):
 
     @abstractmethod
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        """Learn from rows in the order that `_order_seed` asks for."""
+        """Learn from rows in the order set by `_order_seed`."""
 
     @abstractmethod
     def _predict(self, dataset: RankingDataset) -> Array:
@@ -151,22 +151,24 @@ class Ranker(Weighing, Explained):
         X : RankingDataset, array or DataFrame
             A dataset, or features with one row per document.
         y, qid : array-like of shape (n_documents,)
-            Labels and query ids, where X is not a dataset; in any order of queries.
+            Labels and query ids, if X is not a dataset. Queries may come in any order.
         sample_weight : array-like of shape (n_documents,), optional
-            A weight for each document, in input order. Boosted trees, and what is made of them
-            alone, take any weights. Other rankers weigh queries: the weights of a query's
-            documents must be the same.
+            A weight for each document, in input order. Boosted trees, and rankers made only of
+            boosted trees, take any weights. Other rankers weigh queries: all documents of a query
+            must have the same weight.
         query_weight : array-like of shape (n_queries,), optional
-            The same as one weight per query, queries in the order they first appear.
+            A weight for each query, in the order of first appearance. Give this or
+            `sample_weight`, not both.
         valid : RankingDataset or (X, y, qid), optional
-            Held-out queries for rankers that choose their size by them; others ignore it.
+            Validation queries. Rankers such as boosted trees choose their size with them; others
+            ignore them.
         max_documents : int, None or "auto", default="auto"
-            Documents that each model learns from at most. Where there are more, whole queries are
-            drawn by a hash of their ids: the same ones for any order and layout of the data. A
-            `SampleWarning` and `training_data_` say what was drawn. A local ranker describes and
-            groups all queries, and draws for each group's model. "auto": all of a dataset that is
-            in memory, 2,000,000 of a `PartitionedDataset`. None: all. Validation queries are
-            drawn likewise.
+            Largest number of documents that each model learns from. If there are more, whole
+            queries are drawn by a hash of their ids: the same queries for any order and layout of
+            the data. A `SampleWarning` and `training_data_` report the sample. A local ranker
+            describes and groups all queries, and draws a sample for each group's model. "auto":
+            all documents of a dataset in memory, 2,000,000 of a `PartitionedDataset`. None: all
+            documents. Validation queries are sampled in the same way.
         """
         dataset, weights, held_out = self._admitted(X, y, qid, sample_weight, query_weight, valid)
         limit = checked_limit(max_documents, dataset)
@@ -179,7 +181,7 @@ class Ranker(Weighing, Explained):
     def _fit_drawn(
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
     ) -> Self:
-        """Learn from queries of at most so many documents; None: from all."""
+        """Learn from queries with at most `limit` documents in all. None: from all queries."""
         if limit is None or self._reads_partitions:
             return self.fit_rows(dataset, query_weights, valid)
         drawn = all_drawn(dataset, limit, query_weights)
@@ -191,7 +193,7 @@ class Ranker(Weighing, Explained):
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
-        """Learn from labelled queries that a door has checked.
+        """Learn from labelled queries, without checking them: rankers call this on each other.
 
         Parameters
         ----------
@@ -201,28 +203,14 @@ class Ranker(Weighing, Explained):
         """
         return self._learn(*self._ordered(dataset, query_weights), valid)
 
-    def fit_groups(
-        self, dataset: RankingDataset, groups: Sequence[Integers], query_weights: Weights = None
-    ) -> list[Self]:
-        """A model for each group of queries, where `trains_groups_together` says so.
-
-        Parameters
-        ----------
-        dataset : RankingDataset
-        groups : sequence of ndarray
-            Positions of the queries of each group, with something to learn in each.
-        query_weights : ndarray of shape (n_queries,), optional
-        """
-        raise NotImplementedError
-
     def predict(self, X: Any, *, qid: Any = None) -> Floats:
-        """Score documents: one number each, in input order.
+        """Score documents: one number each, in input order. Larger scores rank higher.
 
         Parameters
         ----------
         X : RankingDataset, array or DataFrame
         qid : array-like of shape (n_documents,)
-            Query ids, where X is not a dataset.
+            Query ids, if X is not a dataset.
         """
         check_is_fitted(self, "n_features_in_")
         dataset = as_dataset(X, None, qid)
@@ -239,17 +227,17 @@ class Ranker(Weighing, Explained):
         return dataset.in_input_order(scores)
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
-        """Score every row of a dataset that a door has checked, a few queries at a time."""
+        """Score every row without checking the dataset, a few queries at a time."""
         if in_partitions(dataset):
             return np.concatenate(over_parts(self.predict_rows, dataset, description="Scores"))
         blocks = query_blocks(dataset, self._row_bytes(dataset))
         if not self._sees_missing:
             blocks = map(self._filling.filled, blocks)
-        # Numbers of their own: a column of a block would keep the block.
-        return np.concatenate([np.asarray(self._predict(own), np.float64) for own in blocks])
+        # Converted block by block: scores that are a view would keep their block in memory.
+        return np.concatenate([np.asarray(self._predict(block), np.float64) for block in blocks])
 
     def _row_bytes(self, dataset: RankingDataset) -> int:
-        """What it takes to score a row, which decides how many are scored at a time."""
+        """Bytes needed to score a row. They decide how many rows are scored at a time."""
         return dataset.n_features * dataset.dtype.itemsize
 
     def score(
@@ -261,7 +249,7 @@ class Ranker(Weighing, Explained):
         ----------
         X : RankingDataset, array or DataFrame
         y, qid : array-like of shape (n_documents,)
-            Labels and query ids, where X is not a dataset.
+            Labels and query ids, if X is not a dataset.
         sample_weight : array-like of shape (n_documents,), optional
             A weight for each document, the same for all documents of a query.
         """
@@ -281,7 +269,8 @@ class Ranker(Weighing, Explained):
         ----------
         path : path
         private_key : bytes, optional
-            An Ed25519 key of 32 bytes to sign the file with, for `localrank.load(public_key=…)`.
+            Ed25519 key of 32 bytes that signs the file, for `localrank.load(public_key=…)`. None:
+            no signature.
         """
         check_is_fitted(self, "n_features_in_")
         save_model(self, path, private_key)
@@ -295,7 +284,7 @@ class Ranker(Weighing, Explained):
         query_weight: ArrayLike | None = None,
         valid: RankingDataset | tuple[Any, Any, Any] | None = None,
     ) -> tuple[RankingDataset, Weights, HeldOut]:
-        """Training queries, their weights and validation queries, as `fit` takes them, checked."""
+        """Check the arguments of `fit`: training queries, their weights, validation queries."""
         check_parameters(self)
         dataset = as_dataset(X, y, qid)
         name = type(self).__name__
@@ -306,12 +295,12 @@ class Ranker(Weighing, Explained):
             raise ValueError("There is nothing to learn: no query has two different labels.")
         self._check_values(dataset)
         weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
-        most = weights
+        largest = weights
         if document_weights is not None:
             self._check_weighs_documents()
             dataset = dataset.replaced(document_weights=document_weights)
-            most = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
-        if most is not None and not (most[graded] > 0).any():
+            largest = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
+        if largest is not None and not (largest[graded] > 0).any():
             raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
         held_out = None if valid is None else held_out_queries(valid)
         if held_out is not None:
@@ -338,18 +327,18 @@ class Ranker(Weighing, Explained):
     def _learn(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
-        """Learn from rows that are in order already, as along a path of models."""
+        """Learn from rows that are already in order, as `fit_path` does for each model."""
         if valid is not None and not self._reads_blocks:
             valid = gathered(valid)
         filling = None if self._sees_missing else Filling.learned(dataset)
-        usual = filling or Filling.unlearned(dataset.n_features)
+        filling_in_use = filling or Filling.unlearned(dataset.n_features)
         seen, seen_valid = dataset, valid
         if not self._sees_missing:
-            seen = usual.filled(dataset)
-            seen_valid = None if valid is None else usual.filled(valid)
-        # What a fit that failed has left.
+            seen = filling_in_use.filled(dataset)
+            seen_valid = None if valid is None else filling_in_use.filled(valid)
+        # A fit that failed may have left it.
         self.__dict__.pop("_part", None)
-        # Sums over several threads round differently from one machine to the next.
+        # Sums over several threads are rounded differently on different machines.
         with one_blas_thread():
             self._fit(seen, query_weights, seen_valid)
         self._remember(dataset)
@@ -398,5 +387,5 @@ class Ranker(Weighing, Explained):
 
 
 def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:
-    """The scores that each ranker gives the rows, of shape (n_rankers, n_documents)."""
+    """The scores of the rows by each ranker, of shape (n_rankers, n_documents)."""
     return np.array([ranker.predict_rows(dataset) for ranker in rankers])

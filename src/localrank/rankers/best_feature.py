@@ -28,15 +28,16 @@ if TYPE_CHECKING:
 class BestFeature(Ranker):
     """Ranks by the one feature with the best mean measure on the training queries.
 
-    What a model must beat, and the yardstick of best-feature calibration [1]_. It needs no more
-    than a pass over the queries: all of them count, whatever `max_documents` of `fit` says. The
-    feature is used as a score as it is, larger first. A document that lacks it ranks below all
-    documents of the query that have it, in both directions: its score lies 1 + |low| below the
-    lowest score `low` of the others, or is 0 where there are none.
+    It is the baseline that a model must beat, and the reference of best-feature calibration [1]_.
+    Training is one pass over the queries. It uses all of them, whatever `max_documents` of `fit`
+    says. The value of the feature is the score, larger values first. A document without the
+    feature ranks below all documents of the query that have it, in both directions. Its score is
+    1 + |low| below the lowest score `low` of the others, or 0 if no document has the feature.
 
     Parameters
     ----------
     measure : str or Measure, default="ndcg@5"
+        Measure that chooses the feature.
     both_directions : bool, default=False
         Whether a feature may also rank smaller values first.
 
@@ -45,11 +46,12 @@ class BestFeature(Ranker):
     feature_ : int
         Column of the best feature; the first of equally good ones.
     direction_ : int
-        1 where larger values rank first, -1 where smaller ones do.
+        1 if larger values rank first, -1 if smaller values do.
     missing_ : bool
-        Whether training documents lack the best feature.
+        Whether some training documents lack the best feature.
     values_ : ndarray of shape (n_features,) or (2, n_features)
-        Mean measure of each feature; with both directions, larger first and smaller first.
+        Mean measure of each feature. With both directions: first with larger values first, then
+        with smaller values first.
 
     References
     ----------
@@ -83,7 +85,7 @@ class BestFeature(Ranker):
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         if in_partitions(dataset):
-            # Rows of each query in the order in which those of a dataset in memory are.
+            # Rows of each query in the same order as for a dataset in memory.
             dataset = MappedDataset.of(dataset, rows_in_content_order)
         measure = parse_measure(self.measure)
         directions = (1, -1) if self.both_directions else (1,)
@@ -108,8 +110,8 @@ class BestFeature(Ranker):
         if getattr(self, "missing_", False):
             raise NotExportable(
                 "BestFeature",
-                "its training documents lack the feature now and then, such documents rank last, "
-                "and engines take what is missing for a number",
+                "some training documents lack the feature and rank last, but search engines treat "
+                "a missing value as a number",
                 "Train it on data in which all documents have the feature.",
             )
         weights = np.zeros(self.n_features_in_)

@@ -1,7 +1,7 @@
-"""Tables of contributions as rankers hand them to each other, and the importance of features.
+"""Tables of contributions that rankers pass to each other, and the importance of features.
 
-A table has a row for each document, a column for each feature, and two more: what features
-contribute together, and the base. A row sums to the document's score.
+A table has a row for each document and a column for each feature. Two more columns hold the
+contribution of all features together, and the base. A row sums to the document's score.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import numpy as np
 
 from localrank.arrays import Array, Floats, Integers
 
-# Columns behind those of the features.
+# Number of columns after those of the features.
 N_MORE = 2
 
 
 def table_of(values: Floats, base: float = 0.0) -> Floats:
-    """A table of contributions in which features contribute nothing together.
+    """A table of contributions without a joint contribution of features.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def table_of(values: Floats, base: float = 0.0) -> Floats:
 
 
 def query_means(values: Array, offsets: Integers) -> Floats:
-    """For each row the mean over its query.
+    """The mean over the query, for each row.
 
     Examples
     --------
@@ -48,7 +48,7 @@ def centred_rows(table: Floats, offsets: Integers) -> Floats:
 
 
 def shares(importances: Array) -> Floats:
-    """Importances with sum 1; zeros where nothing is important.
+    """Importances scaled to sum 1; zeros if all are 0.
 
     Examples
     --------
@@ -61,16 +61,16 @@ def shares(importances: Array) -> Floats:
 
 
 def no_contributions(name: str, reason: str) -> ValueError:
-    """The error of a ranker whose score is no sum over features."""
+    """The error of a ranker whose score is not a sum over features."""
     return ValueError(
         f"{name} has no exact contributions of features: {reason}. "
-        f"localrank.evaluation.permutation_importance tells what any ranker uses."
+        f"localrank.evaluation.permutation_importance works for any ranker."
     )
 
 
 def no_importances(name: str, reason: str) -> AttributeError:
-    """The error of a ranker of which the importance of features has no meaning."""
+    """The error of a ranker for which the importance of features has no meaning."""
     return AttributeError(
         f"{name} has no feature_importances_: {reason}. "
-        f"localrank.evaluation.permutation_importance tells what any ranker uses."
+        f"localrank.evaluation.permutation_importance works for any ranker."
     )

@@ -11,28 +11,29 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.rankers.contribution_tables import N_MORE, centred_rows, query_means
 
-# What features contribute that only have a meaning together, such as their mean percentile.
+# Name of the joint contribution of features, such as that of their mean percentile.
 TOGETHER = "all features together"
-# Lines of a printed explanation at most.
+# Largest number of lines of a printed explanation.
 N_LINES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions:
-    """A sum for each document: base + what each feature contributes = score, to rounding.
+    """The score of each document as a sum: base + contribution of each feature, up to rounding.
 
-    Documents are in input order, as the scores of `predict`.
+    Documents are in input order, as are the scores of `predict`.
 
     Attributes
     ----------
     dataset : RankingDataset
         The documents.
     values : ndarray of shape (n_documents, n_features)
+        Contribution of each feature to the score of each document.
     together : ndarray of shape (n_documents,)
-        What no single feature contributes: the aggregates of `QueryCoordinates`, which look at
-        all features of a query together. 0 for other rankers.
+        Contribution of all features together, which no single feature has: from the aggregates of
+        `QueryCoordinates` and the biases of nets. 0 for other rankers.
     base : ndarray of shape (n_documents,)
-        What is there without any feature. It is the same for all documents of a query.
+        Score without any feature. It is the same for all documents of a query.
 
     Examples
     --------
@@ -55,32 +56,32 @@ class Contributions:
 
     @classmethod
     def of_table(cls, dataset: RankingDataset, table: Floats) -> Contributions:
-        """From a table of rows, with what features contribute together and the base at the end."""
+        """Build from rows whose last two columns are the joint contribution and the base."""
         table = dataset.in_input_order(table)
         return cls(dataset, table[:, :-N_MORE], table[:, -2], table[:, -1])
 
     @property
     def scores(self) -> Floats:
-        """The sums."""
+        """The scores: the sum of all contributions and the base."""
         sums: Floats = self.values.sum(axis=1) + self.together + self.base
         return sums
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What to call the features, and at the end what they contribute together."""
+        """Names of the columns of `entries`: the features, and at the end all together."""
         label = self.dataset.feature_label
         return (*(label(column) for column in range(self.dataset.n_features)), TOGETHER)
 
     @property
     def entries(self) -> Floats:
-        """The values, and what features contribute together as the last column."""
+        """Contributions of the features, and of all features together in the last column."""
         return np.column_stack([self.values, self.together])
 
     def centred(self) -> Contributions:
-        """The same relative to the mean document of each query, whose score becomes the base.
+        """Contributions relative to the mean document of each query. Its score becomes the base.
 
-        A ranking is decided by differences within a query. What a feature contributes to all of
-        its documents alike falls out.
+        Only differences within a query decide the ranking. A contribution that is the same for
+        all documents of a query becomes 0.
 
         Examples
         --------
@@ -98,12 +99,12 @@ class Contributions:
         return Contributions.of_table(dataset, table)
 
     def largest(self, n: int = N_LINES) -> Integers:
-        """Columns of `entries` that contribute most to each document, either way, the most first.
+        """Columns of `entries` with the largest absolute contributions to each document.
 
         Parameters
         ----------
         n : int, default=10
-            How many; at most as many as there are.
+            Number of columns; at most all.
 
         Returns
         -------
@@ -112,12 +113,12 @@ class Contributions:
         return np.argsort(-np.abs(self.entries), axis=1, kind="stable")[:, :n]
 
     def why(self, above: int, below: int) -> Preference:
-        """What puts one document of a query above another.
+        """Explain why one document of a query ranks above another.
 
         Parameters
         ----------
         above, below : int
-            Positions in the input.
+            Positions of the two documents in the input.
 
         Examples
         --------
@@ -139,10 +140,10 @@ class Contributions:
                 )
         queries = dataset.query_index[row_of[[above, below]]]
         if queries[0] != queries[1]:
-            one, other = (dataset.query_ids[query] for query in queries)
+            first, second = (dataset.query_ids[query] for query in queries)
             raise ValueError(
-                f"Scores compare within a query. Document {above} is of query {one}, document "
-                f"{below} of query {other}."
+                f"Scores can only be compared within a query. Document {above} is in query "
+                f"{first}, document {below} in query {second}."
             )
         differences = self.entries[above] - self.entries[below]
         features = dataset.features[row_of[[above, below]]].astype(np.float64)
@@ -168,21 +169,23 @@ class Contributions:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Preference:
-    """What puts one document of a query above another; prints as a small table.
+    """Why one document of a query ranks above another; prints as a small table.
 
     Attributes
     ----------
     query : id
+        The query of both documents.
     above, below : id
-        Of the two documents; their positions in the input where they have no ids.
+        Ids of the two documents, or their positions in the input if they have no ids.
     scores : tuple of two floats
+        Scores of the two documents.
     names : tuple of str
-        The features, the one with the largest difference first, either way.
+        Names of the features, largest absolute difference first.
     values : ndarray of shape (n_names,)
-        What each contributes to the upper document less what to the lower one. Their sum is the
-        difference of the scores.
+        Contribution of each feature to the first document less that to the second. Their sum is
+        the difference of the scores.
     features : ndarray of shape (2, n_names)
-        The features' values of both documents; NaN for what features contribute together.
+        Feature values of both documents; NaN for all features together.
     """
 
     query: Any
@@ -202,10 +205,10 @@ class Preference:
         ]
         shown = int(min(N_LINES, np.sum(self.values != 0)))
         width = max((len(name) for name in self.names[:shown]), default=0)
-        for name, value, one, other in zip(
+        for name, value, upper, lower in zip(
             self.names[:shown], self.values[:shown], *self.features[:, :shown], strict=True
         ):
-            facts = "" if name == TOGETHER else f"   {one:.4g} against {other:.4g}"
+            facts = "" if name == TOGETHER else f"   {upper:.4g} against {lower:.4g}"
             lines.append(f"  {name:<{width}} {value:+10.4g}{facts}")
         rest = self.values[shown:]
         if np.any(rest != 0):

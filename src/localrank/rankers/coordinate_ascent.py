@@ -21,74 +21,74 @@ from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.judged import Judged
 from localrank.rankers.linear import LinearRanker, Scaling
 
-# Pairs of documents with different labels that say at which steps the order changes ...
+# Largest number of pairs with different labels, which decide the steps to try ...
 MOST_PAIRS = 10_000
-# ... and pairs of any labels that they are taken from.
+# ... and of pairs with any labels, from which these are drawn.
 MOST_NUMBERS = 1_000_000
-# Means that differ by less are equal but for rounding.
+# Smaller differences between means are rounding.
 ROUNDING = 1e-12
 
 
 @declare(
     "coordinate-ascent",
-    "linear, one weight after another, on a measure itself",
+    "linear, one weight at a time, for a measure",
     grid={"measure": ["ndcg@10", "map"]},
     sample={"n_restarts": 1, "n_steps": 10},
 )
 class CoordinateAscent(LinearRanker):
-    """Linear ranker that climbs a measure along one weight after another [1]_.
+    """Linear ranker that maximises a measure directly, one weight at a time [1]_.
 
-    All weights begin equal. A pass goes over the features in random order, and moves the weight
-    of each to where the mean measure of the training queries is highest, if that is higher than
-    before. Passes end when one raises the mean by less than `tol`. Of several such climbs, in
-    other orders of the features, the highest is kept.
+    All weights start equal. A pass visits the features in random order. It moves the weight of
+    each to the value with the highest mean measure of the training queries, if that is an
+    improvement. A climb ends when a pass raises the mean by less than `tol`. Several climbs visit
+    the features in different orders; the best is kept.
 
-    Along a weight the measure changes only at steps that exchange two documents of a query. For
+    Along a weight, the measure changes only at steps that exchange two documents of a query. For
     documents i and j with scores s and values x of the feature, that is
 
         step = -(s_i - s_j) / (x_i - x_j)
 
-    With the steps of all pairs with different labels sorted, one point between each two of them,
-    and one beyond either end, is tried: the search along the line is exact. Where there are more
-    than `n_steps` such points, so many of them are tried, evenly spaced in their order.
+    The steps of all pairs with different labels are sorted. One point between each two of them,
+    and one beyond either end, is tried: the search along the line is exact. If there are more than
+    `n_steps` points, only `n_steps` of them are tried, evenly spaced in their order.
 
     Parameters
     ----------
     n_restarts : int, default=5
-        Climbs.
+        Number of climbs.
     n_steps : int, default=25
-        Most points tried along a weight.
+        Largest number of points tried along a weight.
     measure : str or Measure, default="ndcg@10"
-        What is maximised, or minimised where small values are good.
+        Measure to maximise. It is minimised if small values are good.
     tol : float, default=0.001
-        A climb ends with the first pass that gains less.
+        A climb ends with the first pass that gains less than this.
     max_iter : int, default=25
-        Most passes of a climb.
+        Largest number of passes of a climb.
     scaling : {"standard", "query"} or None, default="standard"
-        Features are divided by their standard deviation around the query means, or mapped to
-        [0, 1] within each query, or left as they are.
+        "standard": divide each feature by its standard deviation within queries. "query": map
+        each feature to [0, 1] within each query. None: leave features as they are.
     random_state : int or None, default=0
         Seed of the orders of the features, and of the sample of pairs.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        Weights of the scaled features, then of the indicators; their absolute values sum to 1.
+        Weights of the scaled features, then of the indicators. Their absolute values sum to 1.
     scale_ : ndarray of shape (n_features,)
-        Under `scaling="standard"`: what each feature is divided by.
+        With `scaling="standard"`: the divisor of each feature.
     performances_ : ndarray of shape (n_passes + 1,)
-        Mean measure of the training queries before the first pass of the climb kept and after
-        each, or 1 less the measure where small values are good; it never falls.
+        Mean measure of the training queries in the best climb, before its first pass and after
+        each pass. If small values are good, 1 less the measure. It never falls.
 
     Notes
     -----
-    With validation queries the climb that is best on them is kept. Where training queries have
-    more than 10,000 pairs of documents with different labels, a random sample of so many pairs
-    says which steps to try; the measure always sees all documents. A query's weight multiplies
-    its share in the mean.
+    With validation queries, the climb that is best on them is kept. If training queries have more
+    than 10,000 pairs of documents with different labels, a random sample of 10,000 pairs decides
+    which steps to try. The measure always uses all documents. A query's weight multiplies its
+    share in the mean.
 
     References
     ----------
@@ -185,9 +185,9 @@ class CoordinateAscent(LinearRanker):
 def best_step(
     judged: Judged, scores: Floats, column: Floats, steps: Floats, reached: float
 ) -> tuple[float, float]:
-    """The step along a column with the highest mean above what is reached, and that mean.
+    """The step along a column with the highest mean, and that mean.
 
-    Of equally good steps the first is taken, and 0 where none is better.
+    The first of equally good steps is returned, and 0 if no step improves on `reached`.
     """
     best = 0.0
     for step in steps.tolist():
@@ -198,14 +198,14 @@ def best_step(
 
 
 def steps_between(scores: Floats, values: Floats, most: int) -> Floats:
-    """Points between the steps at which pairs of documents change places, the nearest first.
+    """Points between the steps at which pairs of documents change places, nearest to 0 first.
 
     Parameters
     ----------
     scores, values : ndarray of shape (2, n_pairs)
-        Of either document of each pair: its score, and the value that it is moved along.
+        Score of either document of each pair, and its value of the feature.
     most : int
-        Of more points so many, evenly spaced in their order.
+        Largest number of points. If there are more, they are thinned evenly in their order.
 
     Examples
     --------
@@ -231,7 +231,7 @@ def steps_between(scores: Floats, values: Floats, most: int) -> Floats:
 def sampled_pairs(dataset: RankingDataset, rng: np.random.Generator) -> Integers:
     """Rows of two documents of a query with different labels, of shape (2, n_pairs).
 
-    All such pairs where there are few, else a random sample.
+    All such pairs if there are few, otherwise a random sample.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def sampled_pairs(dataset: RankingDataset, rng: np.random.Generator) -> Integers
         numbers = rng.integers(0, ends[-1], MOST_NUMBERS)
     query = np.searchsorted(ends, numbers, side="right")
     within = numbers - np.append(0, ends)[query]
-    # Pair k of a query is of its documents i and k - i (i - 1) / 2 < i.
+    # Pair k of a query consists of its documents i and k - i (i - 1) / 2 < i.
     first = ((1 + np.sqrt(1 + 8.0 * within)) / 2).astype(np.int64)
     second = within - first * (first - 1) // 2
     pairs: Integers = dataset.offsets[query] + np.stack([first, second])

@@ -32,27 +32,27 @@ if TYPE_CHECKING:
 class Distilled(Ranker):
     """Trains a ranker, then a second one on the scores of the first, and keeps the second.
 
-    The first, the teacher, may be large and slow: an ensemble of many models. The second, the
-    student, learns from the teacher's scores of the training documents instead of their labels.
-    They say more than labels do: they order all documents of every query, also of queries without
-    a relevant document. The student alone is saved and ranks.
+    The first, the teacher, may be large and slow, such as an ensemble of many models. The second,
+    the student, learns from the teacher's scores of the training documents instead of their
+    labels. Scores say more than labels: they order all documents of every query, even of queries
+    without a relevant document. Only the student is saved and ranks.
 
     Parameters
     ----------
     ranker : Ranker
-        The teacher. It stays as it is: a clone is trained, and not kept.
+        The teacher. It stays unchanged: a clone is trained, and then dropped.
     student : Ranker, optional
-        One that learns from real labels, such as GBRT. None: boosted regression trees in the
-        coordinates of the query, 300 with 15 leaves.
+        A ranker that learns from real-valued labels, such as GBRT. None: 300 boosted regression
+        trees of 15 leaves, on query coordinates.
 
     Attributes
     ----------
     student_ : Ranker
-        The trained clone.
+        The trained clone of the student.
 
     See Also
     --------
-    distil : The same for a teacher that is trained already, and with lists without labels.
+    distil : The same for a teacher that is already trained. It also takes lists without labels.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class Distilled(Ranker):
         self._teach(dataset.replaced(relevance=teacher.predict_rows(dataset)), query_weights)
 
     def _teach(self, scored: RankingDataset, query_weights: Weights = None) -> None:
-        """Train the student on lists that have the teacher's scores for labels."""
+        """Train the student on lists labelled with the teacher's scores."""
         student: Ranker = clone(self.student_in_use)
         self.student_ = student.fit_rows(scored, query_weights)
 
@@ -132,7 +132,7 @@ def student_in_coordinates(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> QueryCoordinates:
-    """Boosted regression trees in the coordinates of the query."""
+    """Boosted regression trees on query coordinates."""
     trees = GBRT(
         n_trees,
         n_leaves=n_leaves,
@@ -147,16 +147,16 @@ def student_in_coordinates(
 def distil(
     ranker: Ranker, lists: Any, *, unlabelled: Any = None, student: Ranker | None = None
 ) -> Distilled:
-    """One model that learns the scores of a trained ranker.
+    """Train one model on the scores of a fitted ranker.
 
     Parameters
     ----------
     ranker : Ranker
         The teacher, fitted.
     lists : RankingDataset
-        What the teacher was trained on, or any other lists; their labels are not looked at.
+        Lists for the student: the teacher's training queries, or any others. Labels are ignored.
     unlabelled : RankingDataset, optional
-        More lists. A search engine has them in its logs: every list that it ranked is one.
+        More lists, for example from the logs of a search engine.
     student : Ranker, optional
         As for `Distilled`.
 
@@ -190,5 +190,5 @@ def distil(
 
 
 def _numbered(dataset: RankingDataset, first: int) -> RankingDataset:
-    """The same lists by number, so that a query may come in several of them."""
+    """The same lists with numbers as query ids, so that a query may have several lists."""
     return dataset.replaced(query_ids=np.arange(first, first + dataset.n_queries))

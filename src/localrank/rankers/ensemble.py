@@ -21,23 +21,23 @@ from localrank.rankers.base import HeldOut, Ranker, Weights
 
 @declare("ensemble", "several rankers, averaged", sample={"rankers": ["lambdamart", "rank-svm"]})
 class Ensemble(Aggregated):
-    """Several rankers, their lists of a query's documents made into one.
+    """Several rankers whose lists are merged into one, by default by the mean of their scores.
 
     Parameters
     ----------
     rankers : sequence of Ranker
-        Of any kinds; they stay as they are, clones are trained. For several models of one kind
-        give them different seeds.
+        The rankers, of any kinds. They stay unchanged: clones are trained. Give several models of
+        one kind different seeds.
     aggregator : Aggregator, optional
-        Of `localrank.aggregation`: what makes one list of the rankers' lists. ZScore() by
-        default, the mean of scores standardised within each query. One that learns does so from
-        the rankers' scores of their own training queries.
+        Aggregator from `localrank.aggregation` that merges the rankers' lists. None: ZScore(), the
+        mean of scores standardised within each query. An aggregator that learns uses the rankers'
+        scores of the training queries.
     stop_early : bool, default=True
-        Whether the rankers get the validation queries that `fit` is given. With them, boosted
-        trees stop where their own list is best, which need not be best for the mean of all lists.
+        Whether the rankers get the validation queries given to `fit`. If they do, boosted trees
+        stop when their own list is best, which may not be best for the mean of all lists.
     n_jobs : int or None, default=None
-        Rankers trained at the same time, with one thread each; -1 for all cores. With None or 1
-        they are trained one after the other, each with its own `n_jobs`. The result does not
+        Number of rankers trained at the same time, with one thread each. -1: one per core. None or
+        1: rankers are trained one after the other, each with its own `n_jobs`. The result does not
         depend on it.
 
     Attributes
@@ -45,6 +45,7 @@ class Ensemble(Aggregated):
     rankers_ : list of Ranker
         The trained clones.
     aggregator_ : Aggregator
+        The aggregator, fitted if it learns.
 
     Examples
     --------
@@ -82,7 +83,7 @@ class Ensemble(Aggregated):
         self.stop_early = stop_early
         self.n_jobs = n_jobs
 
-    # The rankers gather what they need.
+    # Each ranker reads the rows it needs into memory.
     _reads_blocks = True
 
     def learns_from(self, dataset: RankingDataset) -> Flags:
@@ -90,7 +91,7 @@ class Ensemble(Aggregated):
         return np.asarray(masks.all(axis=0))
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        # Only who trains needs it.
+        # Only training needs it.
         import joblib
 
         alone = joblib.effective_n_jobs(self.n_jobs) == 1

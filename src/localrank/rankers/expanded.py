@@ -1,4 +1,4 @@
-"""What rankers share that train another one on more columns."""
+"""The base class of rankers that train another ranker on more columns."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from localrank.rankers.contribution_tables import N_MORE
 if TYPE_CHECKING:
     from localrank.formulas import Column, Formula
 
-# Expansions of training queries that take no more bytes are made once and kept.
+# An expansion of the training queries of at most this many bytes is made once and kept.
 SMALL_BYTES = 2**26
 
 
 class Expanded(Ranker):
-    """Trains a ranker on documents with more features.
+    """Base class of rankers that train another ranker on documents with more features.
 
-    A subclass has the parameter `ranker` and implements `expanded`, which looks at each query by
-    itself, `n_expanded`, `columns`, which says how columns are made, and `folded`, which gives
-    columns back to the features that they are made of. Documents are scored in blocks of whole
-    queries, so that few are expanded at a time; so are those that a ranker learns from, where it
-    reads them in blocks, as boosted trees do.
+    A subclass has the parameter `ranker` and implements four methods. `expanded` adds features to
+    each query separately. `n_expanded` counts them. `columns` says how columns are made. `folded`
+    assigns values of columns to the features that they are made of. Documents are scored in blocks
+    of whole queries, so few of them are expanded at a time. Training does the same if the ranker
+    reads its rows in blocks, as boosted trees do.
 
     Attributes
     ----------
@@ -52,11 +52,11 @@ class Expanded(Ranker):
 
     @abstractmethod
     def n_expanded(self, n_features: int) -> int:
-        """How many features documents with so many have then."""
+        """Number of features after the expansion of `n_features`."""
 
     @abstractmethod
     def folded(self, values: Floats, n_features: int) -> Floats:
-        """What columns have, given to the features that they are made of.
+        """Values of columns, added up by the features that the columns are made of.
 
         Parameters
         ----------
@@ -66,12 +66,12 @@ class Expanded(Ranker):
         Returns
         -------
         ndarray of shape (..., n_features + 1)
-            The last entry is that of columns that are made of all features together.
+            The last entry is for columns that are made of all features together.
         """
 
     @abstractmethod
     def columns(self, n_features: int) -> tuple[Column, ...]:
-        """How the features of `expanded` are made of so many."""
+        """How `expanded` makes its columns from `n_features` features."""
 
     @property
     def n_models_(self) -> int:
@@ -89,7 +89,7 @@ class Expanded(Ranker):
         self.ranker_ = ranker.fit_rows(self._deferred(dataset), query_weights, held_out)
 
     def _deferred(self, dataset: RankingDataset) -> RankingDataset:
-        """The same documents with more features, which exist once they are read."""
+        """The same documents with more features, which are made when they are read."""
         like = self.expanded(dataset.taken(np.zeros(1, np.int64)))
         if dataset.n_documents * like.features[0].nbytes <= SMALL_BYTES:
             return self.expanded(dataset)
@@ -125,11 +125,11 @@ class Expanded(Ranker):
         end = 0
         for block in query_blocks(dataset, self._row_bytes(dataset)):
             rows = slice(end, end := end + block.n_documents)
-            own = self.ranker_.contribution_rows(self.expanded(block))
-            table[rows, :-1] = self.folded(own[:, :-N_MORE], n_features)
-            # What the ranker has for its columns together stays so, and the base is the base.
-            table[rows, -2] += own[:, -2]
-            table[rows, -1] = own[:, -1]
+            block_table = self.ranker_.contribution_rows(self.expanded(block))
+            table[rows, :-1] = self.folded(block_table[:, :-N_MORE], n_features)
+            # The joint contribution of all columns stays joint, and the base stays the base.
+            table[rows, -2] += block_table[:, -2]
+            table[rows, -1] = block_table[:, -1]
         return table
 
     def _importances(self) -> Floats:

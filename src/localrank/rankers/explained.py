@@ -1,4 +1,4 @@
-"""What a ranker says about its scores: contributions of features, and their importance."""
+"""Explanations of a ranker's scores: contributions and importances of features, formulas."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 
 class Explained(KnowsFeatures):
-    """The doors of `Ranker` that explain.
+    """The part of `Ranker` that explains scores.
 
     A ranker implements `_contributions`, `_importances` and `_formula`.
     """
 
     def formula(self) -> Formula:
-        """What the fitted ranker computes, as a formula that can be exported.
+        """The scores of the fitted ranker as a formula that can be exported.
 
-        A ranker whose scores are not such a formula raises `NotExportable`, which says why and
-        what to take instead. Where nothing was missing in training, the formula is that of
-        documents that have all features.
+        A ranker without such a formula raises `NotExportable`, which says why, and what to take
+        instead. If nothing was missing in training, the formula holds for documents that have all
+        features.
 
         Examples
         --------
@@ -47,12 +47,12 @@ class Explained(KnowsFeatures):
         return self.filled_formula()
 
     def filled_formula(self) -> Formula:
-        """The formula with missing values filled, also where training data missed nothing.
+        """The formula with missing values filled, even if nothing was missing in training.
 
-        For a ranker that does not see missing values, as one of several that were trained on
-        parts of the same data.
+        It is for a ranker that cannot handle NaN, and is one of several trained on parts of the
+        same data.
         """
-        # Only who exports needs it.
+        # Only exports need it.
         from localrank.formulas import Column, OnColumns
 
         filling = self._filling
@@ -61,7 +61,7 @@ class Explained(KnowsFeatures):
         return OnColumns(tuple(columns), self._formula(), filling.filled)
 
     def _formula(self) -> Formula:
-        """The formula on what `_predict` sees."""
+        """The formula on the columns that `_predict` sees."""
         from localrank.formulas import NotExportable
 
         raise NotExportable(
@@ -71,17 +71,17 @@ class Explained(KnowsFeatures):
         )
 
     def contributions(self, X: Any, *, qid: Any = None) -> Contributions:
-        """What each feature contributes to each document's score: exact, a sum.
+        """The exact contribution of each feature to each document's score. They sum to the score.
 
-        Linear rankers: weight times value. Boosted trees: TreeSHAP, as LightGBM's `pred_contrib`.
-        A ranker made of others adds up theirs. Where the score is no sum over features, a
-        ValueError says why.
+        Linear rankers: weight times value. Boosted trees: TreeSHAP, as in LightGBM's
+        `pred_contrib`. Rankers made of others: the sum of their contributions. A ranker whose
+        score is not a sum over features raises a ValueError that says why.
 
         Parameters
         ----------
         X : RankingDataset, array or DataFrame
         qid : array-like of shape (n_documents,)
-            Query ids, where X is not a dataset.
+            Query ids, if X is not a dataset.
 
         Examples
         --------
@@ -91,7 +91,7 @@ class Explained(KnowsFeatures):
         array([[5., 0.],
                [7., 0.]])
         """
-        # Only who explains needs it.
+        # Only explanations need it.
         from localrank.rankers.contributions import Contributions
 
         check_is_fitted(self, "n_features_in_")
@@ -100,9 +100,9 @@ class Explained(KnowsFeatures):
         return Contributions.of_table(dataset, self.contribution_rows(dataset))
 
     def contribution_rows(self, dataset: RankingDataset) -> Floats:
-        """The table of contributions of a dataset that a door has checked, row by row.
+        """The table of contributions, row by row, without checking the dataset.
 
-        A column for each feature, one for what features contribute together, and the base.
+        It has a column for each feature, one for all features together, and one for the base.
         """
         seen = gathered(dataset)
         if self._sees_missing:
@@ -111,18 +111,18 @@ class Explained(KnowsFeatures):
 
     @property
     def feature_importances_(self) -> Floats:
-        """The share of each feature in what the fitted ranker does, with sum 1.
+        """The importance of each feature in the fitted ranker, as shares with sum 1.
 
-        Boosted trees: of the gains of all splits. Linear rankers: of the absolute weights of
-        scaled features. A ranker made of others: the mean of their shares. With
-        `QueryCoordinates` the sum may be smaller: its aggregates, which look at all features
-        together, have the rest. Where it has no meaning there is no such attribute.
+        Boosted trees: shares of the gains of all splits. Linear rankers: shares of the absolute
+        weights of scaled features. Rankers made of others: the mean of their shares. With
+        `QueryCoordinates` the sum may be smaller: the rest belongs to its aggregates, which use
+        all features together. A ranker for which importance has no meaning lacks this attribute.
         """
         check_is_fitted(self, "n_features_in_")
         return self._without_indicators(self._importances())
 
     def _without_indicators(self, table: Floats) -> Floats:
-        """Columns of features alone: that a value is missing counts for the feature."""
+        """Add the columns of indicators to those of their features."""
         indicators = self._filling.indicators
         if not len(indicators):
             return table
@@ -133,7 +133,7 @@ class Explained(KnowsFeatures):
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         """The table of `contribution_rows`."""
-        raise no_contributions(type(self).__name__, "its score is no sum over features")
+        raise no_contributions(type(self).__name__, "its score is not a sum over features")
 
     def _importances(self) -> Floats:
         """The shares of `feature_importances_`."""

@@ -1,4 +1,4 @@
-"""What labels of any kind are worth to rankers that weigh documents by them."""
+"""Gains of labels, for rankers that weigh documents by them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from localrank.parameters import Rule, Rules, number
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.inputs import has_two_labels
 
-# Labels up to this are grades, each worth about twice the one below. Larger ones are counts.
+# Labels up to this are grades, each worth about twice the one below. Larger labels are counts.
 HIGHEST_GRADE = 30
-# The level of the highest of labels that are no whole grades: fine enough to tell labels apart
-# where one is a hundred times as high as the others.
+# The highest level of labels that are not whole grades. Levels are fine enough to tell labels apart
+# if one is a hundred times as high as the others.
 HIGHEST_LEVEL = 15
-# Gains keep the bounds of features and labels.
+# The same bound as for features and labels.
 HIGHEST_GAIN = 1e100
 
-# What a label is worth: by a rule, or the gains of the labels 0, 1, 2 and so on.
+# The gain of a label: a rule, or the gains of the labels 0, 1, 2 and so on.
 Gain = Literal["exponential", "linear"] | Sequence[float] | None
 _one_gain = number(least=0, most=HIGHEST_GAIN)
 
@@ -47,7 +47,7 @@ a_gain = Rule(
 
 
 class GainRanker(Ranker):
-    """Weighs documents by the gains of their labels.
+    """Base class of rankers that weigh documents by the gains of their labels.
 
     A subclass has the parameter `gain`.
     """
@@ -69,7 +69,7 @@ class GainRanker(Ranker):
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         if self.gain is not None:
-            # Different labels, which the door has seen to, may have one gain.
+            # `fit` checked for different labels, but they may have the same gain.
             self._teaching(dataset, query_weights)
         return super()._learn(dataset, query_weights, valid)
 
@@ -77,11 +77,11 @@ class GainRanker(Ranker):
 def gains(labels: Floats, gain: Gain = None) -> Floats:
     """The gain of each label: 0 or larger, and not smaller for a larger label.
 
-    By the rule, None, it is larger. Grades, labels up to 30, gain 2^y - 1, as NDCG has it. Where
-    labels are larger, as counts of clicks are, the gain is y itself: 2^y would leave nothing but
-    the highest count of a query. "exponential" and "linear" choose one of the two whatever the
-    labels. Where the lowest label is negative, gains are counted from it: 2^y - 2^lowest, or
-    y - lowest. A list has the gains of the labels 0, 1, 2 and so on.
+    None: labels up to 30 are grades, and gain 2^y - 1 as in NDCG. If labels are larger, such as
+    counts of clicks, the gain is y: with 2^y, only the highest count of a query would matter.
+    "exponential" and "linear" choose one of the two for any labels. If the lowest label is
+    negative, gains are counted from it: 2^y - 2^lowest, or y - lowest. A list holds the gains of
+    the labels 0, 1, 2 and so on.
 
     Examples
     --------
@@ -102,14 +102,14 @@ def gains(labels: Floats, gain: Gain = None) -> Floats:
     if highest > np.log2(HIGHEST_GAIN):
         raise ValueError(
             f"gain='exponential' is too large for the label {highest:g}: 2^{highest:g}. "
-            f"Take gain='linear', or gain=None, by which labels above {HIGHEST_GRADE} are counts."
+            f"Take gain='linear', or gain=None: then labels above {HIGHEST_GRADE} are counts."
         )
     worth: Floats = np.exp2(labels) - np.exp2(lowest)
     return worth
 
 
 def _listed(labels: Floats, gain: Sequence[float]) -> Floats:
-    """The gains in a list at the places of the labels."""
+    """The entry of a list of gains for each label."""
     known = (labels == np.round(labels)) & (labels >= 0) & (labels < len(gain))
     if not known.all():
         raise ValueError(
@@ -120,7 +120,7 @@ def _listed(labels: Floats, gain: Sequence[float]) -> Floats:
 
 
 def targets(dataset: RankingDataset, gain: Gain = None) -> Floats:
-    """Each document's share of its query's gains; zeros where there is none.
+    """Each document's share of its query's gains; 0 in a query without any gain.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def targets(dataset: RankingDataset, gain: Gain = None) -> Floats:
     else:
         best = dataset.label_bounds[1][query]
         best = np.where(best > 0, best, 1.0)
-        # Relative to the largest gain of the query: small labels lose no digits.
+        # Relative to the largest gain of the query, so that small labels keep their digits.
         worth = np.exp2(labels - best) * np.expm1(-np.log(2) * labels)
         worth /= np.expm1(-np.log(2) * best)
     totals = np.add.reduceat(worth, starts)[query]
@@ -146,10 +146,10 @@ def targets(dataset: RankingDataset, gain: Gain = None) -> Floats:
 
 
 def levels(labels: Floats, gain: Gain = None) -> Floats:
-    """Labels as whole numbers y of which 2^y - 1 is about in proportion to the gain.
+    """Labels as whole numbers y such that 2^y - 1 is roughly proportional to the gain.
 
-    By the rule, None, whole numbers from 0 to 30 stay as they are; so do gains of 2^y - 1, with
-    such y, where gains are given. Others get levels from 0 to 15, the highest of them 15:
+    With None, whole labels from 0 to 30 stay unchanged. If gains are given, gains of 2^y - 1 with
+    such y are exact. Other labels get levels from 0 to 15:
     log2(1 + 32767 gain / highest gain), rounded.
 
     Examples

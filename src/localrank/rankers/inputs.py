@@ -1,4 +1,4 @@
-"""What `fit` and `predict` take, checked and brought into one form."""
+"""Checks and conversions of the arguments of `fit` and `predict`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ from localrank.data.deferred import gathered
 from localrank.data.drawing import Limit, SampleWarning, checked_limit, drawn_queries
 from localrank.data.passes import in_partitions
 
-# Documents that a model learns from at most, where it holds more numbers of each than the features:
-# what linear models and small nets gain from more is not worth the memory.
+# Largest number of documents for a model that holds more numbers per document than its features.
+# Linear models and small nets gain too little from more documents to be worth the memory.
 MOST_DOCUMENTS = 250_000
 
 
 class MissingQueryIds(BaseException):
-    """No `qid` inside scikit-learn's model selection, which makes NaN of any `Exception`."""
+    """Raised inside scikit-learn's model selection if `qid` is missing.
+
+    Model selection turns any `Exception` into a score of NaN. This is not an `Exception`.
+    """
 
 
 def as_dataset(X: Any, y: Any, qid: Any) -> RankingDataset:
-    """The dataset itself, or one made of arrays."""
+    """A dataset unchanged, or a dataset made of arrays."""
     if isinstance(X, str | PathLike):
         raise ValueError(f"Read {str(X)!r} first, with localrank.data.read_letor or read_table.")
     if not isinstance(X, RankingDataset):
@@ -82,7 +85,7 @@ def check_same_features(
 
 
 def has_two_labels(dataset: RankingDataset) -> Flags:
-    """Whether each query's documents have different labels, so that there is something to order."""
+    """Whether each query has documents with different labels, so there is an order to learn."""
     low, high = dataset.label_bounds
     return np.asarray(low < high)
 
@@ -90,7 +93,7 @@ def has_two_labels(dataset: RankingDataset) -> Flags:
 def all_drawn(
     dataset: RankingDataset, limit: int | None, query_weights: Floats | None = None
 ) -> Integers:
-    """Positions of queries with at most so many documents in all; None: those of all queries."""
+    """Positions of queries with at most `limit` documents in all. None: of all queries."""
     queries = np.arange(dataset.n_queries)
     if limit is None:
         return queries
@@ -101,7 +104,7 @@ def all_drawn(
 
 
 def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDataset:
-    """Queries with at most so many documents, and those of files in memory."""
+    """Queries with at most `max_documents` documents in all, read into memory."""
     limit = checked_limit(max_documents, dataset)
     if limit is not None:
         dataset = dataset.taken(all_drawn(dataset, limit))
@@ -109,7 +112,7 @@ def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDat
 
 
 def drawn_validation(valid: RankingDataset, max_documents: Limit) -> RankingDataset:
-    """Validation queries in memory, with a warning where they are not all."""
+    """Validation queries in memory, with a warning if they are only a sample."""
     drawn = drawn_in_memory(valid, max_documents)
     if drawn.n_queries < valid.n_queries:
         warnings.warn(
@@ -122,7 +125,7 @@ def drawn_validation(valid: RankingDataset, max_documents: Limit) -> RankingData
 
 
 def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDataset:
-    """The validation queries as a dataset that can tell models apart."""
+    """The validation queries as a dataset. At least one query must have two different labels."""
     if not isinstance(valid, RankingDataset):
         if not (isinstance(valid, tuple) and len(valid) == 3):
             raise ValueError("Validation data must be a RankingDataset or a tuple (X, y, qid).")
@@ -135,7 +138,10 @@ def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDat
 def checked_weights(
     dataset: RankingDataset, sample_weight: ArrayLike | None, query_weight: ArrayLike | None
 ) -> tuple[Floats | None, Floats | None]:
-    """A weight for each query, or for each row where rows of a query differ; None: all alike."""
+    """Weights of queries and weights of rows, of which at most one is not None.
+
+    Rows have weights if those of a query differ. Both None: all weigh the same.
+    """
     if sample_weight is None and query_weight is None:
         return None, None
     if sample_weight is not None and query_weight is not None:

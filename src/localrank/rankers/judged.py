@@ -1,4 +1,4 @@
-"""How well scores rank labelled queries, for rankers that learn from a measure itself."""
+"""The measure of scores on labelled queries, for rankers that maximise a measure directly."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from localrank.measures import Measure
 
 @dataclass(frozen=True)
 class Judged:
-    """Labelled queries and a measure of rankings, with larger values for better ones.
+    """Labelled queries with a measure of rankings, where larger values are better.
 
-    Where small values of the measure are good, its place is taken by 1 less the measure.
+    If small values of the measure are good, 1 less the measure is used instead.
 
     Attributes
     ----------
     dataset : RankingDataset
-        Without the queries that the measure skips.
+        The queries that the measure does not skip.
     measure : Measure
     weights : ndarray of shape (n_queries,)
-        They sum to 1.
+        Weights of the queries, with sum 1.
     """
 
     dataset: RankingDataset
@@ -39,7 +39,7 @@ class Judged:
         weights: Floats | None = None,
         counted: Flags | None = None,
     ) -> Self:
-        """The queries with a weight, among those counted, that the measure does not skip.
+        """The counted queries that have a positive weight and that the measure does not skip.
 
         Examples
         --------

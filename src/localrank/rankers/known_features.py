@@ -1,4 +1,4 @@
-"""What a ranker remembers of its training data, and what it refuses of other data."""
+"""What a ranker remembers about its training data, and which data it refuses."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from localrank.rankers.inputs import MOST_DOCUMENTS, check_same_features, has_tw
 
 
 def _is_filling(value: Any, sizes: Sizes) -> bool:
-    """Whether a filling is of the ranker's features; names the number of columns it makes."""
+    """Whether a filling fits the ranker's features. Sets "n_features", its number of columns."""
     n_inputs = sizes["n_inputs"]
     fits = value is None or (isinstance(value, Filling) and len(value.values) == n_inputs)
     sizes["n_features"] = n_inputs if value is None or not fits else value.n_columns
     return fits
 
 
-# Models that a warning names.
+# Largest number of models that a warning names.
 _MOST_TOLD = 3
 
 
 class KnowsFeatures(Estimator):
-    """The part of `Ranker` that knows the features it was trained on, and how to fill them."""
+    """The part of `Ranker` that knows its training features, and fills missing values."""
 
     # "n_features" is the number of columns that `_fit` and `_predict` see, indicators included.
     _fitted: ClassVar[Kinds] = {
@@ -44,7 +44,7 @@ class KnowsFeatures(Estimator):
 
     training_data_: dict[str, Any]
 
-    # Of how many queries `_fit` learned, where these were not all, until it is remembered.
+    # If `_fit` learned from some of the queries only: their numbers, until they are remembered.
     _part: dict[str, Any] | None = None
 
     # Whether `_fit` and `_predict` see a missing value as NaN, not filled.
@@ -52,23 +52,23 @@ class KnowsFeatures(Estimator):
 
     @property
     def accepts_missing(self) -> bool:
-        """Whether NaN may stand for a missing feature value: unless a part refuses it."""
+        """Whether features may be missing (NaN): yes, unless a part refuses them."""
         return not any(getattr(part, "missing", None) == "refuse" for part in parts_of(self))
 
     def column_labels(self, dataset: RankingDataset) -> tuple[str, ...]:
-        """How to call the columns that the model sees in print: features, then indicators.
+        """Labels for display of the columns that the model sees: features, then indicators.
 
         Parameters
         ----------
         dataset : RankingDataset
-            Names the features.
+            The dataset that names the features.
         """
         labels = tuple(dataset.feature_label(column) for column in range(dataset.n_features))
         return labels if self._sees_missing else self._filling.names(labels)
 
     @property
     def _filling(self) -> Filling:
-        """The one learned, or that of complete training data."""
+        """The learned filling, or the one for complete training data."""
         learned: Filling | None = getattr(self, "filling_", None)
         return learned or Filling.unlearned(self.n_features_in_)
 
@@ -94,7 +94,7 @@ class KnowsFeatures(Estimator):
     def _learns_from_part(
         self, dataset: RankingDataset, teaching: Integers, some: Integers
     ) -> None:
-        """Note in `_fit` which of the queries that teach are learned from, where not all are."""
+        """Note, in `_fit`, that only some of the teaching queries are learned from."""
         if len(some) == len(teaching):
             return
         counts = {
@@ -106,7 +106,7 @@ class KnowsFeatures(Estimator):
         self._part = {"ranker": type(self).__name__, **counts}
 
     def _tell_parts(self) -> None:
-        """Say and keep which models, this one or some inside, learned from a part."""
+        """Warn and remember which models, this one or inner ones, learned from a part."""
         parts: list[dict[str, Any]] = []
         for ranker in _fitted_parts(self):
             parts += [
@@ -132,7 +132,7 @@ class KnowsFeatures(Estimator):
         )
 
     def _remember_sample(self, dataset: RankingDataset, drawn: Integers, limit: int) -> None:
-        """Say and keep which part of the queries the models learned from."""
+        """Warn and remember which part of the queries was drawn for training."""
         counts = {
             "n_queries": len(drawn),
             "of_n_queries": dataset.n_queries,
@@ -157,7 +157,7 @@ class KnowsFeatures(Estimator):
         self._check_values(dataset)
 
     def _check_values(self, dataset: RankingDataset) -> None:
-        # To look for missing values is a pass over all features.
+        # Looking for missing values is a pass over all features.
         if self.accepts_missing or not dataset.has_missing:
             return
         refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
@@ -167,13 +167,13 @@ class KnowsFeatures(Estimator):
             f"{type(refusing[0]).__name__} was given missing='refuse', and "
             f"{dataset.feature_label(column)} has missing values ({n_missing[column]:,} of "
             f"{dataset.n_documents:,}). Train it with missing='impute', the default, which fills "
-            f"them by the medians of their queries; on the command line, without "
+            f"them with the medians of their queries; on the command line, leave out "
             f"--set ...missing=refuse."
         )
 
 
 def _fitted_parts(component: Any) -> Iterator[Any]:
-    """A fitted component, and those among its fitted attributes, with their own."""
+    """A fitted component, and all components among its fitted attributes, recursively."""
     yield component
     for name, value in vars(component).items():
         if name.endswith("_"):

@@ -1,4 +1,4 @@
-"""Linear rankers, and the scaling of features that they need."""
+"""Linear rankers, and how they scale features."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Scaling = Literal["standard", "query"] | None
 
 
 class ScalingRanker(Ranker):
-    """Brings features to a common scale, which is part of the model.
+    """Base class of rankers that bring features to a common scale, which is part of the model.
 
     A subclass has the parameter `scaling` and trains on `_scaled_training_features`.
 
     Attributes
     ----------
     scale_ : ndarray of shape (n_features,)
-        Under `scaling="standard"`: what each feature is divided by.
+        With `scaling="standard"`: the divisor of each feature.
     """
 
     scaling: Scaling
@@ -44,7 +44,7 @@ class ScalingRanker(Ranker):
     _fitted: ClassVar[Kinds] = {"scale_": maybe(floats("n_features", above=0))}
 
     def _scaled_training_features(self, dataset: RankingDataset) -> Floats:
-        """Learn the scaling, and apply it."""
+        """Learn the scaling and apply it."""
         self._learn_scaling(dataset)
         return self._scaled(dataset)
 
@@ -60,7 +60,7 @@ class ScalingRanker(Ranker):
         return scaled
 
     def _scaled_blocks(self, dataset: RankingDataset) -> Iterator[tuple[slice, Floats]]:
-        """Scaled features in double precision, a few queries at a time, which may be written to."""
+        """Writable blocks of scaled features in double precision, a few queries at a time."""
         for rows, block in feature_blocks(dataset):
             features = block.astype(np.float64)
             if self.scaling == "standard":
@@ -87,7 +87,7 @@ class ScalingRanker(Ranker):
 
 
 class LinearRanker(ScalingRanker):
-    """Scores documents by the inner product of a weight vector with the scaled features.
+    """Base class of rankers whose score is a weighted sum of the scaled features.
 
     A subclass sets `coef_`.
 
@@ -110,13 +110,13 @@ class LinearRanker(ScalingRanker):
         return False
 
     def _row_bytes(self, dataset: RankingDataset) -> int:
-        """Of features in double precision."""
+        """Bytes of the features in double precision."""
         return 8 * dataset.n_features
 
     def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
         features = self._scaled(dataset) if self.scaling == "query" else dataset.features
-        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        # Not by BLAS, which rounds a row by its position: equal documents must score the same.
         return projections(read_only(features, np.float64), read_only(weights, np.float64))
 
     def _formula(self) -> Formula:
@@ -130,9 +130,10 @@ class LinearRanker(ScalingRanker):
 
 
 class PathRanker(LinearRanker):
-    """Linear ranker with a weight C of the loss, for which one fit is a start for the next.
+    """Base class of linear rankers with a weight C of the loss, which can fit a path of Cs.
 
-    A subclass reads and leaves in `_carried` what the fits along a path share.
+    A fit along the path starts from the one before. A subclass keeps in `_carried` what the fits
+    share.
     """
 
     C: float
@@ -141,19 +142,19 @@ class PathRanker(LinearRanker):
     path_parameters: ClassVar = ("C",)
 
     def fit_path(self, X: Any, y: Any = None, *, qid: Any = None, Cs: ArrayLike) -> list[Self]:
-        """Fit a clone for each C, for less than separate fits: each starts from the last.
+        """Fit a clone for each C, faster than separate fits: each starts from the one before.
 
         Parameters
         ----------
         X, y, qid
             As for `fit`.
         Cs : array-like of float
-            In any order; fitted from the smallest up.
+            Values of C, in any order. They are fitted in ascending order.
 
         Returns
         -------
         list of rankers
-            In the order of `Cs`.
+            One fitted clone per entry of `Cs`, in the same order.
 
         Examples
         --------
@@ -185,7 +186,7 @@ class PathRanker(LinearRanker):
 
 
 def scaled_by_query(features: Floats, offsets: Integers) -> Floats:
-    """Each feature from 0 to 1 within each query, as in LETOR; 0 where it is constant there.
+    """Each feature scaled to [0, 1] within each query, as in LETOR; 0 if constant in the query.
 
     Examples
     --------
@@ -197,7 +198,7 @@ def scaled_by_query(features: Floats, offsets: Integers) -> Floats:
     sizes = np.diff(offsets)
     low = np.minimum.reduceat(features, offsets[:-1])
     extent = np.maximum.reduceat(features, offsets[:-1]) - low
-    # Where a query's values are all equal the difference below is 0, whatever it is divided by.
+    # If all values of a query are equal, the difference below is 0, whatever the divisor.
     extent[extent == 0] = 1.0
     scaled: Floats = features - np.repeat(low, sizes, axis=0)
     scaled /= np.repeat(extent, sizes, axis=0)

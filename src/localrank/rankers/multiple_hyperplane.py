@@ -26,69 +26,73 @@ from localrank.rankers.gains import levels
 from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 
-# A share of documents that is a whole number may come out this much above it.
+# Rounding may put a whole number of documents this much above it.
 _ROUNDING = 1e-9
-# More different labels are put into fewer levels, unless they are grades.
+# Labels with more different values are put into fewer levels, unless they are grades.
 MAX_LEVELS = 20
 
 
 @declare(
     "multiple-hyperplanes",
-    "one hyperplane per pair of relevance levels, rankings aggregated",
+    "one ranker per pair of relevance levels, rankings aggregated",
 )
 class MultipleHyperplaneRanker(Aggregated):
-    """Trains a ranker for each pair of label levels, and aggregates their rankings of a query.
+    """Trains a ranker for each pair of relevance levels, and aggregates their rankings of a query.
 
-    What tells the best documents from the good ones need not tell the good ones from the bad. So
-    each ranker learns only from pairs of documents of the same query with exactly its two labels
-    [1]_; each then ranks all of a query's documents, and `aggregator` makes one list of their
-    lists. With two levels the ranking is that of `ranker`.
+    The features that separate the best documents from the good ones may not separate the good ones
+    from the bad. Each ranker therefore learns only from pairs of documents with its two labels, in
+    the same query [1]_. It then ranks all documents of a query. The `aggregator` merges the lists
+    of all rankers into one. With two levels, the ranking is the same as by `ranker` alone.
 
     Parameters
     ----------
     ranker : Ranker, optional
-        RankSVM() by default, whose `label_pairs` is set to each pair. Of other rankers a clone
-        is fitted to the documents with the two labels, relabelled 1 and 0.
+        The ranker to train for each pair. None: RankSVM(), whose `label_pairs` is set to each
+        pair. A clone of any other ranker is fitted to the documents with the two labels,
+        relabelled 1 and 0.
     pairs : {"all", "adjacent", "sampled"}, default="all"
-        Every pair of levels, those of neighbouring levels, or `n_pairs` drawn at random.
+        "all": every pair of levels. "adjacent": neighbouring levels. "sampled": `n_pairs` pairs
+        drawn at random.
     n_pairs : int, optional
-        With `pairs="sampled"`, how many pairs to draw; one less than the levels by default, all
-        where there are fewer.
+        Number of pairs to draw with `pairs="sampled"`, at most all. None: one less than the number
+        of levels.
     sampling_rate : float, default=1.0
-        Share of the documents that each ranker learns from, drawn anew for each. Of every query
-        and label so many are drawn, rounded up: no query loses a label. The document pairs
-        shrink by about the square of the rate. At 1 nothing is drawn.
+        Share of the documents that each ranker learns from, drawn separately for each ranker. The
+        share is taken of every query and label, and rounded up: no query loses a label. The number
+        of document pairs shrinks by about the square of the rate. 1: use all documents.
     aggregator : Aggregator, optional
-        Of `localrank.aggregation`; Borda() by default. `WeightedBorda(weights=…)` takes one
+        Aggregator from `localrank.aggregation`. None: Borda(). `WeightedBorda(weights=…)` takes one
         weight for each pair of levels, in the order of `level_pairs_`.
     weights_from : {"training", "validation"}, default="training"
-        The queries that an aggregator learns from, if it learns: all training queries, as in the
-        paper's experiments, or the validation queries given to `fit`.
+        Queries that an aggregator with weights learns from. "training": all training queries, as
+        in the paper's experiments. "validation": the validation queries given to `fit`.
     n_jobs : int or None, default=None
-        Rankers trained at the same time, with one thread each; -1 for all cores. The result does
-        not depend on it.
+        Number of rankers trained at the same time, with one thread each. None: one. -1: one per
+        core. The result does not depend on it.
     random_state : int or None, default=0
-        Seed of the pairs and documents that are drawn.
+        Seed of the drawn pairs and documents.
 
     Attributes
     ----------
     level_pairs_ : ndarray of shape (n_rankers, 2)
         The labels (high, low) of each ranker, from the highest down.
     rankers_ : list of Ranker
+        The trained rankers.
     n_rankers_ : int
     skipped_pairs_ : ndarray of shape (n_skipped_pairs, 2)
-        Pairs of labels that no training query has together: nothing to learn from.
+        Pairs of labels that no training query has together. Nothing can be learned from them.
     n_skipped_pairs_ : int
     aggregator_ : Aggregator
+        The aggregator, fitted if it learns.
 
     Notes
     -----
     A document's score depends on the other documents of its query, and means nothing beyond
-    their order. Where levels are many and the highest are rare, most rankers have little to
-    learn from and yet the same say; WeightedBorda then ranked far better than the other
-    aggregators. More than 20 different labels, such as real ones and counts, are put into levels
-    from 0 to 15 as `CrossEntropyMART` has them, unless they are whole numbers from 0 to 30;
-    `level_pairs_` names the levels.
+    their order. If there are many levels and the highest are rare, most rankers learn from little
+    data and still have the same vote. WeightedBorda then ranked far better than the other
+    aggregators. More than 20 different labels, such as real numbers and counts, are put into
+    levels from 0 to 15 as in `CrossEntropyMART`, unless they are whole numbers from 0 to 30;
+    `level_pairs_` then holds levels.
 
     References
     ----------
@@ -149,7 +153,7 @@ class MultipleHyperplaneRanker(Aggregated):
         return np.asarray((present[:, 1:] & present[:, :-1]).any(axis=1))
 
     def pair_scores(self, dataset: RankingDataset) -> dict[tuple[float, float], Array]:
-        """What each ranker scores the documents, in input order, by its labels (high, low).
+        """Scores of the documents by each ranker, in input order. Keys are labels (high, low).
 
         Examples
         --------
@@ -168,14 +172,15 @@ class MultipleHyperplaneRanker(Aggregated):
         }
 
     def with_aggregator(self, aggregator: Aggregator, dataset: RankingDataset) -> Self:
-        """The same rankers with another way to make one list of theirs.
+        """A copy with the same rankers and another aggregator.
 
         Parameters
         ----------
         aggregator : Aggregator
-            Stays as it is. One that learns does so from `dataset`.
+            The new aggregator. It stays unchanged: a clone is used, and learns from `dataset` if
+            it has weights to learn.
         dataset : RankingDataset
-            The training queries, or validation queries.
+            Training or validation queries.
 
         Examples
         --------
@@ -206,7 +211,7 @@ class MultipleHyperplaneRanker(Aggregated):
         graded, valid = _graded(dataset, valid)
         used, skipped = self._level_pairs(graded, query_weights)
         if self.sampling_rate < 1:
-            # Draws by content: another order of the rows must not be another sample.
+            # Sorted by content: another order of the rows must not change the sample.
             rows, queries = content_order(graded, 0)
             graded = graded.reordered(rows, queries)
             query_weights = None if query_weights is None else query_weights[queries]
@@ -268,7 +273,7 @@ def _train(
     query_weights: Weights,
     valid: HeldOut,
 ) -> Ranker:
-    """A clone of the ranker for a pair of labels."""
+    """Train a clone of the ranker for a pair of labels."""
     pair, seed = pair_and_seed
     model: Ranker = clone(ranker)
     if sampling_rate < 1:
@@ -282,20 +287,20 @@ def _train(
 
 
 def _graded(dataset: RankingDataset, valid: HeldOut = None) -> tuple[RankingDataset, HeldOut]:
-    """Training and validation queries with labels of few levels."""
+    """Training and validation queries with few different labels."""
     known, place = np.unique(dataset.labels, return_inverse=True)
     if len(known) <= MAX_LEVELS:
         return dataset, valid
     grades = levels(known)
     if valid is not None:
-        # The level of the highest known label that is not above.
+        # A label unknown in training gets the level of the next lower known label.
         places = np.maximum(np.searchsorted(known, valid.labels, side="right") - 1, 0)
         valid = valid.replaced(relevance=grades[places])
     return dataset.replaced(relevance=grades[place]), valid
 
 
 def _sampled(dataset: RankingDataset, rate: float, rng: np.random.Generator) -> RankingDataset:
-    """So large a share of each query's documents of each label, rounded up, drawn at random."""
+    """A random sample of each query's documents of each label: this share, rounded up."""
     known, place = np.unique(dataset.labels, return_inverse=True)
     strata = dataset.query_index * len(known) + place
     order = np.lexsort((rng.random(len(strata)), strata))
@@ -308,7 +313,7 @@ def _sampled(dataset: RankingDataset, rate: float, rng: np.random.Generator) -> 
 
 
 def _presence(dataset: RankingDataset) -> tuple[Floats, Flags]:
-    """The label levels, ascending, and which of them each query has."""
+    """The labels, ascending, and which of them each query has."""
     labels, place = np.unique(dataset.labels, return_inverse=True)
     present = np.zeros((dataset.n_queries, len(labels)), dtype=bool)
     present[dataset.query_index, place] = True
@@ -326,7 +331,7 @@ def _with_labels(
 
 
 def _held_out(valid: RankingDataset | None, pair: tuple[float, float]) -> RankingDataset | None:
-    """The validation documents with one of two labels; all where these decide nothing."""
+    """Validation documents with one of two labels; all if no query has both labels."""
     if valid is None or not np.isin(valid.labels, pair).any():
         return valid
     part, _ = _with_labels(valid, pair)

@@ -19,11 +19,11 @@ from localrank.rankers.expanded import Expanded
 if TYPE_CHECKING:
     from localrank.formulas import Column
 
-# Expansions for training that would take more bytes in double precision are made in single.
+# An expansion for training that would take more bytes in double precision is made in single.
 DOUBLE_PRECISION_BYTES = 2**30
 
 
-@declare("quadratic", "a ranker on products of features as well", sample={"ranker": "lambdamart"})
+@declare("quadratic", "a ranker on features and their products", sample={"ranker": "lambdamart"})
 class Quadratic(Expanded):
     """Trains a ranker on the features, their squares and their products in pairs.
 
@@ -31,25 +31,25 @@ class Quadratic(Expanded):
     the order (1, 2), (1, 3), ..., (2, 3), ... A linear ranker on them is the global quadratic
     model that local models are compared with [1]_.
 
-    A ranker trains on the whole expansion at once. From 136 features it makes 9,452, so that
-    100,000 documents take 7.5 GB in double and 3.8 GB in single precision. Scoring expands a
-    few queries at a time: about 16 MiB, or one query where that is larger.
+    The whole expansion is in memory during training. 136 features become 9,452, and 100,000
+    documents take 7.5 GB in double or 3.8 GB in single precision. Scoring expands a few queries at
+    a time: about 16 MiB, or one query if that is larger.
 
     Parameters
     ----------
     ranker : Ranker
-        Stays as it is: a clone is trained.
+        The ranker to train. It stays unchanged: a clone is trained.
     dtype : {"float64", "float32"} or None, default=None
-        Precision of the expansion. None keeps that of the training features, unless their
-        expansion would take more than 1 GiB: then single precision. Rankers that work in double
-        precision, as linear ones do, make a larger copy of their own.
+        Precision of the expansion. None: the precision of the training features, or single
+        precision if their expansion would take more than 1 GiB. Rankers that work in double
+        precision, such as linear ones, make a larger copy.
 
     Attributes
     ----------
     ranker_ : Ranker
         The trained clone.
     dtype_ : str
-        The precision that was used, in training and for the scores to come.
+        Precision of the expansion in training and scoring.
 
     References
     ----------
@@ -85,7 +85,8 @@ class Quadratic(Expanded):
             n * n_columns * np.dtype(self.dtype_).itemsize,
             f"Quadratic on {n:,} documents, with {n_columns:,} columns of "
             f"{dataset.n_features:,} features,",
-            "Choose some of the features first, or take boosted trees, which find products alone.",
+            "Select some of the features first, or take boosted trees, which find products by "
+            "themselves.",
         )
         super()._fit(dataset, query_weights, valid)
 
@@ -106,14 +107,14 @@ class Quadratic(Expanded):
         )
 
     def folded(self, values: Floats, n_features: int) -> Floats:
-        """Half of a product's to either feature."""
+        """Values of columns, added up by feature: half of a product's value to either feature."""
         d = n_features
-        one, other = np.triu_indices(d, 1)
+        first, second = np.triu_indices(d, 1)
         result = np.zeros((*values.shape[:-1], d + 1))
         result[..., :d] = values[..., :d] + values[..., d : 2 * d]
         halves = 0.5 * values[..., 2 * d :]
         for i in range(d):
-            result[..., i] += halves[..., (one == i) | (other == i)].sum(axis=-1)
+            result[..., i] += halves[..., (first == i) | (second == i)].sum(axis=-1)
         return result
 
 
@@ -130,7 +131,7 @@ def quadratic_features(dataset: RankingDataset, dtype: str) -> RankingDataset:
     features = dataset.features.astype(dtype, copy=False)
     expanded = np.empty((len(features), n_quadratic(d)), dtype=dtype)
     expanded[:, :d] = features
-    # Products too large for the type become infinite, which the dataset refuses.
+    # A product too large for the type becomes infinite. The dataset then refuses it.
     with np.errstate(over="ignore", under="ignore"):
         np.square(features, out=expanded[:, d : 2 * d])
         begin = 2 * d

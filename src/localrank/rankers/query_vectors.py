@@ -1,4 +1,4 @@
-"""Rankers of documents by where they lie as seen from their query."""
+"""The base class of rankers that see documents relative to a vector of their query."""
 
 from __future__ import annotations
 
@@ -42,26 +42,26 @@ def _are_query_vectors(value: Any) -> bool:
 
 
 class QueryVectorRanker(RelevanceRanker):
-    """Learns from documents less their query, a vector in the space of the documents.
+    """Base class of rankers on documents less their query, a vector in the space of the documents.
 
-    A subclass has the parameter `query_vectors`, which says where the queries are:
+    A subclass has the parameter `query_vectors`, which gives the vectors of the queries:
 
-    - None: the features are a document less its query already.
-    - A list of columns, by number or name, that hold the query's vector: as many as remain for
-      the document, in the same order, with one value for all documents of a query.
-    - A dict from query ids to vectors, one number for each feature. Ids are compared by their
-      text: 7 and "7" are the same.
+    - None: the features are already a document less its query.
+    - A list: columns, by number or name, that hold the query's vector. There are as many as remain
+      for the document, in the same order, with the same values for all documents of a query.
+    - A dict: vectors by query id, with one number for each feature. Ids are compared as text: 7
+      and "7" are the same.
 
-    `_fit` and `_predict` take the queries off by `_displaced`, which leaves the columns of the
-    documents and the indicators of missing values. What is missing is filled before, and so is
-    a query's coordinate: where it is missing in some documents of a query, by that of the others.
+    `_fit` and `_predict` subtract the queries with `_displaced`. It leaves the columns of the
+    documents and the indicators of missing values. Missing values are filled before. A coordinate
+    of the query that is missing in some documents is filled from the query's other documents.
     """
 
     _parameters: ClassVar[Rules] = {
         "query_vectors": Rule(
             _are_query_vectors,
             f"None, a list of columns, or a dict from query ids to vectors of finite numbers, not "
-            f"empty, with texts as ids where there are more than {MOST_NUMBERED:,}",
+            f"empty, with texts as ids if there are more than {MOST_NUMBERED:,}",
         )
     }
 
@@ -86,24 +86,24 @@ class QueryVectorRanker(RelevanceRanker):
 
     @property
     def _vectors(self) -> QueryVectors | None:
-        """What to take off; nothing where a subclass has a word for features as they are."""
+        """The vectors to subtract. None for None and for words such as LGMML's "origin"."""
         return None if isinstance(self.query_vectors, str) else self.query_vectors
 
     @property
     def _n_displaced(self) -> int:
-        """Number of columns that `_displaced` gives, of a fitted ranker."""
+        """Number of columns that `_displaced` returns, for a fitted ranker."""
         return self._filling.n_columns - len(self._columns(()))
 
     def _columns(self, names: Sequence[str]) -> Integers:
-        """The columns that hold queries, -1 for a name that is not there."""
+        """Numbers of the columns that hold queries; -1 for an unknown name."""
         if self._vectors is None or isinstance(self._vectors, Mapping):
             return np.empty(0, np.int64)
         places = {name: column for column, name in enumerate(names)}
-        found = [places.get(v, -1) if isinstance(v, str) else v for v in self._vectors]
-        return np.array(found, np.int64)
+        columns = [places.get(v, -1) if isinstance(v, str) else v for v in self._vectors]
+        return np.array(columns, np.int64)
 
     def _known_vectors(self, dataset: RankingDataset) -> Floats:
-        """The vector of each query, from a dict."""
+        """The vector of each query, from the dict."""
         vectors: Any = self.query_vectors
         known = {str(query): vector for query, vector in vectors.items()}
         queries = [str(query) for query in dataset.query_ids.tolist()]
@@ -116,7 +116,7 @@ class QueryVectorRanker(RelevanceRanker):
         return np.array([known[query] for query in queries], np.float64)
 
     def _fits(self, n_features: int, names: Sequence[str]) -> bool:
-        """Whether the vectors are of the space of documents, given the features as they come."""
+        """Whether the vectors have as many numbers as documents, given the input features."""
         vectors = self._vectors
         if vectors is None:
             return True
@@ -134,7 +134,7 @@ class QueryVectorRanker(RelevanceRanker):
 
     def _check_same(self, dataset: RankingDataset) -> None:
         super()._check_same(dataset)
-        # New queries may have been added since.
+        # Vectors of new queries may have been added since.
         check_parameters(self)
         self._check_vectors(dataset)
 
@@ -149,7 +149,7 @@ class QueryVectorRanker(RelevanceRanker):
             )
 
     def _names(self, dataset: RankingDataset) -> Sequence[str]:
-        """Of the features; data to rank may come without those of the training data."""
+        """Names of the features: those of the dataset, or else those of the training data."""
         return dataset.feature_names or tuple(getattr(self, "feature_names_in_", ()))
 
     def _check_fitted(self) -> None:

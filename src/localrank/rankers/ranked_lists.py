@@ -51,7 +51,7 @@ def ranked_lists(dataset: RankingDataset, scores: Floats) -> dict[str, Array]:
 
 def as_table_like(X: Any, columns: dict[str, Array]) -> Any:
     """The columns as a frame of the library that X is of; as they are where it is no frame."""
-    # Only who has a frame needs it.
+    # Only needed for frames.
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(X, eager_only=True, pass_through=True)

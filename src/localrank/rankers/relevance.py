@@ -1,4 +1,4 @@
-"""Rankers that tell relevant documents from others by a level of the labels."""
+"""The base class of rankers that split documents into relevant and irrelevant ones."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from localrank.rankers.base import Ranker
 
 
 class RelevanceRanker(Ranker):
-    """Learns from queries that have both relevant documents and irrelevant ones.
+    """Base class of rankers that learn from queries with both relevant and irrelevant documents.
 
-    A subclass has the parameter `relevance_level`, the smallest relevant label; None is any label
-    above 0.
+    A subclass has the parameter `relevance_level`, the smallest relevant label. None: any label
+    above 0 is relevant.
     """
 
     _parameters: ClassVar[Rules] = {"relevance_level": optional(number(above=0))}

@@ -1,4 +1,4 @@
-"""Whether a ranker weighs documents, or queries only."""
+"""Whether a ranker weighs documents, or only queries."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from localrank.parameters import parts_of
 
 
 class Weighing(Estimator):
-    """The part of `Ranker` that says what a weight may belong to."""
+    """The part of `Ranker` that knows whether single documents may have weights."""
 
     @property
     def weighs_documents(self) -> bool:
-        """Whether documents of a query may differ in weight: where all rankers inside can."""
+        """Whether documents of a query may have different weights: if all inner rankers can."""
         inner = self._inner()
         return bool(inner) and all(part.weighs_documents for part in inner)
 

@@ -1,4 +1,4 @@
-"""The columns of feature values that trees compare, derived from the trees."""
+"""The columns of feature values that the splits of trees compare."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from localrank.kernels.sorting import read_only
 if TYPE_CHECKING:
     from localrank.trees.trees import Trees
 
-# Ranks are numbers of 8 bits, so that a column has at most this many thresholds.
+# Ranks have 8 bits, so a column has at most this many thresholds.
 MAX_THRESHOLDS = 255
 
-# LightGBM's decisions: bit 1 sends missing values left, bits 2 and 3 say which are missing.
+# LightGBM's decisions: bit 1 sends missing values left, bits 2 and 3 say which values are missing.
 DEFAULT_LEFT, MISSING = 0b0010, 0b1100
 MISSING_ZERO = 0b0100
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """What documents are compared with: columns of feature values, and their thresholds.
+    """Columns of feature values, with the thresholds that they are compared with.
 
-    A feature has one column for each way in which its splits treat missing values, and several
-    where there are many thresholds.
+    A feature has one column for each way in which its splits treat missing values, and several if
+    there are many thresholds.
 
     Attributes
     ----------
     features : ndarray of shape (n_columns,)
         Feature number of each column.
     thresholds : ndarray of float32 or float64
-        Of all columns, ascending within each.
+        Thresholds of all columns, ascending within each.
     starts : ndarray of shape (n_columns + 1,)
-        Where each column's thresholds begin, and the end.
+        First threshold of each column, and the number of thresholds at the end.
     at_zero, at_missing : ndarray of shape (n_columns,)
-        What stands for a value of zero and for NaN: zero, or an infinity that goes one way at
-        every split.
+        Replacements for zero and for NaN: zero, or an infinity that goes the same way at every
+        split.
     """
 
     features: NDArray[np.int64]
@@ -49,7 +49,7 @@ class Columns:
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:
-        """What `rank_values` takes."""
+        """The arguments of `rank_values`."""
         return (self.features, self.thresholds, self.starts, self.at_zero, self.at_missing)
 
 
@@ -61,7 +61,7 @@ def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], ND
     """
     thresholds = rounded_down(trees.thresholds, dtype)
     missing = trees.decisions & MISSING
-    # Where nothing is missing, the default direction decides nothing.
+    # If nothing counts as missing, the default direction does not matter.
     kinds = np.where(missing == 0, 0, trees.decisions & (MISSING | DEFAULT_LEFT)).astype(np.int64)
     groups = trees.split_features.astype(np.int64) * 16 + kinds
     order = np.lexsort((thresholds, groups))
@@ -69,7 +69,7 @@ def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], ND
     new_group = _differs_from_last(sorted_groups)
     new = new_group | _differs_from_last(sorted_thresholds)
     kept = np.flatnonzero(new)
-    # Number of each distinct threshold within its group: a column for each 255 of them.
+    # Number of each distinct threshold within its group. Every 255 of them make a column.
     number = np.arange(len(kept)) - _last_where(new_group[kept])
     cuts = number % MAX_THRESHOLDS
     firsts = np.flatnonzero(cuts == 0)
@@ -93,9 +93,9 @@ def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], ND
 
 
 def rounded_down(thresholds: NDArray[np.float64], dtype: Any) -> NDArray[Any]:
-    """The largest numbers of a dtype that are not larger.
+    """The thresholds rounded down to numbers of a dtype.
 
-    A float32 value is at most the threshold if it is at most the threshold rounded down.
+    A float32 value is at most the threshold if and only if it is at most the rounded threshold.
     """
     with np.errstate(over="ignore"):
         nearest = thresholds.astype(dtype)
@@ -108,5 +108,5 @@ def _differs_from_last(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _last_where(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """For each place the last place up to it that is set."""
+    """For each position, the last set position up to it."""
     return np.maximum.accumulate(np.where(flags, np.arange(len(flags)), 0))

@@ -10,22 +10,22 @@ from numpy.typing import NDArray
 
 from localrank.trees.trees import Trees
 
-# LightGBM's bound of numbers.
+# LightGBM's bound on numbers.
 MOST = 1e300
 
 
 def read_lightgbm_text(text: str) -> Trees:
-    """The trees of a model that LightGBM wrote, as `Booster.model_to_string` does.
+    """Read the trees of a model in LightGBM's text format.
 
-    Their scores are what `Booster.predict` gives with `raw_score=True`, which for ranking and
-    regression is what it gives without. Of a random forest, whose trees LightGBM averages, the
-    leaves are divided by the number of trees. Models with categorical splits, linear models in the
-    leaves or several classes raise a ValueError.
+    Their scores equal `Booster.predict` with `raw_score=True`. For ranking and regression, that is
+    the same as without. LightGBM averages the trees of a random forest, so their leaves are divided
+    by the number of trees. Models with categorical splits, linear models in the leaves or several
+    classes raise a ValueError.
 
     Parameters
     ----------
     text : str
-        Of a model that LightGBM trained: it is parsed as it was written.
+        Model text, as written by `Booster.model_to_string`.
     """
     classes = read_lightgbm_classes(text)
     if len(classes) > 1:
@@ -34,9 +34,9 @@ def read_lightgbm_text(text: str) -> Trees:
 
 
 def read_lightgbm_classes(text: str) -> list[Trees]:
-    """The trees of each class of a model that LightGBM wrote.
+    """Read the trees of each class of a model in LightGBM's text format.
 
-    The softmax of their scores is what `Booster.predict` gives.
+    The softmax of their scores equals `Booster.predict`.
 
     Parameters
     ----------
@@ -51,8 +51,8 @@ def read_lightgbm_classes(text: str) -> list[Trees]:
     averaged = "average_output" in header.split("\n")
     n_summed = len(parts) // n_classes if averaged else 1
     return [
-        _trees(int(facts["max_feature_idx"]) + 1, parts[own::n_classes], n_summed)
-        for own in range(n_classes)
+        _trees(int(facts["max_feature_idx"]) + 1, parts[number::n_classes], n_summed)
+        for number in range(n_classes)
     ]
 
 
@@ -80,7 +80,7 @@ def _trees(n_features: int, parts: list[str], divisor: int) -> Trees:
         n_features=n_features,
         leaf_offsets=np.cumsum([0, *n_leaves]),
         split_features=joined("split_feature").astype(np.int32),
-        # A split of what is missing from all the rest has the threshold inf.
+        # A split that separates missing values from all others has the threshold inf.
         thresholds=np.clip(joined("threshold"), -MOST, MOST),
         decisions=joined("decision_type").astype(np.uint8),
         left_children=joined("left_child").astype(np.int32),
@@ -94,15 +94,18 @@ def _trees(n_features: int, parts: list[str], divisor: int) -> Trees:
 def write_lightgbm_text(
     trees: Trees, objective: str = "", feature_names: Sequence[str] | None = None
 ) -> str:
-    """A text of which `lightgbm.Booster(model_str=...)` makes a model with the same scores.
+    """Write trees in LightGBM's text format, for `lightgbm.Booster(model_str=...)`.
+
+    The booster has the same scores.
 
     Parameters
     ----------
     trees : Trees
     objective : str
-        LightGBM's name of what the trees were trained for.
+        LightGBM's name of the training objective.
     feature_names : sequence of str, optional
-        White space in them becomes "_", as in LightGBM. None: Column_0, Column_1 and so on.
+        Names of the features. White space in them becomes "_", as in LightGBM. None: Column_0,
+        Column_1 and so on.
     """
     n = trees.n_features
     names = feature_names or [f"Column_{column}" for column in range(n)]
@@ -150,11 +153,12 @@ def _tree_text(
 
 
 def _documents_below(trees: Trees) -> NDArray[np.int64]:
-    """Training documents that met each split; children come after their parents."""
+    """Number of training documents that reached each split."""
     counts = [0] * len(trees.thresholds)
     tree_of = np.repeat(np.arange(trees.n_trees), np.diff(trees.split_offsets))
     starts, leaf_starts = trees.split_offsets[tree_of], trees.leaf_offsets[tree_of]
     children = np.stack([trees.left_children, trees.right_children], axis=1)
+    # Children come after their parents.
     for split in reversed(range(len(counts))):
         for child in children[split].tolist():
             counts[split] += (

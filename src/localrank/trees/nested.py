@@ -1,4 +1,4 @@
-"""Trees as nested splits, and trees added up."""
+"""Trees as nested splits, and weighted sums of trees."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ class Leaf:
     Parameters
     ----------
     value : float
+        What the tree adds to the score of a document in this leaf.
     """
 
     value: float
@@ -45,7 +46,7 @@ class Split:
 
 
 def nested(trees: Trees) -> list[Split | Leaf]:
-    """Each tree as its first split, or as its only leaf.
+    """Each tree as its first split, or as its leaf if it has only one.
 
     Parameters
     ----------
@@ -88,12 +89,12 @@ def nested(trees: Trees) -> list[Split | Leaf]:
 
 
 def joined(parts: Sequence[tuple[Trees, float]]) -> Trees:
-    """Trees that score as the weighted sum of others.
+    """Trees whose score is the weighted sum of other trees' scores.
 
     Parameters
     ----------
     parts : sequence of (Trees, float)
-        With their weights, which the leaves are multiplied by.
+        Trees and their weights. Leaves are multiplied by the weights.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Trees laid out for the kernels."""
+"""Trees in the memory layout of the kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from localrank.trees.scoring import BLOCK, MAX_TABLES, padded, rank_values, sum_
 if TYPE_CHECKING:
     from localrank.trees.trees import Trees
 
-# Documents whose ranks are held at a time.
+# Number of documents whose ranks are in memory at a time.
 SLAB = 16 * BLOCK
 
 
@@ -76,6 +76,6 @@ class Scorer:
 
 @cache
 def _n_tables() -> int:
-    """Rows of leaf values to keep in registers: worth it where one instruction looks up eight."""
+    """Rows of leaf values to keep in registers: useful if one instruction can look up eight."""
     features: Any = codegen.get_host_cpu_features
     return MAX_TABLES if "+avx512f" in features() else 0

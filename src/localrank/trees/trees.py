@@ -1,4 +1,4 @@
-"""Trained regression trees as arrays, and their scores."""
+"""Trained regression trees as arrays, their scores and contributions."""
 
 from __future__ import annotations
 
@@ -30,32 +30,34 @@ DTYPES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Trees:
-    """A sum of regression trees, as arrays that are checked when it is built.
+    """A sum of regression trees, stored as arrays.
 
-    Tree `t` has the leaves from `leaf_offsets[t]` to `leaf_offsets[t + 1]`, and one split less.
-    The splits of all trees stand one after another, and so do the leaves. Whatever the arrays
-    hold, scoring reads nothing outside them: arrays that are not trees raise a ValueError.
+    Tree `t` has the leaves from `leaf_offsets[t]` to `leaf_offsets[t + 1]`, and one split fewer.
+    The splits of all trees are stored one after another, and so are the leaves. The arrays are
+    checked: arrays that are not trees raise a ValueError. Scoring never reads outside them.
 
     Parameters
     ----------
     n_features : int
-        Number of features that documents have.
+        Number of features of a document.
     leaf_offsets : ndarray of int64, shape (n_trees + 1,)
-        Where each tree's leaves begin, and the end.
+        First leaf of each tree, and the number of leaves at the end.
     split_features : ndarray of int32, shape (n_splits,)
+        Feature of each split.
     thresholds : ndarray of float64, shape (n_splits,)
         A document goes left at a split if its value is at most the threshold.
     decisions : ndarray of uint8, shape (n_splits,)
-        LightGBM's flags for missing values: 2 sends them left; 4 if zero and NaN are missing, 8 if
-        NaN is. Where neither is, NaN counts as zero.
+        LightGBM's flags for missing values. 2: missing values go left. 4: zero and NaN count as
+        missing. 8: NaN counts as missing. Without 4 and 8, NaN counts as zero.
     left_children, right_children : ndarray of int32, shape (n_splits,)
-        Number of the next split within the tree, or `~leaf` for a leaf's number within the tree.
-        Splits come after their parents.
+        Number of the next split within the tree, or `~leaf` with the number of a leaf within the
+        tree. Splits come after their parents.
     gains : ndarray of float32, shape (n_splits,)
-        What each split gained in training.
+        Gain of each split in training.
     leaf_values : ndarray of float64, shape (n_leaves,)
+        Value of each leaf.
     leaf_counts : ndarray of int64, shape (n_leaves,)
-        Training documents in each leaf.
+        Number of training documents in each leaf.
 
     Examples
     --------
@@ -92,7 +94,7 @@ class Trees:
             f"n_features must be a positive whole number. Got {self.n_features!r} instead.",
         )
         for name, dtype in DTYPES.items():
-            object.__setattr__(self, name, _own(name, getattr(self, name), dtype))
+            object.__setattr__(self, name, _frozen(name, getattr(self, name), dtype))
         self._check_sizes()
         self._check_values()
         self._check_children()
@@ -104,27 +106,27 @@ class Trees:
 
     @property
     def split_offsets(self) -> NDArray[np.int64]:
-        """Where each tree's splits begin, and the end."""
+        """First split of each tree, and the number of splits at the end."""
         return self.leaf_offsets - np.arange(self.n_trees + 1)
 
     def score(self, features: ArrayLike) -> NDArray[np.float64]:
-        """The sum of the leaves each document falls into: to the last bit what LightGBM predicts.
+        """Sum the leaves of each document. Scores equal LightGBM's predictions, to the last bit.
 
         Parameters
         ----------
         features : array-like of shape (n_documents, n_features)
-            float32 is compared as float32, which decides the same; all else as float64. NaN
-            stands for a missing value.
+            Features of the documents. NaN is a missing value. float32 is compared as float32, with
+            the same result; everything else as float64.
         """
         values = self._admitted(features)
         is_single = values.dtype == np.float32
         return (self._scorer_32 if is_single else self._scorer_64).score(values)
 
     def contributions(self, features: ArrayLike) -> tuple[NDArray[np.float64], float]:
-        """What each feature adds to the score of each document, and the base: Shapley values.
+        """Shapley values: what each feature adds to the score of each document, and the base.
 
-        Their sum is the score, to rounding. The values are those of TreeSHAP with the training
-        documents that went each way, as of LightGBM's `pred_contrib`.
+        They sum to the score, up to rounding. The values are computed by TreeSHAP from the numbers
+        of training documents that went each way, as in LightGBM's `pred_contrib`.
 
         Parameters
         ----------
@@ -135,7 +137,7 @@ class Trees:
         -------
         values : ndarray of shape (n_documents, n_features)
         base : float
-            The mean of the leaves, weighted by their training documents, tree by tree.
+            Mean of the leaves, weighted by their training documents, summed over the trees.
         """
         values = self._admitted(features)
         is_single = values.dtype == np.float32
@@ -143,7 +145,7 @@ class Trees:
         return contributor.of(values), contributor.base
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
-        """The sum of the gains of each feature's splits, or their number.
+        """Importance of each feature. "gain": the sum of its splits' gains. "split": their number.
 
         Splits without gain do not count.
         """
@@ -201,7 +203,7 @@ class Trees:
         return self._contributor(np.float64)
 
     def _contributor(self, dtype: Any) -> TreeContributions:
-        # Only who explains needs it.
+        # Only explanations need it.
         from localrank.trees.contributions import TreeContributions
 
         return TreeContributions(self, dtype)
@@ -244,7 +246,7 @@ class Trees:
         )
 
     def _check_children(self) -> None:
-        """Every split but a tree's first, and every leaf of a split, has exactly one parent."""
+        """Check that every leaf, and every split except a tree's first, has exactly one parent."""
         starts, n_leaves = self.split_offsets, np.diff(self.leaf_offsets)
         n_splits = n_leaves - 1
         tree = np.repeat(np.arange(self.n_trees), n_splits)
@@ -273,8 +275,8 @@ class Trees:
         )
 
 
-def _own(name: str, values: Any, dtype: Any) -> NDArray[Any]:
-    """A read-only copy, which nobody else can write to."""
+def _frozen(name: str, values: Any, dtype: Any) -> NDArray[Any]:
+    """A read-only copy that nothing else can write to."""
     if not isinstance(values, np.ndarray) or values.dtype != dtype or values.ndim != 1:
         raise ValueError(f"{name} must be an array of {np.dtype(dtype)} in one dimension.")
     copy = np.array(values, dtype=dtype, order="C", copy=True, subok=False)

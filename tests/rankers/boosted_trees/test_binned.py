@@ -9,7 +9,7 @@ from localrank.rankers.boosted_trees import binned as module
 from localrank.rankers.boosted_trees.binned import binned
 from localrank.recipes import best
 
-# LightGBM draws a sample where there are more rows than this.
+# LightGBM draws a sample if there are more rows than this.
 SAMPLE = 200_000
 
 
@@ -22,8 +22,8 @@ def test_trees_are_those_of_the_whole_array():
     dataset = RankingDataset.from_arrays(features, qid=np.arange(len(features)) // 50)
     parameters = {"seed": 3, "objective": "regression", "verbosity": -1, "num_threads": 1}
     expected = lightgbm.train(parameters, lightgbm.Dataset(features, labels), 3)
-    found = lightgbm.train(parameters, binned(dataset, parameters).set_label(labels), 3)
-    assert found.model_to_string() == expected.model_to_string()
+    booster = lightgbm.train(parameters, binned(dataset, parameters).set_label(labels), 3)
+    assert booster.model_to_string() == expected.model_to_string()
 
 
 @pytest.mark.parametrize("ranker", [LambdaMART(9), RankSVM(), best(9, min_leaf_documents=5)])

@@ -30,13 +30,13 @@ KINDS = [LambdaMART, CrossEntropyMART, GBRT]
 
 
 @pytest.mark.parametrize(
-    ("kind", "own"),
+    ("kind", "parameters"),
     [
         (LambdaMART, {"objective": "lambdarank", "lambdarank_truncation_level": 30}),
         (CrossEntropyMART, {"objective": "rank_xendcg", "min_sum_hessian_in_leaf": 1e-3}),
     ],
 )
-def test_trees_are_what_lightgbm_trains_on_the_same_rows(split, kind, own):
+def test_trees_are_what_lightgbm_trains_on_the_same_rows(split, kind, parameters):
     train, test = split
     ranker = kind(10, random_state=5).fit(train)
     seed = np.random.RandomState(5).randint(2**31 - 1)
@@ -44,7 +44,7 @@ def test_trees_are_what_lightgbm_trains_on_the_same_rows(split, kind, own):
     booster = lightgbm.train(
         {
             "min_sum_hessian_in_leaf": 0.0,
-            **own,
+            **parameters,
             "learning_rate": ranker.learning_rate,
             "num_leaves": ranker.n_leaves,
             "min_data_in_leaf": ranker.min_leaf_documents,
@@ -99,7 +99,7 @@ def test_queries_without_relevant_documents_do_not_count_as_perfect(split):
 
     LambdaMART(5, measure=Recorded(10)).fit(train, valid=half_empty)
     assert len(record) == 5
-    # Thirty of the sixty queries are worth 0 by our measure; by LightGBM's they would be 1.
+    # Thirty of the sixty queries have the value 0 by our measure. By LightGBM's they would have 1.
     assert max(record) <= 0.5
 
 
@@ -121,7 +121,7 @@ def test_gains_follow_the_labels_not_their_ranks(split):
 
 @pytest.mark.parametrize("kind", [LambdaMART, CrossEntropyMART])
 def test_a_query_of_spam_alone_teaches_its_order(rng, kind):
-    """Negative gains would make LightGBM's normaliser negative, and turn the order round."""
+    """Negative gains would make LightGBM's normaliser negative, and reverse the order."""
     labels = np.tile([0.0, -2.0], 200)
     features = labels[:, None] + 0.1 * rng.normal(size=(400, 1))
     dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(200), 2))
@@ -131,7 +131,7 @@ def test_a_query_of_spam_alone_teaches_its_order(rng, kind):
 
 @pytest.fixture
 def long_list(rng):
-    """A list of ten documents, and one that lambdarank refuses; the first feature tells."""
+    """A list of ten documents, and one that lambdarank refuses. The first feature is decisive."""
     labels = rng.integers(0, 3, 10_011)
     features = np.column_stack([labels + 0.3 * rng.normal(size=10_011), rng.normal(size=10_011)])
     return RankingDataset.from_arrays(features, labels, ["short"] * 10 + ["long"] * 10_001)
@@ -169,7 +169,7 @@ def test_parts_of_a_list_are_few_of_equal_size_and_alike_in_labels(labels, most)
 
 @pytest.mark.parametrize("weights", [None, np.array([2.0, 0.5, 1.0])])
 def test_parts_of_a_long_list_are_lists_that_weigh_as_much_together(rng, monkeypatch, weights):
-    """Of queries of 10, 25 and 30 documents, the last with one relevant document."""
+    """Queries of 10, 25 and 30 documents, the last with one relevant document."""
     labels = np.append(rng.integers(0, 3, 35), np.eye(30)[4])
     features = np.column_stack([labels, rng.normal(size=65)]).round(2)
     dataset = RankingDataset.from_arrays(features, labels, np.repeat([0, 1, 2], [10, 25, 30]))
@@ -179,19 +179,19 @@ def test_parts_of_a_long_list_are_lists_that_weigh_as_much_together(rng, monkeyp
     rows, lists = np.concatenate(places), np.repeat(np.arange(7), list(map(len, places)))
     cut = RankingDataset.from_arrays(features[rows], labels[rows], lists)
     whole = np.ones(3) if weights is None else weights
-    # Of the three parts of the last list, one has two labels.
+    # One of the three parts of the last list has two labels.
     shares = whole[[0, 1, 1, 1, 2, 2, 2]] / [1, 3, 3, 3, 1, 1, 1]
     kind = partial(LambdaMART, 10, min_leaf_documents=2)
     expected = kind()._learn(cut, shares).trees_
     assert expected.leaf_offsets[1] > 1
     monkeypatch.setattr(lambda_mart, "MAX_DOCUMENTS", 10)
-    found = kind()._learn(dataset, weights).trees_
+    trees = kind()._learn(dataset, weights).trees_
     for name, values in expected.__getstate__().items():
-        assert_array_equal(values, getattr(found, name))
+        assert_array_equal(values, getattr(trees, name))
 
 
 def test_documents_of_a_long_list_keep_their_weights(rng, monkeypatch):
-    """A document of weight 0 teaches nothing, wherever the parts put it."""
+    """A document of weight 0 teaches nothing, whatever part it is in."""
     labels = rng.integers(0, 2, 60)
     features = np.column_stack([labels, rng.normal(size=60)])
     wrong = rng.random(60) < 0.4
@@ -227,7 +227,7 @@ def test_gains_of_two_to_the_label_are_the_default(kind, gain, graded):
 
 @pytest.mark.parametrize("kind", [LambdaMART, CrossEntropyMART])
 def test_only_gains_count_where_they_are_given(kind, graded):
-    """Labels 0, 1, 4 with gains by a list are the labels 0, 1, 2 with the same gains."""
+    """Labels 0, 1, 4 with a list of gains are the same as labels 0, 1, 2 with these gains."""
     spread = graded.replaced(relevance=np.where(graded.labels == 2, 4.0, graded.labels))
     gain = [0, 2, 2, 2, 9]
     one = kind(20, gain=[0, 2, 9])._learn(graded).predict(graded)
@@ -248,7 +248,7 @@ def test_the_linear_gain_of_counts_is_the_default(kind, graded):
 
 
 def test_labels_of_equal_gain_are_not_told_apart(graded):
-    """With gains 0, 0 and 1, labels 0 and 1 are one."""
+    """With gains 0, 0 and 1, labels 0 and 1 count as the same label."""
     merged = graded.replaced(relevance=np.maximum(graded.labels - 1, 0))
     one = LambdaMART(20, gain=[0, 0, 1])._learn(graded).predict(graded)
     assert_array_equal(one, LambdaMART(20)._learn(merged).predict(graded))
@@ -432,7 +432,7 @@ def run_python(program, *arguments):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 def test_a_process_forked_after_predict_can_predict(split, tmp_path):
-    """LightGBM's threads do not survive a fork, and whoever waits for them waits for ever."""
+    """LightGBM's threads do not survive a fork: waiting for them would never end."""
     train, _ = split
     LambdaMART(10, n_jobs=2).fit(train).save(tmp_path / "model.localrank")
     program = """

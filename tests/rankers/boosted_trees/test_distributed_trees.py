@@ -1,4 +1,4 @@
-"""Training by several worker processes together, on real clusters of this machine."""
+"""Training by several worker processes together, on real clusters on one machine."""
 
 import os
 import signal
@@ -38,16 +38,16 @@ def queries():
 
 
 def write(dataset, folder, n_partitions, rng=None):
-    """Partitions of a dataset; with a generator their rows in another order."""
+    """Partitions of a dataset. With a generator, their rows are shuffled."""
     folder.mkdir()
     for index, part in enumerate(np.array_split(np.arange(dataset.n_queries), n_partitions)):
-        own = dataset.select(part)
-        frame = pd.DataFrame(own.features, columns=[f"{i + 1}" for i in range(own.n_features)])
-        frame["qid"], frame["label"] = own.query_ids[own.query_index], own.relevance
+        lists = dataset.select(part)
+        frame = pd.DataFrame(lists.features, columns=[f"{i + 1}" for i in range(lists.n_features)])
+        frame["qid"], frame["label"] = lists.query_ids[lists.query_index], lists.relevance
         if rng is not None:
-            order = rng.permutation(own.n_queries)
+            order = rng.permutation(lists.n_queries)
             frame = pd.concat(
-                [frame[own.query_index == q].sample(frac=1, random_state=0) for q in order]
+                [frame[lists.query_index == q].sample(frac=1, random_state=0) for q in order]
             )
         frame.to_parquet(folder / f"part-{index:02}.parquet", index=False)
     return PartitionedDataset.open(folder)
@@ -56,8 +56,8 @@ def write(dataset, folder, n_partitions, rng=None):
 @pytest.fixture(scope="module")
 def train(queries, tmp_path_factory):
     """Every second query, in five files."""
-    own = queries.select(np.arange(0, 160, 2))
-    return write(own, tmp_path_factory.mktemp("data") / "train", 5)
+    even = queries.select(np.arange(0, 160, 2))
+    return write(even, tmp_path_factory.mktemp("data") / "train", 5)
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +102,12 @@ def test_two_workers_rank_about_as_well_as_one_and_the_same_each_time(kind, trai
     assert_array_equal(scores, again)
     alone = small(kind).fit(train.gathered()).predict(test)
     assert (scores != alone).any()
-    values = [NDCG(10).mean(test, found) for found in (scores, alone, -alone)]
+    values = [NDCG(10).mean(test, ranking) for ranking in (scores, alone, -alone)]
     assert abs(values[0] - values[1]) < 0.1 * (values[1] - values[2])
 
 
 def test_two_workers_learn_from_all_documents(train, two):
-    # A leaf of squared error has the mean of its labels, whatever was taken from them before.
+    # With squared error, a leaf holds the mean of its labels, whatever was subtracted before.
     model = fit_on_cluster(GBRT(1, learning_rate=1.0, l2=0.0, n_leaves=4), train, two)
     mean = train.labels.mean()
     assert_allclose(model.predict(train.gathered()).mean(), mean, rtol=1e-6)
@@ -147,9 +147,10 @@ def test_partitions_are_shared_out_by_their_documents(queries, tmp_path):
     )
     (tmp_path / "uneven").mkdir()
     for part in range(6):
-        own = lists.select(np.flatnonzero(parts == part))
-        frame = pd.DataFrame({"qid": own.query_ids[own.query_index], "label": own.relevance})
-        frame["f"] = own.features
+        members = lists.select(np.flatnonzero(parts == part))
+        qid = members.query_ids[members.query_index]
+        frame = pd.DataFrame({"qid": qid, "label": members.relevance})
+        frame["f"] = members.features
         frame.to_parquet(tmp_path / "uneven" / f"{part}.parquet")
     dataset = PartitionedDataset.open(tmp_path / "uneven")
     assert _shares(dataset, 2) == [[0, 3], [1, 2, 4, 5]]
@@ -206,7 +207,7 @@ def test_workers_in_one_process_are_refused(train):
     with (
         start(n_workers=2, processes=False) as cluster,
         distributed.Client(cluster) as client,
-        pytest.raises(ValueError, match="must be processes of their own"),
+        pytest.raises(ValueError, match="must be separate processes"),
     ):
         fit_on_cluster(LambdaMART(), train, client)
 

@@ -105,6 +105,6 @@ def test_the_gain_of_a_class_is_the_mean_of_its_documents(split, rng):
     labels = np.round(100 * train.labels + rng.uniform(0, 60, train.n_documents), 2)
     ranker = McRank(2).fit(train.replaced(relevance=labels))
     classes = classes_of(labels)
-    means = [labels[classes == own].mean() for own in range(classes.max() + 1)]
+    means = [labels[classes == number].mean() for number in range(classes.max() + 1)]
     assert_allclose(ranker.gains_, means)
     assert (np.diff(ranker.gains_) > 0).all()

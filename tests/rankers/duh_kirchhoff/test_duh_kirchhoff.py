@@ -45,8 +45,8 @@ def transcription(train, test, n_rounds, weights=None, **kernel):
         components = KernelPCA(**kernel, eigen_solver="dense").fit(cloud - centre)
         projected = train.with_features(components.transform(train.features - centre))
         ranker = RankBoost(n_rounds).fit(projected, query_weight=weights)
-        own = components.transform(cloud - centre)
-        scores.append(ranker.predict(own, qid=np.zeros(len(own), int)))
+        documents = components.transform(cloud - centre)
+        scores.append(ranker.predict(documents, qid=np.zeros(len(documents), int)))
     return np.concatenate(scores)
 
 
@@ -96,9 +96,9 @@ def test_a_querys_own_projections_are_uncorrelated_with_falling_variances(split,
     train, test = split
     ranker = DuhKirchhoff(kernel=kernel, n_components=5).fit(train)
     for cloud in clouds(test):
-        own = ranker._projection(cloud)(cloud)
-        assert_allclose(own.mean(axis=0), 0, atol=1e-9)
-        products = own.T @ own
+        projected = ranker._projection(cloud)(cloud)
+        assert_allclose(projected.mean(axis=0), 0, atol=1e-9)
+        products = projected.T @ projected
         assert_allclose(products, np.diag(np.diag(products)), atol=1e-9 * products.max())
         assert (np.diff(np.diag(products)) < 0).all()
 
@@ -108,9 +108,9 @@ def test_the_document_farthest_along_a_component_lies_on_its_positive_side(split
     train, test = split
     ranker = DuhKirchhoff(kernel=kernel, n_components=5).fit(train)
     for cloud in clouds(test):
-        own = ranker._projection(cloud)(cloud)
-        farthest = np.abs(own).argmax(axis=0)
-        assert (own[farthest, np.arange(own.shape[1])] > 0).all()
+        projected = ranker._projection(cloud)(cloud)
+        farthest = np.abs(projected).argmax(axis=0)
+        assert (projected[farthest, np.arange(projected.shape[1])] > 0).all()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -128,8 +128,8 @@ def test_documents_equal_to_training_documents_are_projected_alike(split, kernel
     ranker = DuhKirchhoff(Recorder(), kernel=kernel, n_components=3).fit(train)
     scores = ranker.predict(train)
     for query, (given, *_) in enumerate(seen):
-        own = slice(train.offsets[query], train.offsets[query + 1])
-        assert_array_equal(scores[own], given.features[own, 0])
+        rows = slice(train.offsets[query], train.offsets[query + 1])
+        assert_array_equal(scores[rows], given.features[rows, 0])
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -153,7 +153,7 @@ def test_a_polynomial_of_degree_1_is_linear(split):
 def test_queries_without_directions_score_0(split, kernel):
     train, _ = split
     one, same = np.full((1, 8), 7.3), np.tile(np.linspace(0.1, 1e6, 8), (5, 1))
-    # The same but for rounding.
+    # The same up to rounding.
     nearly = np.tile(0.1 * np.arange(1, 9), (3, 1))
     nearly[1] += np.spacing(nearly[1])
     ranker = DuhKirchhoff(RankBoost(3), kernel=kernel).fit(train)
@@ -233,13 +233,13 @@ def test_weights_and_validation_queries_reach_the_ranker(split, seen):
     ranker = DuhKirchhoff(Recorder(), n_components=3).fit(few, query_weight=weights, valid=valid)
     ranker.predict(test)
     everything = DuhKirchhoff(Recorder(), n_components=3).fit(few)
-    # What the validation queries would be, were they training queries.
+    # The validation queries, prepared as training queries.
     both = concatenate([few, valid])
     everything.training_ = duh_kirchhoff._kept(both, everything._scaled(both))
     everything.predict(test)
     n = test.n_queries
-    for (given, own, held_out, _), (joint, *_) in zip(seen[:n], seen[n:], strict=True):
-        assert_array_equal(own, weights)
+    for (given, query_weights, held_out, _), (joint, *_) in zip(seen[:n], seen[n:], strict=True):
+        assert_array_equal(query_weights, weights)
         assert_array_equal(held_out.relevance, valid.relevance)
         assert_array_equal(np.concatenate([given.features, held_out.features]), joint.features)
 
@@ -262,20 +262,20 @@ def test_the_wrapped_ranker_stays_as_it_is_and_works_with_one_thread(split, seen
 
 
 @pytest.mark.parametrize("inner", [LambdaMART(10, min_leaf_documents=5), RankSVM()])
-def test_any_ranker_serves(split, inner):
+def test_any_ranker_works(split, inner):
     train, test = split
     ranker = DuhKirchhoff(inner, n_components=8).fit(train)
     assert ranker.score(test) > 0.6
 
 
 def test_directions_of_the_query_decide_what_is_learned(rng):
-    # Two kinds of queries: documents differ along one feature, which is all that counts there.
+    # Two kinds of queries. In each kind, documents differ in one feature, and only it counts.
     qid = np.repeat(np.arange(40), 10)
-    own = qid % 2
+    kinds = qid % 2
     features = rng.normal(scale=0.05, size=(400, 2))
     rows = np.arange(400)
-    features[rows, own] = rng.normal(size=400)
-    labels = (np.where(own == 0, 1, -1) * features[rows, own] > 0.5).astype(float)
+    features[rows, kinds] = rng.normal(size=400)
+    labels = (np.where(kinds == 0, 1, -1) * features[rows, kinds] > 0.5).astype(float)
     dataset = RankingDataset.from_arrays(features, labels, qid)
     train, test = dataset.select(range(30)), dataset.select(range(30, 40))
     ranker = DuhKirchhoff(RankBoost(10), n_components=1).fit(train)

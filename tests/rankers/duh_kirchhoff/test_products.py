@@ -46,5 +46,5 @@ def test_a_row_has_the_same_bits_wherever_it_stands(rows, points, kernel, rng):
 
 def test_points_far_from_zero_lose_no_digits(rows, points):
     near = kernel_values(rows, points, "rbf", 3, 0.3)
-    # Powers of 2, so that the shift itself rounds little.
+    # Powers of 2, so that the shift itself causes little rounding.
     assert_allclose(kernel_values(rows + 2**20, points + 2**20, "rbf", 3, 0.3), near, rtol=1e-8)

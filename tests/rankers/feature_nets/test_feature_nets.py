@@ -25,7 +25,7 @@ def inputs_of(ranker, dataset):
 
 
 def trained(ranker, dataset, labels):
-    """By other labels on rows in the same order, which `fit` makes of the labels as well."""
+    """Train with other labels on rows in the same order: `fit` would order rows by labels too."""
     ranker._fit(dataset.replaced(relevance=labels), None, None)
     return ranker
 
@@ -106,9 +106,9 @@ def test_contributions_add_up_and_importances_find_what_decides(kind, rng):
     labels = (features[:, 1] > 0.5).astype(float)
     dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(60), 10))
     ranker = kind(5).fit(dataset)
-    found = ranker.contributions(dataset)
-    assert_allclose(found.scores, ranker.predict(dataset), atol=1e-9)
-    assert np.abs(found.values).mean(axis=0).argmax() == 1
+    contributions = ranker.contributions(dataset)
+    assert_allclose(contributions.scores, ranker.predict(dataset), atol=1e-9)
+    assert np.abs(contributions.values).mean(axis=0).argmax() == 1
     assert ranker.feature_importances_.argmax() == 1
 
 

@@ -20,11 +20,11 @@ def lists(rng):
 def naive_loss(scores, levels):
     total, begin = 0.0, 0
     for size, weight in zip(SIZES, WEIGHTS, strict=True):
-        own = range(begin, begin + size)
+        documents = range(begin, begin + size)
         losses = [
             np.log(1 + np.exp(scores[j] - scores[i]))
-            for i in own
-            for j in own
+            for i in documents
+            for j in documents
             if levels[i] > levels[j]
         ]
         total += weight * np.mean(losses) if losses else 0.0

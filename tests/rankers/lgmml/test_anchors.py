@@ -14,9 +14,9 @@ def test_squares_of_differences_are_added_for_each_anchor(rng):
 
 def test_scores_weigh_the_distances_by_their_exponential(rng):
     distances, weights = rng.uniform(0, 4, (10, 3)), rng.uniform(size=(2, 3))
-    own = rng.integers(2, size=10)
-    expected = -(weights[own] * distances * np.exp(-distances)).sum(axis=1)
-    assert_allclose(local_scores(distances, weights, own), expected)
+    rows_of_weights = rng.integers(2, size=10)
+    expected = -(weights[rows_of_weights] * distances * np.exp(-distances)).sum(axis=1)
+    assert_allclose(local_scores(distances, weights, rows_of_weights), expected)
 
 
 def test_what_is_infinitely_far_counts_nothing():

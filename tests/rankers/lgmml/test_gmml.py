@@ -34,8 +34,9 @@ def documents(n_relevant, n_irrelevant, n_features, seed=0):
 )
 def test_scatters_are_sums_over_pairs(n_relevant, n_irrelevant, n_features, offset, seed):
     P, N = documents(n_relevant, n_irrelevant, n_features, seed)
-    for found, expected in zip(pair_scatters(P + offset, N + offset), by_pairs(P, N), strict=True):
-        assert_allclose(found, expected, rtol=1e-9, atol=1e-7 if offset else 1e-12)
+    scatters = pair_scatters(P + offset, N + offset)
+    for scatter, expected in zip(scatters, by_pairs(P, N), strict=True):
+        assert_allclose(scatter, expected, rtol=1e-9, atol=1e-7 if offset else 1e-12)
 
 
 @settings(deadline=None, max_examples=60)
@@ -47,7 +48,7 @@ def test_scatters_are_sums_over_pairs(n_relevant, n_irrelevant, n_features, offs
     seed=st.integers(0, 1000),
 )
 def test_the_metric_solves_the_riccati_equation(n_relevant, n_irrelevant, n_features, ridge, seed):
-    # With fewer documents than features it is worked out in the directions they span.
+    # With fewer documents than features, it is computed in the span of the documents.
     P, N = documents(n_relevant, n_irrelevant, n_features, seed)
     gmml = GMML(ridge=ridge).fit(P, N)
     S, D = (scatter + ridge * np.eye(n_features) for scatter in by_pairs(P, N))

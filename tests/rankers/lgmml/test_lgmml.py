@@ -36,7 +36,7 @@ def of_query(dataset, query):
 
 
 def rows_of(ranker, dataset):
-    """Where each training query of a dataset stands in a model with nearest queries."""
+    """The row of each training query in the weights of a model with `unseen="nearest"`."""
     scaled = dataset.with_features(dataset.features / ranker.metrics_.scale)
     components = ranker.representation_.transform(scaled)
     rows = ranker.representation_.distances(components, ranker.descriptions_).argmin(axis=1)
@@ -72,19 +72,19 @@ def test_each_metric_is_the_geometric_mean_metric_of_a_query(queries, level, t):
     for r, anchor in enumerate(metrics.anchors):
         row = np.flatnonzero(np.abs(scaled - anchor).max(axis=1) < 1e-12)[0]
         query = queries.query_index[row]
-        own = of_query(queries, query)
-        documents, labels = scaled[own], queries.labels[own]
+        rows = of_query(queries, query)
+        documents, labels = scaled[rows], queries.labels[rows]
         relevant = labels >= (level or 1)
         gmml = GMML(t, ridge=0.01).fit(documents[relevant], documents[labels == 0])
-        found = metrics.factors()[r].T @ metrics.factors()[r]
-        factors.append(np.sqrt(np.linalg.det(found) / np.linalg.det(gmml.metric_)) ** (1 / 8))
-        assert_allclose(found, gmml.metric_ * factors[-1] ** 2, rtol=1e-7)
+        metric = metrics.factors()[r].T @ metrics.factors()[r]
+        factors.append(np.sqrt(np.linalg.det(metric) / np.linalg.det(gmml.metric_)) ** (1 / 8))
+        assert_allclose(metric, gmml.metric_ * factors[-1] ** 2, rtol=1e-7)
         # The anchor is the relevant document from which the query is sorted best.
         alone = queries.select([query])
         values = [NDCG().mean(alone, -row) for row in gmml.distances(documents, documents)]
         best = np.where(relevant, values, -1)
-        assert best[row - own.start] == best.max()
-    # All distances have one factor.
+        assert best[row - rows.start] == best.max()
+    # All distances have the same factor.
     assert_allclose(factors, factors[0], rtol=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_under_median_a_farther_document_may_score_higher(queries):
 
 
 def test_a_distance_has_no_direction(queries):
-    # What is better than the anchor scores like what is as much worse.
+    # A document better than the anchor scores the same as one that is as much worse.
     ranker = LGMML(1).fit(queries)
     anchor = ranker.metrics_.anchors[0] * ranker.metrics_.scale
     step = np.random.default_rng(0).normal(size=(20, 8))
@@ -138,10 +138,10 @@ def test_each_query_learns_to_order_its_own_documents(queries):
     values, rows = -distances * np.exp(-distances), rows_of(ranker, used)
     before, after = [], []
     for query in range(used.n_queries):
-        own = of_query(used, query)
-        above = used.labels[own][:, None] > used.labels[own]
+        members = of_query(used, query)
+        above = used.labels[members][:, None] > used.labels[members]
         for weights, wrong in ((np.ones(20), before), (ranker.weights_[rows[query]], after)):
-            scores = values[own] @ weights
+            scores = values[members] @ weights
             wrong.append(np.mean((scores[:, None] <= scores)[above]))
     assert np.mean(after) < 0.6 * np.mean(before)
 
@@ -177,8 +177,8 @@ def test_a_query_that_weighs_most_gives_most_metrics(queries):
     metrics = (
         LGMML(20, sampling_rate=0.5, n_iterations=0).fit(queries, query_weight=weights).metrics_
     )
-    own = queries.features[of_query(queries, used[0])] / metrics.scale
-    assert (cdist(metrics.anchors, own).min(axis=1) < 1e-9).sum() == 10
+    documents = queries.features[of_query(queries, used[0])] / metrics.scale
+    assert (cdist(metrics.anchors, documents).min(axis=1) < 1e-9).sum() == 10
 
 
 def test_a_nearest_query_lends_its_weights(fitted, queries):
@@ -190,8 +190,9 @@ def test_a_nearest_query_lends_its_weights(fitted, queries):
     scores = fitted.predict(queries)
     for query in (0, 13, 31):
         alone = queries.select([query])
-        own = representation.transform(alone.with_features(alone.features / fitted.metrics_.scale))
-        nearest = components[np.argmin(representation.distances(own, components)[0])]
+        scaled = alone.with_features(alone.features / fitted.metrics_.scale)
+        description = representation.transform(scaled)
+        nearest = components[np.argmin(representation.distances(description, components)[0])]
         row = np.abs(fitted.descriptions_ - nearest).max(axis=(1, 2)).argmin()
         distances = fitted.metrics_.distances(alone.features)
         expected = -(distances * np.exp(-distances)) @ fitted.weights_[row]
@@ -242,7 +243,7 @@ def test_the_seed_decides_what_is_drawn(queries):
 
 
 def music(n_queries=1, seed=0):
-    """Songs around each query song, of which those along two of the features are relevant."""
+    """Songs around each query song. Relevant songs are near it in two of the features."""
     rng = np.random.default_rng(seed)
     apart = rng.normal(size=(n_queries, 40, 6))
     relevant = (apart[..., :2] ** 2).sum(axis=2) < 1.5
@@ -252,7 +253,7 @@ def music(n_queries=1, seed=0):
 
 
 def moved(dataset, seed=5):
-    """The same songs somewhere in the space, and where their queries are."""
+    """The same songs at other places in the space, and the vectors of their queries."""
     vectors = np.random.default_rng(seed).integers(-8, 8, size=(dataset.n_queries, 6)) / 4
     # Sums of few digits, so that nothing is rounded.
     return dataset.with_features(np.rint(64 * dataset.features) / 64), vectors
@@ -266,8 +267,8 @@ def test_query_vectors_are_taken_off_as_by_hand_to_the_last_bit(given, unseen):
     if given == "dict":
         dataset, where = by_hand.with_features(documents), dict(enumerate(vectors))
     else:
-        own = np.column_stack([vectors[by_hand.query_index], documents])
-        dataset, where = by_hand.with_features(own), list(range(6))
+        columns = np.column_stack([vectors[by_hand.query_index], documents])
+        dataset, where = by_hand.with_features(columns), list(range(6))
     expected = LGMML(query_vectors="origin", unseen=unseen, **QUICK).fit(by_hand)
     ranker = LGMML(query_vectors=where, unseen=unseen, **QUICK).fit(dataset)
     assert_array_equal(ranker.metrics_.anchors, 0.0)
@@ -281,7 +282,7 @@ def test_one_metric_with_the_query_as_anchor_is_the_global_metric():
     songs = dataset.with_features(dataset.features + vectors)
     ranker = LGMML(1, sampling_rate=1.0, query_vectors={0: vectors[0]}, scale="monotone")
     ranker.fit(songs)
-    # Differences between documents of a query are those between documents less the query.
+    # Subtracting the query does not change differences between its documents.
     scaled, query = songs.features / ranker.metrics_.scale, vectors / ranker.metrics_.scale
     relevant = songs.labels > 0
     gmml = GMML(ridge=0.01).fit(scaled[relevant], scaled[~relevant])
@@ -305,9 +306,9 @@ def test_without_query_vectors_anchors_are_documents():
 def test_a_saved_model_knows_where_queries_are(given, tmp_path):
     dataset, vectors = moved(music(20))
     known = {str(query): vector for query, vector in enumerate(vectors)}
-    own = np.column_stack([vectors[dataset.query_index], dataset.features])
+    columns = np.column_stack([vectors[dataset.query_index], dataset.features])
     where = {"columns": list(range(6)), "dict": known, "origin": "origin"}[given]
-    data = dataset.with_features(own) if given == "columns" else dataset
+    data = dataset.with_features(columns) if given == "columns" else dataset
     ranker = LGMML(query_vectors=where, **QUICK).fit(data)
     ranker.save(tmp_path / "m.localrank")
     loaded = localrank.load(tmp_path / "m.localrank")
@@ -327,7 +328,7 @@ def test_the_relevance_level_decides_what_metrics_bring_together(queries):
 
 
 def metrics_of_all_queries(dataset, level):
-    """The metrics of each query's documents, all of them, in an order of their own."""
+    """The metrics learned from all documents of each query, sorted."""
     used = dataset.select(LGMML(relevance_level=level).learns_from(dataset))
     n = used.n_queries
     metrics = Training.prepare(used, np.full(n, 1 / n)).learn_metrics(

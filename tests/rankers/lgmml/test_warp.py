@@ -12,7 +12,7 @@ MASK = 2**64 - 1
 
 
 def queries(seed=0, sizes=(6, 30, 1, 12), n_metrics=5):
-    """Values, offsets, labels in ascending order, and how many documents have lower ones."""
+    """Values, offsets, ascending labels, and the number of documents with lower labels."""
     rng = np.random.default_rng(seed)
     offsets = np.cumsum([0, *sizes])
     labels = np.concatenate([np.sort(rng.integers(0, 3, size)) for size in sizes])
@@ -71,11 +71,13 @@ def warp_loss(values, labels, weights, margin):
 def test_weights_are_those_of_the_algorithm(margin, step):
     values, offsets, labels, n_lower = queries()
     seeds = np.array([3, 2**63 + 5, 0, 7], np.uint64)
-    found = warp_weights(values, offsets, n_lower, seeds, margin=margin, step=step, n_iterations=60)
+    result = warp_weights(
+        values, offsets, n_lower, seeds, margin=margin, step=step, n_iterations=60
+    )
     for query, (begin, end) in enumerate(pairwise(offsets)):
-        own = slice(begin, end)
-        expected = plain_warp(values[own], labels[own], int(seeds[query]), margin, step, 60)
-        assert_allclose(found[query], expected, rtol=1e-9, atol=1e-12)
+        rows = slice(begin, end)
+        expected = plain_warp(values[rows], labels[rows], int(seeds[query]), margin, step, 60)
+        assert_allclose(result[query], expected, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("start", [0.1, 0.5, 10.0])
@@ -83,26 +85,26 @@ def test_weights_are_those_of_the_algorithm(margin, step):
 def test_to_begin_at_other_weights_is_to_divide_margin_and_step_by_them(start, margin, step):
     values, offsets, labels, n_lower = queries()
     seeds = np.arange(4, dtype=np.uint64)
-    found = start * warp_weights(
+    result = start * warp_weights(
         values, offsets, n_lower, seeds, margin=margin / start, step=step / start, n_iterations=60
     )
     for query, (begin, end) in enumerate(pairwise(offsets)):
-        own = values[begin:end], labels[begin:end], int(seeds[query])
-        expected = plain_warp(*own, margin, step, 60, start)
-        assert_allclose(found[query], expected, rtol=1e-9, atol=1e-12)
-    assert (found > start).any()
+        query_data = values[begin:end], labels[begin:end], int(seeds[query])
+        expected = plain_warp(*query_data, margin, step, 60, start)
+        assert_allclose(result[query], expected, rtol=1e-9, atol=1e-12)
+    assert (result > start).any()
 
 
 def test_a_query_has_the_same_weights_alone_and_among_others():
     values, offsets, _, n_lower = queries()
     seeds = np.arange(4, dtype=np.uint64)
     choices = {"margin": 0.1, "step": 0.1, "n_iterations": 200}
-    found = warp_weights(values, offsets, n_lower, seeds, **choices)
+    result = warp_weights(values, offsets, n_lower, seeds, **choices)
     for query, (begin, end) in enumerate(pairwise(offsets)):
         alone = warp_weights(
             values[begin:end], [0, end - begin], n_lower[begin:end], seeds[[query]], **choices
         )
-        assert_array_equal(alone[0], found[query])
+        assert_array_equal(alone[0], result[query])
 
 
 def test_training_lowers_the_loss():
@@ -133,29 +135,29 @@ def test_weights_stay_where_no_document_violates():
 
 def test_weights_are_never_negative():
     values, offsets, _, n_lower = queries(2)
-    found = warp_weights(
+    result = warp_weights(
         values, offsets, n_lower, np.arange(4), margin=1.0, step=10.0, n_iterations=100
     )
-    assert (found >= 0).all()
-    assert (found == 0).any()
+    assert (result >= 0).all()
+    assert (result == 0).any()
 
 
 def test_documents_of_one_label_teach_nothing():
-    found = warp_weights(
+    result = warp_weights(
         -np.ones((3, 2)), [0, 3], [0, 0, 0], [1], margin=1.0, step=1.0, n_iterations=10
     )
-    assert_array_equal(found, np.ones((1, 2)))
+    assert_array_equal(result, np.ones((1, 2)))
 
 
 N_LOWER, N_TRIALS = 60, 20_000
 
 
 def draws(n_violators):
-    """Numbers of draws, and the rows found, of many searches; rows that violate come first."""
+    """Number of draws and row of each of many searches. Rows that violate come first."""
     lower = np.where(np.arange(N_LOWER) < n_violators, 1.0, -1.0)[:, None]
     state = np.array([11], np.uint64)
-    found = [find_violator(lower, np.ones(1), 0.0, state) for _ in range(N_TRIALS)]
-    return np.array(found).T
+    searches = [find_violator(lower, np.ones(1), 0.0, state) for _ in range(N_TRIALS)]
+    return np.array(searches).T
 
 
 @pytest.mark.parametrize("n_violators", [3, 10, 30, 60])
@@ -165,7 +167,7 @@ def test_the_number_of_draws_estimates_the_rank(n_violators):
     assert ((rows < n_violators) & (rows >= 0)).mean() == pytest.approx(
         1 - (1 - share) ** N_LOWER, abs=0.01
     )
-    # A search that draws as often as there are documents gives up.
+    # A search gives up after as many draws as there are documents.
     n = np.arange(1, N_LOWER + 1)
     chances = share * (1 - share) ** (n - 1)
     chances[-1] += (1 - share) ** N_LOWER
@@ -173,7 +175,7 @@ def test_the_number_of_draws_estimates_the_rank(n_violators):
     assert N_LOWER / n_draws.mean() == pytest.approx(N_LOWER / (chances @ n), rel=error + 1e-12)
     if n_violators >= 10:
         assert N_LOWER / n_draws.mean() == pytest.approx(n_violators, rel=error + 1e-3)
-    # What the step's length is looked up by.
+    # The length of a step is looked up by this.
     estimates = N_LOWER // n
     spread = np.sqrt(chances @ estimates**2 - (chances @ estimates) ** 2)
     assert np.mean(N_LOWER // n_draws) == pytest.approx(

@@ -94,11 +94,11 @@ def test_a_search_that_starts_at_the_minimum_stays_there(queries):
     loss = cross_entropy.CrossEntropy.of(
         queries.features, queries.offsets, targets(queries), np.ones(queries.n_queries)
     )
-    there = loss.minimum(1e-3, 1e-8, 100)
-    again = loss.minimum(1e-3, 1e-6, 100, there.weights)
-    assert there.n_steps > 3
+    minimum = loss.minimum(1e-3, 1e-8, 100)
+    again = loss.minimum(1e-3, 1e-6, 100, minimum.weights)
+    assert minimum.n_steps > 3
     assert again.n_steps == 0
-    assert_allclose(again.weights, there.weights, rtol=1e-12)
+    assert_allclose(again.weights, minimum.weights, rtol=1e-12)
 
 
 def test_each_search_of_a_path_starts_where_the_last_ended(queries, monkeypatch):
@@ -106,10 +106,10 @@ def test_each_search_of_a_path_starts_where_the_last_ended(queries, monkeypatch)
     search = cross_entropy.CrossEntropy.minimum
 
     def recorded(self, l2, tol, max_iter, start=None):
-        found = search(self, l2, tol, max_iter, start)
+        minimum = search(self, l2, tol, max_iter, start)
         starts.append(start)
-        ends.append(found.weights)
-        return found
+        ends.append(minimum.weights)
+        return minimum
 
     monkeypatch.setattr(cross_entropy.CrossEntropy, "minimum", recorded)
     ListwiseLinear().fit(queries, valid=queries)
@@ -381,7 +381,7 @@ def test_gains_of_two_to_the_label_give_the_same_model(queries):
 
 
 def test_a_query_of_equal_gains_teaches_nothing(queries):
-    """Gains 0, 0 and 1 of the labels 0, 1 and 2 are those of the labels 0, 0 and 1."""
+    """Labels 0, 1 and 2 with gains 0, 0 and 1 are the same as labels 0, 0 and 1."""
     graded = queries.replaced(relevance=np.minimum(queries.labels, 2))
     merged = graded.replaced(relevance=np.maximum(graded.labels - 1, 0))
     low, high = graded.label_bounds

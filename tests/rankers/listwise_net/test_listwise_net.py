@@ -33,7 +33,7 @@ def test_the_score_is_the_mean_of_standardised_scores_of_the_nets(queries):
 
 @pytest.mark.parametrize("coordinates", [True, False])
 def test_nets_learn_what_no_linear_ranker_can(coordinates, rng):
-    # Relevant is what lies near the middle of the query's values.
+    # Documents near the middle of the query's values are relevant.
     features = rng.normal(size=(1200, 2))
     labels = (np.abs(features[:, 0]) < 0.4).astype(float)
     dataset = RankingDataset.from_arrays(features, labels, np.repeat(np.arange(60), 20))

@@ -154,7 +154,7 @@ def test_the_same_seed_gives_the_same_nets_and_another_gives_others(lists):
 
 def test_weights_shrink_where_nothing_teaches_and_biases_do_not(lists):
     inputs, offsets, _ = lists
-    # With targets like the softmax of equal scores, nets of zeros have no slope.
+    # If targets are the softmax of equal scores, nets of zeros have no slope.
     even = np.full(len(inputs), 0.2, np.float32)
     kept, shrunk = (train((0 * inputs, offsets, even), decay=decay) for decay in (0.0, 0.5))
     schedule = Schedule.of(20)

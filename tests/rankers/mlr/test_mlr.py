@@ -23,7 +23,7 @@ PENALTIES = pytest.mark.parametrize("penalty", [Trace(), RowLengths()], ids=["tr
 
 
 def all_planes(dataset):
-    """Of every ranking of each query."""
+    """The plane of every ranking of each query."""
     return ranking_planes(dataset, -np.einsum("ij,ik->ijk", dataset.features, dataset.features))
 
 
@@ -63,7 +63,7 @@ def exact_minimum(kind, dataset, C):
             method="SLSQP",
             options={"ftol": 1e-13, "maxiter": 1000},
         )
-        # What is found counts only by the definition.
+        # Only the definition decides the value of a solution.
         W = metric(result.x)
         best = min(best, cost(kind, W) + C * risk_of(lists, W))
     return best
@@ -78,7 +78,7 @@ def matrices(n, d, seed=0):
 
 @pytest.fixture(scope="module")
 def small():
-    """Six queries of 3 to 5 documents; one has no relevant document, one nothing else."""
+    """Six queries of 3 to 5 documents. One has no relevant document, one only relevant ones."""
     rng = np.random.default_rng(4)
     sizes, n_relevant = [4, 3, 5, 3, 4, 5], [1, 0, 2, 3, 3, 1]
     y = np.concatenate([np.arange(n) < a for n, a in zip(sizes, n_relevant, strict=True)])
@@ -88,7 +88,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def taught(small):
-    """The risk of the queries that say something."""
+    """The risk of the queries that can be learned from."""
     used = small.select([0, 2, 4, 5])
     return MetricRisk(used.features, used.offsets, np.array([1, 2, 3, 1]), np.full(4, 0.25))
 
@@ -150,15 +150,15 @@ def test_no_metric_is_below_the_bound_however_rough_the_solution(small, taught, 
     lists, C = all_planes(small), 10.0
     kind = MLR if isinstance(penalty, Trace) else RMLR
     best = minimise(taught, penalty, C, tol=1e-7, max_iter=500)
-    found = MetricPlanes(penalty, C, 3)
-    found.add(*taught.plane(np.empty((0, 3))))
+    planes = MetricPlanes(penalty, C, 3)
+    planes.add(*taught.plane(np.empty((0, 3))))
     objective, bounds = C * risk_of(lists, np.zeros((3, 3))), []
     for pull in (1.0, 0.1, 0.01, 0.0, 0.0):
-        W = found.minimum(np.zeros((3, 3)), pull, 1.0, tol)
-        bounds.append(found.bound(objective))
+        W = planes.minimum(np.zeros((3, 3)), pull, 1.0, tol)
+        bounds.append(planes.bound(objective))
         values, vectors = np.linalg.eigh(W)
         assert values[0] >= -1e-12 * values[-1]
-        found.add(*taught.plane((vectors * np.sqrt(np.maximum(values, 0))).T))
+        planes.add(*taught.plane((vectors * np.sqrt(np.maximum(values, 0))).T))
     assert max(bounds) <= best.objective
     for W in matrices(50, 3, seed=2):
         assert max(bounds) <= cost(kind, W) + C * risk_of(lists, W)
@@ -166,13 +166,13 @@ def test_no_metric_is_below_the_bound_however_rough_the_solution(small, taught, 
 
 @PENALTIES
 def test_objective_falls_and_bound_rises_until_they_meet(taught, penalty):
-    found = minimise(taught, penalty, 10.0, tol=1e-6, max_iter=500)
-    objectives, bounds = np.array(found.history).T
+    minimum = minimise(taught, penalty, 10.0, tol=1e-6, max_iter=500)
+    objectives, bounds = np.array(minimum.history).T
     assert (np.diff(objectives) <= 0).all()
     assert (np.diff(bounds) >= 0).all()
     assert (bounds <= objectives).all()
-    assert found.gap <= 1e-6
-    assert found.objective - found.bound <= 1e-6 * found.objective
+    assert minimum.gap <= 1e-6
+    assert minimum.objective - minimum.bound <= 1e-6 * minimum.objective
 
 
 @PENALTIES
@@ -289,7 +289,7 @@ def test_relevance_level_says_what_is_relevant(displaced):
     graded = displaced.replaced(relevance=displaced.labels + 1)
     again = MLR(10, relevance_level=2).fit(graded)
     expected = MLR(10).fit(displaced).predict(displaced)
-    # Rows come in another order, by their labels.
+    # Rows are in another order, because labels differ.
     assert_allclose(again.predict(displaced), expected, rtol=1e-9)
 
 

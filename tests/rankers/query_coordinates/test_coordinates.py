@@ -38,7 +38,7 @@ def slow(X):
         b[:, j] = np.clip((x - np.median(x)) / scale, -20, 20)
     P = p[:, ~constant] if not constant.all() else p[:, :1]
     mean, fusion = P.mean(axis=1), (10 / (10 + n * (1 - P))).mean(axis=1)
-    # Equal but for rounding is equal.
+    # Values that are equal up to rounding count as equal.
     ranks = [rankdata(values.round(10)) / n for values in (mean, fusion)]
     a = np.column_stack([mean, ranks[0], fusion, ranks[1], P.std(axis=1)])
     return {"z": z, "p": p, "b": b, "a": a, "constant": constant}
@@ -70,18 +70,18 @@ def queries(draw, max_documents=40, max_width=7, most_levels=10**6):
 @given(queries())
 def test_coordinates_are_what_their_definitions_say(data):
     features, offsets = data
-    found = parts_of(features, offsets)
+    result = parts_of(features, offsets)
     for begin, end in pairwise(offsets):
         expected = slow(features[begin:end])
         for part in "zb":
-            assert_allclose(found[part][begin:end], expected[part], rtol=1e-9, atol=1e-9)
-        assert_allclose(found["p"][begin:end], expected["p"], rtol=4 * ROUNDING)
-        assert_allclose(found["a"][begin:end][:, [0, 1, 2, 3, 8]], expected["a"], atol=1e-9)
+            assert_allclose(result[part][begin:end], expected[part], rtol=1e-9, atol=1e-9)
+        assert_allclose(result["p"][begin:end], expected["p"], rtol=4 * ROUNDING)
+        assert_allclose(result["a"][begin:end][:, [0, 1, 2, 3, 8]], expected["a"], atol=1e-9)
         constant = expected["constant"]
         for column, part in {4: "p", 6: "z"}.items():
             scores, determined = first_component(expected[part][:, ~constant])
             if determined:
-                assert_allclose(found["a"][begin:end, column], scores, atol=1e-6)
+                assert_allclose(result["a"][begin:end, column], scores, atol=1e-6)
 
 
 @settings(deadline=None, max_examples=60)
@@ -97,28 +97,28 @@ def test_each_aggregate_but_the_last_is_followed_by_its_percentile(data):
 
 def test_long_queries_are_served(rng):
     features = rng.normal(size=(700, 5)).round(1) + rng.normal(size=(700, 1)).round(1)
-    found, expected = of_one_query(features), slow(features)
+    result, expected = of_one_query(features), slow(features)
     for part in "zpb":
-        assert_allclose(found[part], expected[part], atol=1e-9)
-    assert_allclose(found["a"][:, [0, 1, 2, 3, 8]], expected["a"], atol=1e-9)
-    assert_allclose(found["a"][:, 4], first_component(expected["p"])[0], atol=1e-6)
-    assert_allclose(found["a"][:, 6], first_component(expected["z"])[0], atol=1e-6)
+        assert_allclose(result[part], expected[part], atol=1e-9)
+    assert_allclose(result["a"][:, [0, 1, 2, 3, 8]], expected["a"], atol=1e-9)
+    assert_allclose(result["a"][:, 4], first_component(expected["p"])[0], atol=1e-6)
+    assert_allclose(result["a"][:, 6], first_component(expected["z"])[0], atol=1e-6)
 
 
 def test_a_small_query_by_hand():
-    found = of_one_query([[1.0, 7.0], [3.0, 7.0], [3.0, 7.0], [9.0, 7.0]])
-    assert_allclose(found["z"][:, 0], [-1, -1 / 3, -1 / 3, 5 / 3])
-    assert_array_equal(found["p"][:, 0], [0.25, 0.625, 0.625, 1.0])
-    # Median 3, deviations 2, 0, 0, 6 of which the median is 1, standard deviation 3.
-    assert_allclose(found["b"][:, 0], np.array([-2.0, 0, 0, 6]) / (1.4826 + 0.3))
+    result = of_one_query([[1.0, 7.0], [3.0, 7.0], [3.0, 7.0], [9.0, 7.0]])
+    assert_allclose(result["z"][:, 0], [-1, -1 / 3, -1 / 3, 5 / 3])
+    assert_array_equal(result["p"][:, 0], [0.25, 0.625, 0.625, 1.0])
+    # The median is 3. Absolute deviations 2, 0, 0, 6 have median 1. The standard deviation is 3.
+    assert_allclose(result["b"][:, 0], np.array([-2.0, 0, 0, 6]) / (1.4826 + 0.3))
     for part, value in {"z": 0.0, "b": 0.0, "p": 0.625}.items():
-        assert_array_equal(found[part][:, 1], value)
+        assert_array_equal(result[part][:, 1], value)
     percentiles = np.array([0.25, 0.625, 0.625, 1.0])
     fusion = [10 / 13, 10 / 11.5, 10 / 11.5, 1.0]
     centred = percentiles - 0.625
     columns = [percentiles, fusion, centred, np.array([-1, -1 / 3, -1 / 3, 5 / 3])]
     expected = np.column_stack([v for c in columns for v in (c, percentiles)] + [np.zeros(4)])
-    assert_allclose(found["a"], expected, atol=1e-9)
+    assert_allclose(result["a"], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("width", [3, 7, 10])
@@ -140,12 +140,12 @@ def test_one_document_is_neutral():
 
 
 def test_equal_documents_alone_are_neutral():
-    found = of_one_query(np.full((4, 2), 0.1))
-    assert_array_equal(found["z"], 0.0)
-    assert_array_equal(found["b"], 0.0)
-    assert_array_equal(found["p"], 0.625)
+    result = of_one_query(np.full((4, 2), 0.1))
+    assert_array_equal(result["z"], 0.0)
+    assert_array_equal(result["b"], 0.0)
+    assert_array_equal(result["p"], 0.625)
     expected = [0.625, 0.625, 10 / 11.5, 0.625, 0, 0.625, 0, 0.625, 0]
-    assert_allclose(found["a"], np.tile(expected, (4, 1)), rtol=1e-15)
+    assert_allclose(result["a"], np.tile(expected, (4, 1)), rtol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -156,21 +156,21 @@ def test_a_feature_that_differs_by_rounding_only_is_constant(value, dtype, rng):
     column[7] *= dtype(1 + 2 * np.finfo(dtype).eps)
     assert len(set(column)) == 3
     other = rng.normal(size=(9, 1)).astype(dtype)
-    found = of_one_query(np.column_stack([column, other]))
-    assert_array_equal(found["z"][:, 0], 0.0)
-    assert_array_equal(found["b"][:, 0], 0.0)
-    assert_array_equal(found["p"][:, 0], dtype(10 / 18))
-    assert_array_equal(found["a"], of_one_query(other)["a"])
+    result = of_one_query(np.column_stack([column, other]))
+    assert_array_equal(result["z"][:, 0], 0.0)
+    assert_array_equal(result["b"][:, 0], 0.0)
+    assert_array_equal(result["p"][:, 0], dtype(10 / 18))
+    assert_array_equal(result["a"], of_one_query(other)["a"])
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("value", [-0.3, 1.2e7, 1e-9, 1e-30])
 def test_a_small_difference_counts(value, dtype):
     column = np.array([[value], [value * (1 + 40 * np.finfo(dtype).eps)]], dtype)
-    found = of_one_query(column)
+    result = of_one_query(column)
     upper = 2 * (column > column.mean()) - 1
-    assert_array_equal(found["z"], upper)
-    assert_array_equal(found["p"], 0.75 + 0.25 * upper)
+    assert_array_equal(result["z"], upper)
+    assert_array_equal(result["p"], 0.75 + 0.25 * upper)
 
 
 @pytest.mark.parametrize(
@@ -249,9 +249,9 @@ def test_a_query_alone_has_the_coordinates_it_has_among_others(data):
 def test_single_precision_is_computed_in_double(rng):
     small = (1e3 + rng.normal(size=(60, 6))).astype(np.float32)
     offsets = np.array([0, 20, 21, 60])
-    found = coordinates(small, offsets, "zpab")
-    assert found.dtype == np.float32
-    assert_array_equal(found, coordinates(small.astype(float), offsets, "zpab").astype(np.float32))
+    result = coordinates(small, offsets, "zpab")
+    assert result.dtype == np.float32
+    assert_array_equal(result, coordinates(small.astype(float), offsets, "zpab").astype(np.float32))
 
 
 @pytest.mark.parametrize("parts", ["z", "p", "a", "b", "zp", "pa", "ab", "zpa"])

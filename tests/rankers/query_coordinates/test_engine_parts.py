@@ -1,4 +1,4 @@
-"""Coordinates that an engine computes, against plain loops."""
+"""Coordinates of search engines, compared with plain loops."""
 
 from itertools import pairwise
 from math import isnan
@@ -31,7 +31,7 @@ def holed(tied, rng):
 
 
 def columns(dataset, table):
-    """Each query's values of each column, and what was made of them."""
+    """Each query's values of each column, and their coordinates."""
     for begin, end in pairwise(dataset.offsets):
         for column in range(dataset.n_features):
             yield dataset.features[begin:end, column].tolist(), table[begin:end, column].tolist()
@@ -49,10 +49,10 @@ def test_min_max_is_the_share_of_the_range_to_the_last_bit_of_the_engine(data, r
         low, high = min(present, default=0.0), max(present, default=0.0)
         factor = 1.0 / (high - low) if high > low else 0.0
         middle = (low + high) * 0.5 if high > low else 0.0
-        for value, own in zip(values, result, strict=True):
-            assert same(own, 0.5 + factor * (value - middle))
+        for value, coordinate in zip(values, result, strict=True):
+            assert same(coordinate, 0.5 + factor * (value - middle))
             if high > low and not isnan(value):
-                assert own == pytest.approx((value - low) / (high - low), abs=1e-12)
+                assert coordinate == pytest.approx((value - low) / (high - low), abs=1e-12)
 
 
 def test_constant_values_lie_in_the_middle(tied):
@@ -63,13 +63,13 @@ def test_constant_values_lie_in_the_middle(tied):
 def test_rank_differences_count_documents_below_less_those_above(data, request):
     dataset = request.getfixturevalue(data)
     for values, result in columns(dataset, rank_differences(dataset.features, dataset.offsets)):
-        for value, own in zip(values, result, strict=True):
+        for value, coordinate in zip(values, result, strict=True):
             expected = sum(v < value for v in values) - sum(v > value for v in values)
-            assert same(own, np.nan if isnan(value) else float(expected))
+            assert same(coordinate, np.nan if isnan(value) else float(expected))
 
 
 def reciprocal_rank(values, k=60.0):
-    """As Vespa has it: equal values in the order in which they come, missing ones last."""
+    """Ranks as in Vespa: equal values in the order in which they come, missing ones last."""
     keys = [-np.inf if isnan(value) else value for value in values]
     order = sorted(range(len(values)), key=lambda i: -keys[i])
     ranks = [order.index(i) + 1 for i in range(len(values))]
@@ -96,8 +96,8 @@ def test_documents_and_queries_may_come_in_any_order(make, holed, rng):
     assert_array_equal(make(holed.features[order], holed.offsets), table[order])
     for query in range(holed.n_queries):
         rows = slice(*holed.offsets[query : query + 2])
-        own = holed.features[rows]
-        assert_array_equal(make(own, np.array([0, len(own)])), table[rows])
+        documents = holed.features[rows]
+        assert_array_equal(make(documents, np.array([0, len(documents)])), table[rows])
 
 
 @pytest.mark.parametrize("make", [min_max, rank_differences])

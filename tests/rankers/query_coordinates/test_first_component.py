@@ -218,17 +218,17 @@ def test_equal_documents_have_equal_scores(rng):
 def test_the_first_eigenvector_of_a_tridiagonal_matrix_is_lapacks(size, spread, guess, seed):
     rng = np.random.default_rng(seed)
     diagonal, beside = rng.uniform(0, 1, size), spread * rng.uniform(0.1, 1, size)
-    # The larger the first entry of the eigenvector the better; Lanczos' start has a part in it.
+    # A larger first entry of the eigenvector is better: it is the part in Lanczos' start.
     diagonal[0] = 1.1
     matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
     values, vectors = np.linalg.eigh(matrix)
-    found = np.full(size, np.nan)
-    largest = _first_eigenvector(diagonal, beside, guess, found)
+    vector = np.full(size, np.nan)
+    largest = _first_eigenvector(diagonal, beside, guess, vector)
     assert largest == pytest.approx(values[-1], rel=1e-11)
-    assert_array_equal(found > 0, True)
+    assert_array_equal(vector > 0, True)
     if vectors[0, -1] ** 2 > 1e-2:
         assert largest == pytest.approx(values[-1], rel=1e-13)
-        assert_allclose(found, np.abs(vectors[:, -1]), rtol=0, atol=1e-10)
+        assert_allclose(vector, np.abs(vectors[:, -1]), rtol=0, atol=1e-10)
 
 
 @settings(deadline=None, max_examples=100)
@@ -238,11 +238,11 @@ def test_the_blend_is_a_power_of_the_inverse(size, spread, seed):
     diagonal, beside = rng.uniform(0, 1, size), spread * rng.uniform(0.1, 1, size)
     matrix = np.diag(diagonal) + np.diag(beside[:-1], 1) + np.diag(beside[:-1], -1)
     values, vectors = np.linalg.eigh(matrix)
-    # What LAPACK leaves of a smaller part in the start is rounding.
+    # LAPACK's eigenvectors with a smaller part in the start are only rounding.
     assume(abs(vectors[0, -1]) > 1e-8)
-    found = np.full(size, np.nan)
-    _blend(diagonal, beside, values[-1], found)
+    vector = np.full(size, np.nan)
+    _blend(diagonal, beside, values[-1], vector)
     gaps = 1 - values / values[-1]
     expected = vectors @ ((CLOSE / (CLOSE + gaps)) ** POWER * vectors[0])
-    assert_array_equal(found >= 0, True)
-    assert_allclose(found, np.abs(expected) / np.linalg.norm(expected), rtol=0, atol=1e-6)
+    assert_array_equal(vector >= 0, True)
+    assert_allclose(vector, np.abs(expected) / np.linalg.norm(expected), rtol=0, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Coordinates of documents that miss features, against plain loops."""
+"""Coordinates of documents with missing features, compared with plain loops."""
 
 from itertools import pairwise
 from math import isnan
@@ -22,7 +22,7 @@ def complete():
 
 @pytest.fixture
 def holed(complete):
-    """Feature 1 and 4 miss values, 2 in whole queries, 5 always; every fourth query is whole."""
+    """Features 1 and 4 lack values, 2 in whole queries, 5 always; every fourth query has all."""
     rng = np.random.default_rng(0)
     features = complete.features.round(1)
     features[rng.random(len(features)) < 0.4, 1] = np.nan
@@ -36,7 +36,7 @@ def holed(complete):
 
 
 def naive_column(values):
-    """z, p and b of a list, NaN where it has NaN."""
+    """z, p and b of a list of values; NaN for NaN."""
     known = [v for v in values if not isnan(v)]
     m = len(known)
     result = []
@@ -60,9 +60,9 @@ def naive_blocks(dataset):
     z, p, b = np.empty((3, *dataset.features.shape))
     for begin, end in pairwise(dataset.offsets):
         for column in range(dataset.n_features):
-            found = naive_column(dataset.features[begin:end, column].tolist())
+            naive = naive_column(dataset.features[begin:end, column].tolist())
             z[begin:end, column], p[begin:end, column], b[begin:end, column] = zip(
-                *found, strict=True
+                *naive, strict=True
             )
     return z, p, b
 
@@ -117,11 +117,14 @@ def test_whole_queries_have_the_coordinates_they_have_alone(holed, complete):
 def test_the_way_of_missing_values_gives_complete_queries_the_same_aggregates(complete):
     wanted = coordinates(complete.features, complete.offsets, "a")[:, 6:]
     zp = coordinates(complete.features, complete.offsets, "zp")[:, 6:]
-    found = np.empty((complete.n_documents, 9))
+    aggregates = np.empty((complete.n_documents, 9))
     present._aggregate_present(
-        np.ascontiguousarray(zp[:, :6]), np.ascontiguousarray(zp[:, 6:]), complete.offsets, found
+        np.ascontiguousarray(zp[:, :6]),
+        np.ascontiguousarray(zp[:, 6:]),
+        complete.offsets,
+        aggregates,
     )
-    assert_allclose(found, wanted, atol=2.0**-31)
+    assert_allclose(aggregates, wanted, atol=2.0**-31)
 
 
 def test_the_order_of_documents_does_not_matter(holed):

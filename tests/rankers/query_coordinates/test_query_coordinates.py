@@ -25,10 +25,10 @@ def test_features_come_first_then_deviations_and_percentiles_of_each_query(queri
     assert table.shape == (queries.n_documents, 24)
     for query in range(queries.n_queries):
         rows = slice(*queries.offsets[query : query + 2])
-        own = queries.features[rows]
-        assert_array_equal(table[rows, :8], own)
-        assert_allclose(table[rows, 8:16], zscore(own), atol=1e-12)
-        assert_allclose(table[rows, 16:], rankdata(own, axis=0) / len(own), rtol=1e-15)
+        documents = queries.features[rows]
+        assert_array_equal(table[rows, :8], documents)
+        assert_allclose(table[rows, 8:16], zscore(documents), atol=1e-12)
+        assert_allclose(table[rows, 16:], rankdata(documents, axis=0) / len(documents), rtol=1e-15)
 
 
 def test_everything_but_the_features_stays(queries):
@@ -45,9 +45,9 @@ def test_46_features_make_193(rng):
 
 def test_the_order_of_the_letters_changes_nothing(queries):
     expected = query_coordinates(queries, "zpab")
-    found = query_coordinates(queries, "bazp")
-    assert_array_equal(found.features, expected.features)
-    assert found.feature_names == expected.feature_names
+    result = query_coordinates(queries, "bazp")
+    assert_array_equal(result.features, expected.features)
+    assert result.feature_names == expected.feature_names
 
 
 def test_names_tell_what_a_column_is():
@@ -153,7 +153,7 @@ def test_serving_one_query_sees_the_coordinates_of_training(queries, seen):
 
 
 def test_it_learns_what_no_feature_shows_across_queries(rng):
-    """Relevant is the upper half of each query, which lies anywhere and has any spread."""
+    """The upper half of each query is relevant. Queries have any mean and any spread."""
     n_queries, size = 60, 20
     values = rng.normal(size=(n_queries, size, 1))
     labels = values[..., 0] > np.median(values, axis=1)

@@ -70,7 +70,7 @@ def test_no_distribution_of_values_is_ranked_wrong(n, make, rng):
 
 @pytest.mark.parametrize("n", [5, 200])
 def test_values_whose_shares_are_equal_keep_their_ranks(n, rng):
-    # Next to the largest, the share of these is zero.
+    # Compared with the largest value, the share of these is rounded to zero.
     values = np.append(rng.permutation(n) * 1e-300, 1e300)
     p, _, _ = ranked(values)
     assert_array_equal(p, rankdata(values) / len(values))

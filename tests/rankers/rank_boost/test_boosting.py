@@ -15,7 +15,7 @@ def pair_weights(labels, index, scores, log_weights):
 
 
 def levels_of(labels, index):
-    """Where levels begin among sorted rows, and where queries begin among levels."""
+    """First row of each level, for sorted rows, and first level of each query."""
     keys = list(zip(index, labels, strict=True))
     begins = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]]
     of_query = [index[i] for i in begins]
@@ -86,15 +86,15 @@ def test_the_best_threshold_has_the_largest_sum_of_potentials_above_it(rng, n_do
     sums = {
         (f, k): abs(potentials[bins[f] > k].sum()) for f in range(4) for k in range(n_bins[f] - 1)
     }
-    found = best_threshold(bins, n_bins, potentials, 1e-12)
+    best = best_threshold(bins, n_bins, potentials, 1e-12)
     if max(sums.values()) <= 1e-12:
-        assert found == (-1, -1)
+        assert best == (-1, -1)
     else:
-        assert sums[found] == pytest.approx(max(sums.values()), rel=1e-12)
+        assert sums[best] == pytest.approx(max(sums.values()), rel=1e-12)
 
 
 def test_of_equal_sums_the_first_feature_and_threshold_is_taken(rng):
-    # Bin 1 is empty and feature 2 repeats feature 1: four sums are equal but for rounding.
+    # Bin 1 is empty and feature 2 repeats feature 1: four sums are equal up to rounding.
     bins = np.array([np.zeros(9), [0] * 4 + [2] * 5, [0] * 4 + [2] * 5], np.uint8)
     potentials = rng.normal(size=9)
     potentials -= potentials.mean()

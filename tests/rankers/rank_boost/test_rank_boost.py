@@ -216,7 +216,7 @@ def test_an_increasing_transformation_of_a_feature_changes_no_score(queries, n_t
 
     ranker = RankBoost(150, n_thresholds=n_thresholds)
     plain = ranker.fit(train).predict(test)
-    # Rows come in another order, in which sums round otherwise.
+    # Rows are in another order, so sums are rounded differently.
     assert_allclose(ranker.fit(transformed(train)).predict(transformed(test)), plain, rtol=1e-12)
 
 
@@ -319,7 +319,7 @@ def test_training_stops_when_patience_runs_out(queries):
     assert RankBoost(40, patience=5).fit(train, valid=valid).n_rounds_ == best + 1
 
 
-def test_validation_queries_in_any_order_serve(queries, rng):
+def test_validation_queries_in_any_order_work(queries, rng):
     train, valid = queries.select(range(20)), queries.select(range(20, 60))
     order = rng.permutation(valid.n_documents)
     mixed = (valid.features[order], valid.relevance[order], valid.query_index[order])
@@ -328,7 +328,7 @@ def test_validation_queries_in_any_order_serve(queries, rng):
 
 
 def test_hard_and_easy_queries_after_many_rounds_stay_finite(rng):
-    # Separable but for one pair of equal documents: the scores grow as long as training lasts.
+    # Separable except for one pair of equal documents: scores grow for as long as training lasts.
     easy = np.column_stack([np.arange(40.0), rng.normal(size=40)])
     features = np.concatenate([easy, [[0.0, 0.0], [0.0, 0.0]]])
     labels = np.concatenate([np.arange(40) // 10, [0, 1]])
@@ -336,7 +336,7 @@ def test_hard_and_easy_queries_after_many_rounds_stay_finite(rng):
     ranker = RankBoost(2000).fit(dataset)
     assert np.isfinite(ranker.predict(dataset)).all()
     assert (np.diff(ranker.losses_) < 0).all()
-    # The pair of equal documents is all that is left of the loss.
+    # Only the pair of equal documents remains in the loss.
     assert_allclose(ranker.losses_[-1], 1 / ranker.n_pairs_, rtol=1e-3)
 
 

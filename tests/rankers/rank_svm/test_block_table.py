@@ -15,7 +15,7 @@ N_BLOCKS = 3
 
 @pytest.fixture(scope="module")
 def problem():
-    """Queries of few features, one of them with nothing to order, and weights of blocks."""
+    """Queries with few features, one of them with one label, and weights of blocks."""
     dataset, _ = make_queries(12, n_documents=(2, 7), n_features=4, n_types=2, random_state=3)
     labels = dataset.labels.copy()
     labels[dataset.offsets[5] : dataset.offsets[6]] = 1
@@ -32,7 +32,7 @@ def pairs(request, problem):
 
 
 def kronecker(pairs, weights):
-    """The rows as a matrix that is stored."""
+    """The rows as a stored matrix."""
     features = pairs.features
     X = features if isinstance(features, np.ndarray) else features @ np.eye(4)
     rows = np.repeat(weights[pairs.queries], np.diff(pairs.offsets), axis=0)
@@ -43,10 +43,10 @@ def test_products_are_those_of_the_stored_matrix(pairs, problem, rng):
     table = pairs.in_blocks(problem[1]).features
     explicit = kronecker(pairs, problem[1])
     assert table.shape == explicit.shape
-    vector, own = rng.normal(size=explicit.shape[1]), rng.normal(size=len(explicit))
+    vector, row_weights = rng.normal(size=explicit.shape[1]), rng.normal(size=len(explicit))
     assert_allclose(table @ vector, explicit @ vector, atol=1e-12)
-    assert_allclose(own @ table, own @ explicit, atol=1e-12)
-    assert_allclose(table.weighted_squares(own), own @ explicit**2, atol=1e-12)
+    assert_allclose(row_weights @ table, row_weights @ explicit, atol=1e-12)
+    assert_allclose(table.weighted_squares(row_weights), row_weights @ explicit**2, atol=1e-12)
     rows = np.array([5, 0, 9])
     assert_allclose(table.taken(rows) @ vector, explicit[rows] @ vector, atol=1e-12)
 

@@ -1,4 +1,4 @@
-"""Large tables are not copied: models are those of the copies, up to rounding."""
+"""Large tables are not copied. Models are the same as with copies, up to rounding."""
 
 import tracemalloc
 

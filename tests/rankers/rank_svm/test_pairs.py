@@ -11,7 +11,7 @@ from localrank.kernels.sorting import read_only
 from localrank.rankers.rank_svm.pair_graphs import PairGraph, laplacian_factors, laplacian_product
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
-# Scores on a grid that no margin of 1 and no knee falls on, so that every pair has its side.
+# Scores on a grid that avoids the margin of 1 and all knees: every pair is clearly on one side.
 GRID = 0.3700001
 
 
@@ -76,8 +76,8 @@ def test_levels_number_the_labels_of_each_query_and_pairs_are_counted(problem):
     _, labels, offsets, _, _ = problem
     levels, n_levels, n_pairs = counted(labels, offsets)
     for query, (begin, end) in enumerate(pairwise(offsets)):
-        found, ranks = np.unique(labels[begin:end], return_inverse=True)
-        assert n_levels[query] == len(found)
+        levels_of_query, ranks = np.unique(labels[begin:end], return_inverse=True)
+        assert n_levels[query] == len(levels_of_query)
         assert_array_equal(levels[begin:end], ranks)
         assert n_pairs[query] == sum(pair[0] == query for pair in pairs_of(labels, offsets))
 

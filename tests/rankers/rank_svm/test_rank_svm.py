@@ -39,7 +39,7 @@ def with_weights(ranker, weights):
 
 
 def hinge_minimum(rows, C):
-    """The minimum by the dual, a quadratic in a box."""
+    """The minimum from the dual problem, a quadratic in a box."""
     n = len(rows)
     solution = minimize(
         lambda a: (np.sum((a @ rows) ** 2) / 2 - a.sum(), rows @ (a @ rows) - 1),
@@ -194,7 +194,7 @@ def test_only_the_order_of_the_labels_counts(queries, loss):
     qid = queries.query_index
     plain = RankSVM(loss=loss).fit(queries.features, y, qid=qid)
     other = RankSVM(loss=loss).fit(queries.features, stretched, qid=qid)
-    # Rows come in another order, in which sums round otherwise.
+    # Rows are in another order, so sums are rounded differently.
     assert_allclose(other.coef_, plain.coef_, rtol=1e-12)
 
 
@@ -234,7 +234,7 @@ def test_many_features_need_no_matrix_of_second_derivatives(queries, monkeypatch
     assert_allclose(iterative.coef_, explicit.coef_, rtol=1e-5)
 
 
-def test_more_features_than_documents_serve(rng):
+def test_more_features_than_documents_work(rng):
     X, y = rng.normal(size=(40, 1600)), rng.integers(0, 2, 40)
     ranker = RankSVM(C=1e3).fit(X, y, qid=np.repeat(np.arange(4), 10))
     assert ranker.score(X, y, qid=np.repeat(np.arange(4), 10)) == 1
@@ -280,7 +280,7 @@ def test_unscaled_features_of_any_size_are_learned_from(queries, loss, C, scale)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_constant_and_repeated_features_serve(queries, loss):
+def test_constant_and_repeated_features_work(queries, loss):
     X = queries.features
     odd = queries.with_features(np.hstack([X, X, np.full((len(X), 1), 7.0)]))
     ranker = RankSVM(1e5, loss=loss, scaling=None).fit(odd)
@@ -316,7 +316,7 @@ def test_identical_documents_teach_nothing(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_queries_of_two_documents_serve(rng, loss):
+def test_queries_of_two_documents_work(rng, loss):
     X, qid = rng.normal(size=(400, 3)), np.repeat(np.arange(200), 2)
     y = np.tile([0, 1], 200)
     X[:, 1] += y
@@ -395,7 +395,7 @@ def test_the_certificate_holds_to_the_last_digits():
             RankSVM(1.0, loss="hinge", scaling=None, tol=tol).fit(features, labels, qid=np.zeros(8))
             for tol in (1e-3, 1e-10)
         )
-        # The tighter solution is no lower than the minimum.
+        # The tighter solution is not below the minimum.
         excess = objective(loose.coef_.astype(np.longdouble)) - objective(
             tight.coef_.astype(np.longdouble)
         )

@@ -39,8 +39,8 @@ def test_it_is_rank_svm_on_columns_of_each_group(typed, loss, shrinkage):
     d = dataset.n_features
     wide = np.zeros((dataset.n_documents, 4 * d))
     wide[:, :d] = dataset.features
-    for group, own in enumerate(groups):
-        rows = np.isin(dataset.query_index, own)
+    for group, members in enumerate(groups):
+        rows = np.isin(dataset.query_index, members)
         columns = slice(d * (group + 1), d * (group + 2))
         wide[rows, columns] = dataset.features[rows] / np.sqrt(shrinkage)
     tol = 1e-10 if loss == "hinge" else 1e-13
@@ -54,13 +54,13 @@ def test_it_is_rank_svm_on_columns_of_each_group(typed, loss, shrinkage):
 
 @pytest.mark.parametrize("shrinkage", [0.3, 5.0])
 def test_shared_and_specific_parts_balance_the_losses_of_their_groups(typed, shrinkage):
-    """At the minimum λ v_g is less the slope of group g's losses, and w_0 less that of all."""
+    """At the minimum, λ v_g is minus the slope of group g's losses, and w_0 minus that of all."""
     dataset, groups = typed
     models = exact(2.0, shrinkage=shrinkage).fit_groups(dataset, groups)
     w_0 = coefs(models).sum(axis=0) / (len(groups) + 1 / shrinkage)
     slopes = []
-    for model, own in zip(models, groups, strict=True):
-        part = dataset.select(own)
+    for model, members in zip(models, groups, strict=True):
+        part = dataset.select(members)
         pairs = RankingPairs.of(part, part.features)
         share = pairs.n_pairs.sum() / model.n_pairs_
         slope = evaluate(pairs, 2.0 * share, np.inf, model.coef_).gradient - model.coef_
@@ -74,8 +74,8 @@ def test_a_large_shrinkage_is_the_global_model(typed):
     for scaling in ("standard", "query", None):
         model = SharedRankSVM(2.0, shrinkage=1e9, scaling=scaling, tol=1e-12)
         one = RankSVM(2.0, scaling=scaling, tol=1e-12).fit(dataset)
-        for own in model.fit_groups(dataset, groups):
-            assert_allclose(own.coef_, one.coef_, atol=1e-6)
+        for shared in model.fit_groups(dataset, groups):
+            assert_allclose(shared.coef_, one.coef_, atol=1e-6)
 
 
 def test_a_small_shrinkage_is_a_model_of_each_group_alone(typed):
@@ -83,8 +83,8 @@ def test_a_small_shrinkage_is_a_model_of_each_group_alone(typed):
     shrinkage, C = 1e-8, 3.0
     models = exact(C * shrinkage, shrinkage=shrinkage).fit_groups(dataset, groups)
     n_pairs = RankSVM().fit(dataset).n_pairs_
-    for model, own in zip(models, groups, strict=True):
-        part = dataset.select(own)
+    for model, members in zip(models, groups, strict=True):
+        part = dataset.select(members)
         share = RankSVM().fit(part).n_pairs_ / n_pairs
         alone = RankSVM(C * share, scaling=None, tol=1e-12).fit(part)
         assert_allclose(model.coef_, alone.coef_, atol=1e-5)
@@ -117,7 +117,7 @@ def test_a_query_of_weight_two_counts_twice(typed):
     weights = np.ones(60)
     weights[groups[1]] = 2.0
     models = exact().fit_groups(dataset, groups, weights)
-    # Group 1 stands twice in a list of its own: members may repeat.
+    # Each query of group 1 is listed twice: members may repeat.
     twice = [groups[0], np.repeat(groups[1], 2), groups[2]]
     assert_allclose(coefs(models), coefs(exact().fit_groups(dataset, twice)), atol=1e-6)
 
@@ -142,7 +142,7 @@ def test_a_local_ranker_trains_all_groups_together(typed, tmp_path):
         (Refined(KMeans(2, random_state=0), rounds=2, n_folds=3), NearestCentroid()),
     ],
 )
-def test_any_grouping_and_selector_serve(typed, grouping, selector):
+def test_any_grouping_and_selector_work(typed, grouping, selector):
     dataset, _ = typed
     local = LocalRanker(Mean(), grouping, SharedRankSVM(), selector).fit(dataset)
     assert len({model.objective_ for model in local.models_}) == 1

@@ -108,10 +108,12 @@ def test_the_width_is_the_mean_squared_distance_to_the_nearest_centre(typed):
     described = Mean().fit(train).transform(train)
     squares = ((described[:, None] - topical.centres_) ** 2).sum(axis=2)
     assert topical.width_ == pytest.approx(squares.min(axis=1).mean())
-    # The mean of its queries, as k-means ends.
-    own = squares.argmin(axis=1)
+    # k-means ends with each centre at the mean of its queries.
+    nearest = squares.argmin(axis=1)
     for topic in range(4):
-        assert_allclose(topical.centres_[topic], described[own == topic].mean(axis=0), atol=1e-6)
+        assert_allclose(
+            topical.centres_[topic], described[nearest == topic].mean(axis=0), atol=1e-6
+        )
 
 
 def test_a_query_is_ranked_by_its_topics_of_largest_share(typed):
@@ -155,7 +157,7 @@ def test_it_wins_where_topics_need_different_models():
 
 
 @pytest.mark.parametrize("representation", [PrincipalComponents(), RelevantMean()])
-def test_a_representation_that_cannot_serve_is_refused(typed, representation):
+def test_a_representation_with_labels_or_without_points_is_refused(typed, representation):
     with pytest.raises(ValueError, match="'representation' parameter of TopicalRankSVM must be"):
         TopicalRankSVM(representation=representation).fit(typed[0])
 

@@ -67,18 +67,18 @@ def lists(draw, longest=7):
 @given(lists())
 def test_no_ranking_is_violated_more(given_list):
     scores, a = given_list
-    found, contributions = one_query(scores, a)
+    loss, contributions = one_query(scores, a)
     best = violations(positions(len(scores)), a, scores).max()
-    assert_allclose(found + contributions @ scores, best, atol=1e-12)
+    assert_allclose(loss + contributions @ scores, best, atol=1e-12)
 
 
 @pytest.mark.parametrize("n", range(2, 8))
 def test_no_ranking_is_violated_more_whatever_is_relevant_and_tied(n, rng):
     for a in range(1, n):
         for scores in (rng.normal(0, 0.5, n), np.zeros(n), rng.integers(0, 2, n) / 4):
-            found, contributions = one_query(scores, a)
+            loss, contributions = one_query(scores, a)
             best = violations(positions(n), a, scores).max()
-            assert_allclose(found + contributions @ scores, best, atol=1e-12)
+            assert_allclose(loss + contributions @ scores, best, atol=1e-12)
 
 
 @settings(deadline=None, max_examples=100)
@@ -86,7 +86,7 @@ def test_no_ranking_is_violated_more_whatever_is_relevant_and_tied(n, rng):
 def test_loss_and_contributions_are_those_of_one_ranking(given_list):
     scores, a = given_list
     n = len(scores)
-    found, contributions = one_query(scores, a)
+    loss, contributions = one_query(scores, a)
     places = ranking(contributions, a)
     assert_array_equal(np.sort(places), np.arange(1, n + 1))
     wrong = misplaced(places[None], a)[0]
@@ -94,31 +94,31 @@ def test_loss_and_contributions_are_those_of_one_ranking(given_list):
     assert_allclose(contributions, unit * np.append(-wrong.sum(axis=1), wrong.sum(axis=0)))
     labels = np.arange(n) < a
     dataset = RankingDataset.from_arrays(np.zeros((n, 1)), labels, np.zeros(n))
-    assert_allclose(found, 1 - AveragePrecision()(dataset, -places)[0], atol=1e-12)
+    assert_allclose(loss, 1 - AveragePrecision()(dataset, -places)[0], atol=1e-12)
 
 
 @pytest.mark.parametrize(("a", "b"), [(1, 400), (400, 1), (130, 300), (300, 130), (129, 129)])
 @pytest.mark.parametrize("scale", [0.003, 0.1, 1.0])
 def test_long_lists_agree_with_every_place_tried_for_every_document(a, b, scale, rng):
     scores = scale * rng.normal(size=a + b)
-    found, contributions = one_query(scores, a)
+    loss, contributions = one_query(scores, a)
     relevant, irrelevant = -np.sort(-scores[:a]), -np.sort(-scores[a:])
     j, m = np.arange(1, b + 1)[:, None], np.arange(1, a + 1)
     terms = (m / (m + j - 1) - m / (m + j)) / a
     terms -= 2 / (a * b) * (relevant - irrelevant[:, None])
     best = np.maximum(np.cumsum(terms[:, ::-1], axis=1).max(axis=1), 0).sum()
-    assert_allclose(found + contributions @ scores, best, rtol=1e-10)
+    assert_allclose(loss + contributions @ scores, best, rtol=1e-10)
 
 
 def test_equal_scores_are_ranked_worst():
-    found, contributions = one_query(np.zeros(5), 2)
-    assert_allclose(found, 1 - (1 / 4 + 2 / 5) / 2)
+    loss, contributions = one_query(np.zeros(5), 2)
+    assert_allclose(loss, 1 - (1 / 4 + 2 / 5) / 2)
     assert_allclose(contributions, [-1, -1, 2 / 3, 2 / 3, 2 / 3])
 
 
 def test_a_wide_margin_leaves_the_ideal_ranking():
-    found, contributions = one_query(np.array([50.0, 60.0, 0.0, 1.0]), 2)
-    assert found == 0
+    loss, contributions = one_query(np.array([50.0, 60.0, 0.0, 1.0]), 2)
+    assert loss == 0
     assert_array_equal(contributions, 0)
 
 

@@ -14,7 +14,7 @@ def minimum(A, b):
 
 
 def assert_optimal(A, b, x, tol=1e-7):
-    """On the simplex, and the gradient is least, and constant, where x is not 0."""
+    """x is on the simplex. Where x is not 0, the gradient has its minimum."""
     assert x.min() >= 0
     assert_allclose(x.sum(), 1)
     gradient = A @ (A.T @ x) - b

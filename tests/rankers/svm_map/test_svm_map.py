@@ -47,7 +47,7 @@ def exact_minimum(dataset, C):
 
 @pytest.fixture
 def small():
-    """Five queries of 3 to 5 documents; one has no relevant document, one nothing else."""
+    """Five queries of 3 to 5 documents. One has no relevant document, one only relevant ones."""
     rng = np.random.default_rng(4)
     sizes, n_relevant = [4, 3, 5, 3, 4], [1, 0, 2, 3, 3]
     y = np.concatenate([np.arange(n) < a for n, a in zip(sizes, n_relevant, strict=True)])
@@ -122,9 +122,9 @@ def risk_of(dataset, n_kept=8):
 
 def minimum(dataset, C, tol, n_kept=8):
     risk = risk_of(dataset, n_kept)
-    found = CuttingPlanes(dataset.n_features, -risk.at_zero)
+    cutting_planes = CuttingPlanes(dataset.n_features, -risk.at_zero)
     start = np.zeros(dataset.n_features)
-    return minimise(risk, found, C, start=start, tol=tol, max_iter=500)
+    return minimise(risk, cutting_planes, C, start=start, tol=tol, max_iter=500)
 
 
 @pytest.mark.parametrize("C", [0.01, 1.0, 100.0, 1e4])
@@ -155,11 +155,11 @@ def test_the_kept_planes_bound_the_risk_from_below_and_touch_it(queries, rng):
 
 @pytest.mark.parametrize("C", [0.1, 100.0])
 def test_a_smaller_tolerance_gives_no_larger_objective(queries, C):
-    found = [SVMMap(C, tol=tol).fit(queries) for tol in (1e-2, 1e-4, 1e-6)]
-    for ranker in found:
+    rankers = [SVMMap(C, tol=tol).fit(queries) for tol in (1e-2, 1e-4, 1e-6)]
+    for ranker in rankers:
         assert ranker.duality_gap_ <= ranker.tol
-        assert ranker.objective_ * (1 - ranker.duality_gap_) <= found[-1].objective_ * (1 + 1e-9)
-    objectives = [ranker.objective_ for ranker in found]
+        assert ranker.objective_ * (1 - ranker.duality_gap_) <= rankers[-1].objective_ * (1 + 1e-9)
+    objectives = [ranker.objective_ for ranker in rankers]
     assert objectives == sorted(objectives, reverse=True)
 
 
@@ -255,12 +255,12 @@ def test_too_few_iterations_are_told(queries):
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
-def test_features_of_any_scale_serve(queries, scale):
+def test_features_of_any_scale_work(queries, scale):
     scaled = queries.with_features(scale * queries.features)
     for scaling in ("standard", "query"):
         plain = SVMMap(scaling=scaling).fit(queries).predict(queries)
         assert_allclose(SVMMap(scaling=scaling).fit(scaled).predict(scaled), plain, rtol=1e-6)
-    # Without scaling, C times the square of the scale is what counts.
+    # Without scaling, only C times the square of the scale counts.
     plain = SVMMap(scaling=None).fit(queries)
     same = SVMMap(1 / scale**2, scaling=None).fit(scaled)
     assert_allclose(same.objective_ * scale**2, plain.objective_, rtol=2e-3)
@@ -328,7 +328,7 @@ def test_a_trade_off_beyond_float_precision_is_told_and_still_ranks(queries):
     assert AveragePrecision().mean(queries, ranker.predict(queries)) > chance + 0.1
 
 
-def test_long_lists_serve():
+def test_long_lists_work():
     dataset, _ = make_queries(2, n_documents=(10_000, 10_000), n_features=5, n_types=1)
     ranker = SVMMap(10).fit(dataset)
     chance = AveragePrecision().mean(dataset, np.zeros(dataset.n_documents))

@@ -1,9 +1,9 @@
-"""Features as LightGBM holds them, a byte or less each, made of a few queries at a time.
+"""Features in LightGBM's bins, a byte or less each, filled a few queries at a time.
 
-LightGBM decides on the bins by a sample of at most 200,000 rows, then puts each value into its
-bin. From an array it copies the sample with an index beside each value, and the array has to
-exist in the order of training. From blocks of rows neither is needed. The bins, and with them the
-trees, are to the last bit those of the whole array.
+LightGBM chooses the bins from a sample of at most 200,000 rows, then puts each value into its bin.
+Given an array, it copies the sample with an index beside each value, and the whole array must
+exist in the order of training. Given blocks of rows, it needs neither. The bins, and so the trees,
+are the same as for the whole array, to the last bit.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from localrank.data import RankingDataset
 from localrank.data.deferred import feature_blocks, gathered
 
-# What LightGBM takes for zero, which it leaves out of a sample.
+# LightGBM treats smaller values as zero, and leaves zeros out of a sample.
 _ZERO = float(np.float32(1e-35))
-# These are no part of LightGBM's interface: a version without them gets the whole array.
+# These are not part of LightGBM's public interface: a version without them gets the whole array.
 _TAKES_BLOCKS = all(
     hasattr(lightgbm.Dataset, name)
     for name in (
@@ -30,18 +30,18 @@ _TAKES_BLOCKS = all(
         "_push_rows",
     )
 )
-# Rows that LightGBM chooses bins by. Of more documents than this there are fewer, but no fewer than
-# the least, where their columns would take more bytes: as much as all the columns in bins.
+# Number of rows from which LightGBM chooses bins. With more than MANY documents, the sample takes
+# at most SAMPLE_BYTES, but has at least LEAST rows.
 N_SAMPLED, MANY, SAMPLE_BYTES, LEAST = 200_000, 500_000, 2**28, 20_000
-# Of models trained side by side, only one holds its sample at a time.
+# Models may be trained side by side. Only one of them holds its sample at a time.
 _sampling = Lock()
 
 
 class _Binned(lightgbm.Dataset):
-    """LightGBM's dataset, with all parameters in force when the sample is drawn."""
+    """LightGBM's dataset that draws its sample with all parameters."""
 
     def get_params(self) -> dict[str, Any]:
-        # LightGBM leaves out the seed, which it does not where it is given an array.
+        # LightGBM would leave out the seed here, although it uses the seed for an array.
         return dict(self.params or {})
 
 
@@ -52,7 +52,7 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
     ----------
     dataset : RankingDataset
     parameters : dict
-        LightGBM's, those of training: the seed and the smallest leaf decide on bins.
+        LightGBM's parameters for training. The seed and the smallest leaf affect the bins.
     """
     n = dataset.n_documents
     if n > MANY:
@@ -70,7 +70,7 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
 
 
 def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
-    """Held-out queries, labels and groups included, in the bins of training queries."""
+    """Validation queries in the bins of the training queries, with labels and groups."""
     if not _TAKES_BLOCKS:
         held_out = lightgbm.Dataset(gathered(dataset).features, reference=train)
         return held_out.set_label(dataset.labels).set_group(dataset.query_sizes)
@@ -88,13 +88,13 @@ def _filled(data: _Binned, dataset: RankingDataset) -> lightgbm.Dataset:
 def _sample(
     dataset: RankingDataset, rows: NDArray[np.int32]
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int32]]]:
-    """The values of the rows, ascending ones, by column without zeros, and their places."""
+    """Nonzero values of some rows, column by column, and their places. `rows` ascend."""
     table = np.empty((dataset.n_features, len(rows)))
     for block_rows, block in feature_blocks(dataset):
         first, last = np.searchsorted(rows, [block_rows.start, block_rows.stop])
         if first < last:
             table[:, first:last] = block[rows[first:last] - block_rows.start].T
-    everywhere = np.arange(len(rows), dtype=np.int32)
+    all_places = np.arange(len(rows), dtype=np.int32)
     columns, places = [], []
     for column in table:
         kept = np.abs(column) > _ZERO
@@ -103,5 +103,5 @@ def _sample(
         if n_kept < len(rows):
             column[:n_kept] = column[kept]
         columns.append(column[:n_kept])
-        places.append(everywhere if n_kept == len(rows) else everywhere[kept])
+        places.append(all_places if n_kept == len(rows) else all_places[kept])
     return columns, places

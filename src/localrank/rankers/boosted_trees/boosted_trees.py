@@ -1,6 +1,6 @@
 """Gradient-boosted trees, trained by LightGBM and scored by localrank.
 
-LightGBM is imported where something is trained, so that a model is loaded and scores without it.
+LightGBM is imported only for training: a model loads and scores without it.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 
     from localrank.formulas import Formula
 
-# LightGBM estimates how many documents a leaf has from its curvature, and fails at a leaf that
-# has none: of queries without weight, or of documents that are in no pair.
+# LightGBM estimates the number of documents in a leaf from its curvature, and fails if that is 0:
+# if the queries have no weight, or the documents are in no pair.
 LEAST_CURVATURE = 1e-12
 
 
 class TrainedTrees(Ranker):
-    """What all rankers share that LightGBM trains.
+    """Base class of rankers that LightGBM trains.
 
-    LightGBM's result depends on the order of rows: equal scores, as before the first tree, are
-    ranked in file order, which in many collections is the order of a good feature. Another seed
-    therefore trains on another order of the rows.
+    LightGBM's result depends on the order of rows. It ranks equal scores, such as those before the
+    first tree, in file order, which in many collections is the order of a good feature. Rows are
+    therefore shuffled by the seed.
     """
 
     _fitted: ClassVar[Kinds] = {"n_trees_": count(0)}
@@ -67,14 +67,14 @@ class TrainedTrees(Ranker):
     def _lists(
         self, dataset: RankingDataset, query_weights: Weights
     ) -> tuple[RankingDataset, Integers, Weights]:
-        """Training rows as LightGBM gets them, the sizes of their lists, a weight for each row."""
+        """Training rows in LightGBM's order, sizes of their lists, and a weight for each row."""
         weights: Weights = dataset.document_weights
         if weights is None and query_weights is not None:
             weights = query_weights[dataset.query_index]
         return dataset, dataset.query_sizes, weights
 
     def _shared_parameters(self) -> dict[str, Any]:
-        """LightGBM's parameters whatever the trees are trained for."""
+        """LightGBM's parameters that all objectives share."""
         import joblib
 
         return {
@@ -92,14 +92,14 @@ class TrainedTrees(Ranker):
 
     @abstractmethod
     def _keep(self, text: str) -> bool:
-        """Keep a model that LightGBM wrote; whether any of its trees has a split."""
+        """Store a model that LightGBM wrote. Returns whether any of its trees has a split."""
 
     def _keep_or_warn(self, text: str, n_documents: int) -> None:
         if not self._keep(text):
             warnings.warn(
-                f"{type(self).__name__} found nothing to split on, so that all documents get the "
-                f"same score. With {n_documents:,} training documents, try a "
-                f"min_leaf_documents smaller than {self.min_leaf_documents}.",
+                f"{type(self).__name__} found nothing to split on: all documents get the same "
+                f"score. With {n_documents:,} training documents, try a min_leaf_documents smaller "
+                f"than {self.min_leaf_documents}.",
                 stacklevel=4,
             )
 
@@ -109,11 +109,11 @@ class TrainedTrees(Ranker):
 
 
 class SummedTrees(TrainedTrees):
-    """Scores documents by a sum of trees."""
+    """Base class of rankers whose score is a sum of trees."""
 
     _fitted: ClassVar[Kinds] = {"trees_": part(Trees)}
 
-    # LightGBM's name of what the trees are trained for.
+    # LightGBM's name of the objective.
     _objective_name: ClassVar[str]
 
     def _keep(self, text: str) -> bool:
@@ -140,18 +140,18 @@ class SummedTrees(TrainedTrees):
 
     @cached_property
     def booster(self) -> lightgbm.Booster:
-        """LightGBM's own model object, made of the trees: for its plots, explanations, exports."""
+        """The same model as a LightGBM object, for its plots, explanations and exports."""
         text = write_lightgbm_text(self.trees_, self._objective_name)
         booster: lightgbm.Booster = import_lightgbm().Booster(model_str=text)
         return booster
 
     def __getstate__(self) -> dict[str, Any]:
-        # The trees are the whole model; the booster is made of them when needed.
+        # The trees are the whole model. The booster is made from them when needed.
         return {name: value for name, value in vars(self).items() if name != "booster"}
 
 
 class Boosting(TrainedTrees):
-    """Boosts trees for an objective, and stops on validation queries."""
+    """Base class that boosts trees for an objective, and stops early on validation queries."""
 
     _parameters: ClassVar[Rules] = {
         "n_trees": whole(1, 100_000),
@@ -189,7 +189,7 @@ class Boosting(TrainedTrees):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # LightGBM's name of what the trees are trained for.
+    # LightGBM's name of the objective.
     _objective_name: ClassVar[str]
 
     @abstractmethod
@@ -197,7 +197,7 @@ class Boosting(TrainedTrees):
         """LightGBM's parameters for the objective, and the target of each row."""
 
     def _boosting_parameters(self) -> dict[str, Any]:
-        """LightGBM's parameters, without those that depend on the labels."""
+        """LightGBM's parameters that do not depend on the labels."""
         return {
             **self._shared_parameters(),
             "objective": self._objective_name,
@@ -206,11 +206,11 @@ class Boosting(TrainedTrees):
         }
 
     def _scores_of(self, predictions: Array) -> Array:
-        """The scores of documents by what LightGBM predicts for them."""
+        """Scores from LightGBM's predictions."""
         return predictions
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        # First, so that its message comes before any other.
+        # First, so that a missing LightGBM is reported before anything else.
         lightgbm = import_lightgbm()
 
         from localrank.rankers.boosted_trees.binned import binned, binned_like
@@ -241,7 +241,7 @@ class Boosting(TrainedTrees):
 
 
 class GainBoosting(GainRanker, Boosting):
-    """Boosts trees for an objective that weighs documents by the gains of their labels."""
+    """Base class that boosts trees for an objective with gains of labels."""
 
     def __init__(
         self,
@@ -274,7 +274,7 @@ class GainBoosting(GainRanker, Boosting):
 
 
 class BoostedTrees(SummedTrees, Boosting):
-    """What LambdaMART and GBRT share: everything but the objective."""
+    """Base class of LambdaMART, CrossEntropyMART and GBRT: everything but the objective."""
 
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
@@ -290,8 +290,8 @@ class BoostedTrees(SummedTrees, Boosting):
                 fit_on_cluster(self, dataset, client, query_weights, valid)
                 warnings.warn(
                     f"{type(self).__name__} was trained by several workers together, because the "
-                    f"data is more than one of them may hold: another number of workers gives "
-                    f"another model. max_documents draws queries that one worker holds.",
+                    f"data exceeds the memory of one: another number of workers gives another "
+                    f"model. To train on one worker, set max_documents to draw fewer queries.",
                     stacklevel=2,
                 )
                 return self
@@ -299,7 +299,7 @@ class BoostedTrees(SummedTrees, Boosting):
 
 
 def import_lightgbm() -> Any:
-    """LightGBM, which trains; the package itself loads models and scores."""
+    """Import LightGBM, which only training needs."""
     try:
         import lightgbm
     except ImportError:
@@ -312,9 +312,9 @@ def import_lightgbm() -> Any:
 def _evaluation(
     valid: RankingDataset, measure: Measure, scores_of: Callable[[Array], Array]
 ) -> Callable[..., tuple[str, float, bool]]:
-    """What makes LightGBM evaluate our measure on held-out queries after each tree.
+    """A function for LightGBM that evaluates our measure on validation queries after each tree.
 
-    LightGBM's own gives queries without relevant documents the perfect score.
+    LightGBM's own measure gives queries without relevant documents the perfect score.
     """
 
     def evaluate(predictions: Array, _: lightgbm.Dataset) -> tuple[str, float, bool]:

@@ -18,45 +18,47 @@ from localrank.rankers.gains import levels
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 class CrossEntropyMART(GainBoosting, BoostedTrees):
-    """Boosted trees on the cross entropy of a query's softmax [1]_, trained by LightGBM.
+    """Boosted trees on the cross entropy of whole lists [1]_, trained by LightGBM.
 
     LightGBM calls it rank_xendcg. The trees fit the gradient of the cross entropy between the
-    softmax of a query's scores and targets in proportion to 2^y - g, with g drawn from [0, 1) for
-    each document and tree; LightGBM adds two terms for the second derivatives between documents.
-    It costs O(n) in the documents of a query instead of LambdaMART's sum over pairs. A query with
-    one label, of which LambdaMART learns nothing, draws the scores of its documents together. The
-    model is the same for any number of threads and any order of the rows.
+    softmax of a query's scores and targets proportional to 2^y - g. A number g in [0, 1) is drawn
+    for each document and tree. LightGBM adds two terms for the second derivatives between
+    documents. The cost is O(n) for a query of n documents; LambdaMART sums over pairs. LambdaMART
+    learns nothing from a query with one label; here, such a query draws the scores of its
+    documents together. The model is the same for any number of threads and any order of the rows.
 
-    LightGBM cuts labels down to whole numbers, so that targets are powers of 2, less g. Whole
-    labels up to 30 are taken as they are. Any others are put into levels from 0 to 15, so that
-    2^level is in proportion to LambdaMART's gain up to a factor between 0.7 and 1.4, the square
-    root of 2 either way: labels that differ by less than a factor of 2 in gain may get one level.
-    So it is with `gain`: gains of 2^k - 1, with whole k up to 30, are exact, all others are put
-    into levels.
+    Labels may be any numbers. LightGBM cuts labels down to whole numbers, so targets are powers of
+    2, less g. Whole labels up to 30 are used unchanged. Other labels are put into levels from 0 to
+    15: 2^level is proportional to LambdaMART's gain up to a factor of √2 either way. Labels whose
+    gains differ by less than a factor of 2 may get the same level. The same holds for `gain`:
+    gains of 2^k - 1, with whole k up to 30, are exact; all others are put into levels.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Number of trees, or the most there may be where `fit` gets validation queries. Half as
-        many as LambdaMART has are often enough.
+        Number of trees. With validation queries: the largest number tried. Half as many as for
+        LambdaMART are often enough.
     learning_rate : float, default=0.05
+        Factor on each tree. A smaller one needs more trees.
     n_leaves : int, default=7
-        Small trees suit collections of a thousand queries; raise it for larger ones.
+        Leaves per tree. Small trees suit a thousand queries; take more leaves for more queries.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf. Lower it for small collections.
     feature_fraction : float, default=0.5
-        Share of the features each tree may use.
+        Share of the features that each tree may use.
     l2 : float, default=1.0
-        Ridge on the values of the leaves.
+        L2 penalty on the values of the leaves.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        As in LambdaMART: 2^y - 1, y, or the gains of the labels 0, 1, 2 and so on; in levels.
+        Gain of a label, as in LambdaMART, but rounded to levels.
     patience : int, default=50
-        With validation queries: stop when that many trees brought nothing, and keep the best
-        number of trees.
+        With validation queries: stop after this many trees without an improvement, and keep the
+        best number of trees.
     measure : str or Measure, default="ndcg@10"
-        What is watched on the validation queries.
+        Measure on the validation queries that decides when to stop.
     n_jobs : int or None, default=None
-        Threads of training; None is 1, -1 all cores. Scoring takes one.
+        Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
+        Seed of the order of rows and of random choices. None: a new seed for each fit.
 
     Attributes
     ----------
@@ -65,7 +67,7 @@ class CrossEntropyMART(GainBoosting, BoostedTrees):
     trees_ : Trees
         The model as arrays.
     booster : lightgbm.Booster
-        The same as LightGBM's own object, made when asked for.
+        The same model as a LightGBM object, made on first use.
 
     References
     ----------
@@ -82,5 +84,5 @@ class CrossEntropyMART(GainBoosting, BoostedTrees):
     _objective_name = "rank_xendcg"
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
-        # Leaves of less curvature, where a list is as good as learned, make LightGBM fail.
+        # LightGBM fails at leaves of less curvature, which occur once a list is almost learned.
         return {"min_sum_hessian_in_leaf": 1e-3}, levels(dataset.labels, self.gain)

@@ -1,4 +1,4 @@
-"""Boosted trees of more data than one machine holds: LightGBM's distributed training on Dask."""
+"""Boosted trees on more data than one machine holds: LightGBM's distributed training on Dask."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ Trees = TypeVar("Trees", bound=BoostedTrees)
 # Features, targets and sizes of lists.
 Rows = tuple[Array, Floats, Integers]
 
-# How often to look whether all workers are still there.
+# Seconds between two checks that all workers are alive.
 LOOK_SECONDS = 1.0
-# How long workers wait for each other before the first tree.
+# Minutes that workers wait for each other before the first tree.
 WAIT_MINUTES = 10
 
 
 def exceeds_worker(dataset: RankingDataset, client: Any) -> bool:
-    """Whether the features, twice, are more than a worker of the cluster may hold.
+    """Whether two copies of the features exceed the memory limit of a worker of the cluster.
 
     Parameters
     ----------
@@ -51,32 +51,33 @@ def fit_on_cluster(
     query_weights: Weights = None,
     valid: HeldOut = None,
 ) -> Trees:
-    """Fit boosted trees by all workers of a cluster together.
+    """Fit boosted trees on all workers of a cluster together.
 
     No machine holds all features. Each worker reads some of the partitions and keeps their
-    features, and workers send each other sums over them, tree by tree. That is LightGBM's
-    distributed training, its data-parallel tree learner. A worker needs room for its part of the
-    features twice while it reads. Workers open ports to each other.
+    features. Workers send each other sums over them, tree by tree: LightGBM's data-parallel tree
+    learner. While it reads, a worker needs memory for two copies of its features. Workers open
+    ports to each other.
 
-    With one worker the model is to the last bit the one that `fit` makes. With several it is the
-    same each time, for the same partitions and number of workers. Another number gives another
-    model, because the bins of a feature are found by the documents of one worker, and sums are
-    rounded otherwise.
+    With one worker the model is the same as from `fit`, to the last bit. With several workers it
+    is the same each time, for the same partitions and number of workers. Another number of workers
+    gives another model: the bins of a feature come from the documents of one worker, and sums are
+    rounded differently.
 
     Parameters
     ----------
     ranker : LambdaMART, CrossEntropyMART or GBRT
-        Is fitted. A worker takes as many threads as it has, whatever `n_jobs` says.
+        The ranker to fit. A worker uses all of its threads, whatever `n_jobs` says.
     dataset : PartitionedDataset
-        Of fewer partitions than workers each is on one worker, and the other workers have none.
+        The training queries. If there are fewer partitions than workers, some workers stay idle.
     client : distributed.Client
+        Client of the cluster.
     query_weights, valid
-        Are refused: workers have no weights and no validation queries. So are weights of documents.
+        Must be None: weights, of documents too, and validation queries are refused.
 
     Returns
     -------
     LambdaMART, CrossEntropyMART or GBRT
-        The ranker.
+        The fitted ranker, the same object.
 
     Examples
     --------
@@ -105,7 +106,7 @@ def fit_on_cluster(
         what = "validation queries" if valid is not None else "weights"
         raise ValueError(
             f"Several workers together train {type(ranker).__name__} without {what}. Leave them "
-            f"out, or learn from fewer documents, which one machine holds, by max_documents."
+            f"out, or set max_documents to learn from fewer documents on one machine."
         )
     import_lightgbm()
     admitted, _, _ = ranker._admitted(dataset, None, None)
@@ -136,7 +137,7 @@ def fit_on_cluster(
 
 
 class _Together:
-    """Workers of a cluster that train together: each call goes to all of them, and waits."""
+    """Workers of a cluster that train together. Each call goes to all of them, and waits."""
 
     def __init__(self, client: Any, most: int) -> None:
         self.client = client
@@ -145,28 +146,28 @@ class _Together:
             raise ValueError("The cluster has no workers.")
         if len(self.workers) > 1 and self.workers[0].startswith("inproc"):
             raise ValueError(
-                "Workers that train together must be processes of their own, as those of "
-                "LocalCluster(processes=True) are."
+                "Workers that train together must be separate processes, such as those of "
+                "LocalCluster(processes=True)."
             )
 
     def placed(
         self, dataset: PartitionedDataset, target: Floats, seed: int
     ) -> list[tuple[list[Partition], Any, int]]:
-        """For each worker its partitions, and the targets of their rows, which are sent to it."""
+        """Partitions of each worker, and the targets of their rows, which are sent to it."""
         ends = dataset.offsets[dataset.partition_offsets]
         placed = []
         for worker, share in zip(self.workers, _shares(dataset, len(self.workers)), strict=True):
-            own = np.concatenate([target[ends[index] : ends[index + 1]] for index in share])
-            sent = self.client.scatter(own, workers=[worker], hash=False)
+            targets = np.concatenate([target[ends[index] : ends[index + 1]] for index in share])
+            sent = self.client.scatter(targets, workers=[worker], hash=False)
             placed.append(([dataset.partitions[index] for index in share], sent, seed))
         return placed
 
     def network(self) -> list[dict[str, Any]]:
-        """For each worker LightGBM's parameters of how it finds the others."""
-        threads = self.client.nthreads()
-        own = [{"num_threads": threads.get(worker, 1)} for worker in self.workers]
+        """LightGBM's parameters for each worker: its threads, and how it finds the others."""
+        n_threads = self.client.nthreads()
+        threads = [{"num_threads": n_threads.get(worker, 1)} for worker in self.workers]
         if len(self.workers) == 1:
-            return own
+            return threads
         ports = [port.result() for port in self.call(_free_port, [()] * len(self.workers))]
         hosts = [urlparse(worker).hostname for worker in self.workers]
         shared = {
@@ -177,23 +178,23 @@ class _Together:
             "machines": ",".join(f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)),
         }
         return [
-            {**threads, **shared, "local_listen_port": port}
-            for threads, port in zip(own, ports, strict=True)
+            {**own_threads, **shared, "local_listen_port": port}
+            for own_threads, port in zip(threads, ports, strict=True)
         ]
 
     def call(self, function: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """Futures of a function's results, which stay on the workers, one for each of them."""
+        """Call a function on each worker. Returns futures: the results stay on the workers."""
         futures = [
             self.client.submit(
-                function, *own, workers=[worker], allow_other_workers=False, pure=False
+                function, *worker_arguments, workers=[worker], allow_other_workers=False, pure=False
             )
-            for worker, own in zip(self.workers, arguments, strict=True)
+            for worker, worker_arguments in zip(self.workers, arguments, strict=True)
         ]
         self._wait(futures)
         return futures
 
     def _wait(self, futures: Sequence[Any]) -> None:
-        """Wait for all, or until one fails or its worker is lost: others would wait for it."""
+        """Wait for all futures. Stop if one fails or a worker is lost: others would wait for it."""
         import distributed
 
         wait: Any = distributed.wait
@@ -220,9 +221,10 @@ class _Together:
 
 
 def _shares(dataset: PartitionedDataset, n_workers: int) -> list[list[int]]:
-    """Which partitions each worker gets: about equal numbers of documents.
+    """Partitions of each worker, with about equal numbers of documents.
 
-    From the largest on, a partition goes to the worker that has the fewest documents so far.
+    Partitions are dealt out from the largest to the smallest. Each goes to the worker that has the
+    fewest documents so far.
     """
     sizes = [partition.n_documents for partition in dataset.partitions]
     shares: list[list[int]] = [[] for _ in range(n_workers)]
@@ -235,7 +237,7 @@ def _shares(dataset: PartitionedDataset, n_workers: int) -> list[list[int]]:
 
 
 def _rows_in_order(partitions: Sequence[Partition], targets: Floats, seed: int) -> Rows:
-    """Rows of some partitions in an order that their content decides."""
+    """Rows of some partitions, in an order that depends only on their content."""
     dataset = concatenate([partition.read() for partition in partitions])
     rows, queries = content_order(dataset, seed)
     return dataset.features[rows], targets[rows], dataset.query_sizes[queries]
@@ -248,12 +250,12 @@ def _free_port() -> int:
 
 
 def _trained(rows: Rows, parameters: dict[str, Any], n_trees: int) -> tuple[str, int]:
-    """The model as LightGBM writes it, and its number of trees; the same on every worker."""
+    """The model as LightGBM's text, and its number of trees. Every worker gets the same."""
     lightgbm = import_lightgbm()
-    # LightGBM tells of connections before it reads how much it may say.
-    words = logging.getLogger("localrank.lightgbm")
-    words.setLevel(logging.ERROR)
-    lightgbm.register_logger(words)
+    # LightGBM logs connections before it reads its verbosity.
+    logger = logging.getLogger("localrank.lightgbm")
+    logger.setLevel(logging.ERROR)
+    lightgbm.register_logger(logger)
     features, targets, sizes = rows
     train = lightgbm.Dataset(features, targets, group=sizes)
     booster = lightgbm.train(parameters, train, n_trees)

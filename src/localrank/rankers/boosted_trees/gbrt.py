@@ -19,29 +19,33 @@ from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
 class GBRT(BoostedTrees):
     """Boosted regression trees on the labels [1]_, document by document, trained by LightGBM.
 
-    Pointwise: a query matters only for choosing the number of trees on validation queries. The
-    model is the same for any number of threads and any order of the rows.
+    Pointwise: training ignores which query a document belongs to. Queries matter only if
+    validation queries choose the number of trees. Labels may be any numbers. The model is the same
+    for any number of threads and any order of the rows.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Number of trees, or the most there may be where `fit` gets validation queries.
+        Number of trees. With validation queries: the largest number tried.
     learning_rate : float, default=0.05
+        Factor on each tree. A smaller one needs more trees.
     n_leaves : int, default=7
-        Small trees suit collections of a thousand queries; raise it for larger ones.
+        Leaves per tree. Small trees suit a thousand queries; take more leaves for more queries.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf. Lower it for small collections.
     feature_fraction : float, default=0.5
-        Share of the features each tree may use.
+        Share of the features that each tree may use.
     l2 : float, default=1.0
-        Ridge on the values of the leaves.
+        L2 penalty on the values of the leaves.
     patience : int, default=50
-        With validation queries: stop when that many trees brought nothing, and keep the best
-        number of trees.
+        With validation queries: stop after this many trees without an improvement, and keep the
+        best number of trees.
     measure : str or Measure, default="ndcg@10"
-        What is watched on the validation queries.
+        Measure on the validation queries that decides when to stop.
     n_jobs : int or None, default=None
-        Threads of training; None is 1, -1 all cores. Scoring takes one.
+        Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
+        Seed of the order of rows and of random choices. None: a new seed for each fit.
 
     Attributes
     ----------
@@ -50,7 +54,7 @@ class GBRT(BoostedTrees):
     trees_ : Trees
         The model as arrays.
     booster : lightgbm.Booster
-        The same as LightGBM's own object, made when asked for.
+        The same model as a LightGBM object, made on first use.
 
     References
     ----------

@@ -28,41 +28,48 @@ MAX_DOCUMENTS = 10_000
 class LambdaMART(GainBoosting, BoostedTrees):
     """Boosted trees on LambdaRank's gradients of NDCG [1]_, trained by LightGBM.
 
-    Any labels y serve. The gain of a label is 2^y - 1, or y where labels are larger than 30, as
-    counts of clicks are; where the lowest is negative, gains are counted from it; `gain` chooses
-    another. The model is the same for any number of threads and any order of the rows.
+    It is made for graded labels. Trees find thresholds and combinations of features that a
+    weighted sum cannot express.
 
-    LightGBM compares at most 10,000 documents with each other. It gets a longer list in as few
-    parts of equal size as there can be, each with its share of the documents of every label.
-    Which documents of a label go into which part is decided by their content and the seed. The
-    parts that have something to learn from weigh as much together as another list does. Scoring
-    knows no parts.
+    Labels may be any numbers y. The gain of a label is 2^y - 1. If labels are larger than 30, such
+    as counts of clicks, the gain is y. If the lowest label is negative, gains are counted from it.
+    The parameter `gain` sets other gains. The model is the same for any number of threads and any
+    order of the rows.
+
+    LightGBM compares at most 10,000 documents with each other. A longer list is split into as few
+    equal parts as possible, each with its share of the documents of every label. The content of
+    the documents and the seed decide which documents go into which part. The parts that can be
+    learned from weigh together as much as one list. Scoring is not split.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Number of trees, or the most there may be where `fit` gets validation queries.
+        Number of trees. With validation queries: the largest number tried.
     learning_rate : float, default=0.05
+        Factor on each tree. A smaller one needs more trees.
     n_leaves : int, default=7
-        Small trees suit collections of a thousand queries; raise it for larger ones.
+        Leaves per tree. Small trees suit a thousand queries; take more leaves for more queries.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf. Lower it for small collections.
     feature_fraction : float, default=0.5
-        Share of the features each tree may use.
+        Share of the features that each tree may use.
     l2 : float, default=1.0
-        Ridge on the values of the leaves.
+        L2 penalty on the values of the leaves.
     truncation_level : int, default=30
-        Pairs count where at least one document ranks this high.
+        Only pairs with at least one document in this many top ranks count.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        2^y - 1, y, or the gains of the labels 0, 1, 2 and so on, which never fall. None: by the
-        size of the labels, as said above. What `measure` counts is not changed by it.
+        Gain of a label y in training. "exponential": 2^y - 1. "linear": y. A list: the gains of
+        the labels 0, 1, 2 and so on, which must not fall. None: chosen by the size of the labels,
+        as above. `measure` keeps its own gains.
     patience : int, default=50
-        With validation queries: stop when that many trees brought nothing, and keep the best
-        number of trees.
+        With validation queries: stop after this many trees without an improvement, and keep the
+        best number of trees.
     measure : str or Measure, default="ndcg@10"
-        What is watched on the validation queries.
+        Measure on the validation queries that decides when to stop.
     n_jobs : int or None, default=None
-        Threads of training; None is 1, -1 all cores. Scoring takes one.
+        Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
+        Seed of the order of rows and of random choices. None: a new seed for each fit.
 
     Attributes
     ----------
@@ -71,7 +78,7 @@ class LambdaMART(GainBoosting, BoostedTrees):
     trees_ : Trees
         The model as arrays.
     booster : lightgbm.Booster
-        The same as LightGBM's own object, made when asked for.
+        The same model as a LightGBM object, made on first use.
 
     References
     ----------
@@ -135,13 +142,13 @@ class LambdaMART(GainBoosting, BoostedTrees):
         rows, shares = np.arange(dataset.n_documents), np.ones(dataset.n_documents)
         part_sizes: list[int] = []
         for begin, size in zip(dataset.offsets[:-1].tolist(), sizes.tolist(), strict=True):
-            own = slice(begin, begin + size)
-            parts = parts_of_list(dataset.labels[own], MAX_DOCUMENTS)
+            members = slice(begin, begin + size)
+            parts = parts_of_list(dataset.labels[members], MAX_DOCUMENTS)
             part_sizes += map(len, parts)
             if len(parts) > 1:
-                rows[own] = begin + np.concatenate(parts)
-                n_teaching = sum(bool(np.ptp(worth[own][part]) > 0) for part in parts)
-                shares[own] /= max(n_teaching, 1)
+                rows[members] = begin + np.concatenate(parts)
+                n_teaching = sum(bool(np.ptp(worth[members][part]) > 0) for part in parts)
+                shares[members] /= max(n_teaching, 1)
         weights = shares if weights is None else shares * weights
         dataset = dataset.reordered(rows, np.arange(dataset.n_queries))
         return dataset, np.array(part_sizes), weights[rows]
@@ -156,10 +163,10 @@ class LambdaMART(GainBoosting, BoostedTrees):
 
 
 def parts_of_list(labels: Floats, most: int) -> list[Integers]:
-    """The places of a list's documents, cut into parts of at most so many documents.
+    """Positions of a list's documents, split into parts of at most `most` documents.
 
-    The parts are as few as there can be, and differ by at most one in their number of documents
-    and in that of each label. In a part, documents keep their order.
+    There are as few parts as possible. They differ by at most one in their number of documents,
+    and in their number of documents of each label. Documents keep their order within a part.
 
     Examples
     --------

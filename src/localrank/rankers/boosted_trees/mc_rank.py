@@ -21,55 +21,57 @@ if TYPE_CHECKING:
 
 @declare(
     "mc-rank",
-    "boosted trees that classify by label, then the expected gain",
+    "boosted trees that predict the label, scored by the expected gain",
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 class McRank(GainBoosting):
-    """Boosted trees that tell the probability of each label; the score is the expected gain [1]_.
+    """Boosted trees that predict the probability of each label; score is the expected gain [1]_.
 
         score = Σ_k P(y = k) gain(k)        P the softmax of one sum of trees for each label
 
-    Trained by LightGBM as a classifier, document by document: a query matters only for choosing
-    the number of trees on validation queries. The model is the same for any number of threads and
-    any order of the rows.
+    Trained by LightGBM as a classifier, document by document. Queries matter only if validation
+    queries choose the number of trees. The model is the same for any number of threads and any
+    order of the rows.
 
-    Any labels y serve. Up to 31 different gains are a class each. More are put into at most 16
-    classes by the logarithm of the gain above the lowest, and the gain of a class is the mean of
-    its training documents.
+    Labels may be any numbers y. Up to 31 different gains make one class each. More gains are put
+    into at most 16 classes, by the logarithm of the gain above the lowest. The gain of such a class
+    is the mean over its training documents.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Number of trees for each class, or the most there may be where `fit` gets validation
-        queries.
+        Number of trees for each class. With validation queries: the largest number tried.
     learning_rate : float, default=0.05
+        Factor on each tree. A smaller one needs more trees.
     n_leaves : int, default=7
-        Small trees suit collections of a thousand queries; raise it for larger ones.
+        Leaves per tree. Small trees suit a thousand queries; take more leaves for more queries.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf. Lower it for small collections.
     feature_fraction : float, default=0.5
-        Share of the features each tree may use.
+        Share of the features that each tree may use.
     l2 : float, default=1.0
-        Ridge on the values of the leaves.
+        L2 penalty on the values of the leaves.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        As in LambdaMART: 2^y - 1, y, or the gains of the labels 0, 1, 2 and so on.
+        Gain of a label, as in LambdaMART.
     patience : int, default=50
-        With validation queries: stop when that many trees brought nothing, and keep the best
-        number of trees.
+        With validation queries: stop after this many trees without an improvement, and keep the
+        best number of trees.
     measure : str or Measure, default="ndcg@10"
-        What is watched on the validation queries.
+        Measure on the validation queries that decides when to stop.
     n_jobs : int or None, default=None
-        Threads of training; None is 1, -1 all cores. Scoring takes one.
+        Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
+        Seed of the order of rows and of random choices. None: a new seed for each fit.
 
     Attributes
     ----------
     n_trees_ : int
         Number of trees kept for each class.
     class_trees_ : list of Trees
-        The model as arrays, class by class.
+        The trees of each class.
     gains_ : ndarray of shape (n_classes,)
-        They rise.
+        Gain of each class, ascending.
 
     References
     ----------
@@ -101,7 +103,7 @@ class McRank(GainBoosting):
         return {"num_class": len(self.gains_)}, classes.astype(np.float64)
 
     def _scores_of(self, predictions: Array) -> Array:
-        # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+        # Not by BLAS, which rounds a row by its position: equal documents must score the same.
         scores: Array = (predictions * self.gains_).sum(axis=1)
         return scores
 
@@ -114,7 +116,7 @@ class McRank(GainBoosting):
         check_together(self, holds=widths == {self.n_features_in_})
 
     def _probabilities(self, dataset: RankingDataset) -> Floats:
-        """Of each class, for each row."""
+        """Probability of each class for each row, of shape (n_documents, n_classes)."""
         scores = np.stack([trees.score(dataset.features) for trees in self.class_trees_], axis=1)
         odds = np.exp(scores - scores.max(axis=1, keepdims=True))
         probabilities: Floats = odds / odds.sum(axis=1, keepdims=True)
@@ -141,7 +143,7 @@ class McRank(GainBoosting):
 
 
 def classes_of(worth: Floats) -> Integers:
-    """The class of each document by its gain, from 0.
+    """The class of each document, by its gain. Classes are numbered from 0.
 
     Examples
     --------

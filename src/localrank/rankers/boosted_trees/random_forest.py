@@ -14,38 +14,42 @@ from localrank.rankers.boosted_trees.boosted_trees import SummedTrees, import_li
 
 @declare(
     "random-forest",
-    "the mean of trees, each on other documents and features",
+    "mean of trees, each on a random part of documents and features",
     grid={"n_leaves": [30, 100]},
     sample={"n_trees": 15, "n_leaves": 15},
 )
 class RandomForest(SummedTrees):
-    """The mean of regression trees on the labels, each on other documents and features [1]_.
+    """Mean of regression trees on the labels, each on random documents and features [1]_.
 
-    Pointwise, trained by LightGBM. Each tree sees a random part of the training documents, and
-    each split a random part of the features. The model is the same for any number of threads and
-    any order of the rows.
+    Pointwise: training ignores which query a document belongs to. LightGBM trains it. Each tree
+    sees a random part of the training documents, and each split a random part of the features. The
+    model is the same for any number of threads and any order of the rows.
 
     Parameters
     ----------
     n_trees : int, default=300
+        Number of trees. More trees make the mean steadier.
     n_leaves : int, default=100
+        Largest number of leaves of a tree.
     min_leaf_documents : int, default=1
+        Smallest number of training documents in a leaf.
     feature_fraction : float, default=0.3
-        Share of the features each split may use.
+        Share of the features that each split may use.
     document_fraction : float, default=0.632
-        Share of the training documents each tree sees. As many different ones are in a sample
-        drawn with replacement.
+        Share of the training documents that each tree sees. The default is the share of different
+        documents in a sample drawn with replacement.
     n_jobs : int or None, default=None
-        Threads of training; None is 1, -1 all cores. Scoring takes one.
+        Threads for training. None: one. -1: all cores. Scoring uses one thread.
     random_state : int or None, default=0
+        Seed of the order of rows and of random choices. None: a new seed for each fit.
 
     Attributes
     ----------
     n_trees_ : int
     trees_ : Trees
-        The model as arrays, leaves divided by the number of trees.
+        The model as arrays. Leaves are divided by the number of trees.
     booster : lightgbm.Booster
-        The same as LightGBM's own object, made when asked for.
+        The same model as a LightGBM object, made on first use.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Duh and Kirchhoff's ranker: a model for each query, trained in the query's own directions."""
+"""Duh and Kirchhoff's ranker: one model per query, trained on the query's principal components."""
 
 from __future__ import annotations
 
@@ -26,70 +26,69 @@ if TYPE_CHECKING:
 
 Function = Callable[[Floats], Floats]
 
-# A direction with a smaller share of the variance of the first one is taken for none.
+# A direction whose variance is a smaller share of the largest is dropped.
 RESOLUTION = 1e-10
 # Differences between documents below this share of their values are rounding.
 ROUNDING = 1e-14
-# Kernel values held at a time.
+# Number of kernel values in memory at a time.
 BLOCK = 2**20
 
 
 @declare(
     "duh-kirchhoff",
-    "a model for each query, in its documents' own directions",
+    "one model per query, trained on its documents' principal components",
     kind="local",
     sample={"ranker": "rank-boost", "ranker__n_rounds": 8},
 )
 class DuhKirchhoff(ScalingRanker):
-    """Trains a ranker for each query, on all training data seen in the query's own directions.
+    """Trains a ranker for each query, on training data projected on its principal components.
 
-    For a query to rank, it finds the principal components of the query's documents [1]_,
-    projects all training documents on them, trains a ranker there, and ranks the projected
-    documents of the query by it. So every query has a model of its own, fitted to what its
-    documents differ in, and nothing is learned before the query is known: `fit` keeps the
-    training data, in the saved model too, and ranking one query takes as long as training one
-    ranker. Slow by design.
+    To rank a query, it finds the principal components of the query's documents [1]_, projects all
+    training documents on them, trains a ranker there, and ranks the projected documents of the
+    query with it. Every query thus has a model fitted to the directions in which its documents
+    differ. Nothing is learned before the query is known: `fit` and the saved model keep the
+    training data. Ranking one query takes as long as training one ranker: it is slow by design.
 
     Parameters
     ----------
     ranker : Ranker, optional
-        What is trained for each query; RankBoost(100) by default.
+        The ranker to train for each query. None: RankBoost(100).
     kernel : {"linear", "poly", "rbf"}, default="linear"
-        Plain principal components, or those of kernel PCA with (gamma x·y + 1)^degree or
-        exp(-gamma ‖x - y‖²).
+        "linear": plain principal components. "poly": kernel PCA with (gamma x·y + 1)^degree.
+        "rbf": kernel PCA with exp(-gamma ‖x - y‖²).
     n_components : int, default=10
-        Number of directions; as many as the documents have where they have fewer.
+        Largest number of components. A query has no more than its documents span.
     degree : int, default=3
-        Of the polynomial.
+        Degree of the polynomial kernel.
     gamma : float or None, default=None
-        Of the kernels; None is 1 / number of features.
+        Factor in the kernels. None: 1 / number of features.
     scaling : {"standard", "query"} or None, default="standard"
-        Features are divided by their standard deviation around the query means, or mapped to
-        [0, 1] within each query, or left as they are. Principal components depend on the units
-        of features, so some scaling is needed unless the features have it; only "standard"
-        leaves a query the features in which its own documents differ more than usual.
+        "standard": divide each feature by its standard deviation within queries. "query": map
+        each feature to [0, 1] within each query. None: leave features as they are. Principal
+        components depend on the units of features, so take None only for scaled features. With
+        "standard", a feature that varies more than usual in a query counts more in that query.
     n_jobs : int or None, default=None
-        Queries ranked at the same time, with one thread each; -1 for all cores. The result does
-        not depend on it.
+        Number of queries ranked at the same time, with one thread each. None: one. -1: one per
+        core. The result does not depend on it.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     training_ : dict of ndarray
         Scaled features, labels and offsets of the training queries.
     validation_ : dict of ndarray or None
-        The same of the validation queries, for rankers that choose their size by them.
+        The same for the validation queries, for rankers that choose their size with them.
     query_weights_ : ndarray of shape (n_training_queries,) or None
     scale_ : ndarray of shape (n_features,)
-        Under `scaling="standard"`: what each feature is divided by.
+        With `scaling="standard"`: the divisor of each feature.
 
     Notes
     -----
-    Documents of a query that all have the same features have no directions, and all score 0.
-    Points of the polynomial kernel are taken relative to the mean of the query's documents, so
-    that no kernel depends on where the features have their zero.
+    If all documents of a query have the same features, there are no components, and all score 0.
+    The polynomial kernel is computed relative to the mean of the query's documents. A shift of the
+    features therefore changes no kernel.
 
     References
     ----------
@@ -143,7 +142,7 @@ class DuhKirchhoff(ScalingRanker):
 
     @property
     def weighs_documents(self) -> bool:
-        # Kept for the queries to come are the weights of queries.
+        # Only weights of queries are kept for later training.
         return False
 
     def _order_seed(self) -> None:
@@ -176,7 +175,7 @@ class DuhKirchhoff(ScalingRanker):
 
         raise NotExportable(
             "DuhKirchhoff",
-            "it trains a model for each list it ranks, and is no formula before",
+            "it trains a model for each list it ranks, and has no formula before",
             "Call it as a service by localrank serve, or distil it: "
             "distil(ranker, lists, student=GBRT()).",
         )
@@ -185,7 +184,7 @@ class DuhKirchhoff(ScalingRanker):
         features = self._scaled(dataset)
         return np.concatenate(
             in_parallel(
-                # Without what is fitted, which is large, and shared.
+                # A clone: the fitted attributes are large, and are shared below.
                 clone(self)._scores_of,
                 [features[begin:end] for begin, end in pairwise(dataset.offsets)],
                 shared=(
@@ -201,9 +200,8 @@ class DuhKirchhoff(ScalingRanker):
     def _scores_of(
         self, documents: Floats, training: RankingDataset, valid: HeldOut, query_weights: Weights
     ) -> Floats:
-        """Scores of a query's documents, by a model trained in their directions."""
-        # In an order of their own, documents have the same components, to the last bit, in
-        # whatever order they come.
+        """Scores of a query's documents, by a model trained on their components."""
+        # Sorted, so that the components are the same, to the last bit, for any order of documents.
         order = np.lexsort(documents.T[::-1])
         project = self._projection(documents[order])
         scores = np.zeros(len(documents))
@@ -215,15 +213,15 @@ class DuhKirchhoff(ScalingRanker):
             query_weights,
             None if valid is None else valid.replaced(features=project(valid.features)),
         )
-        own_query = RankingDataset(
+        projected = RankingDataset(
             project(documents[order]), None, np.array([0, len(documents)]), np.array([0])
         )
-        scores[order] = model.predict_rows(own_query)
+        scores[order] = model.predict_rows(projected)
         return scores
 
     def _projection(self, documents: Floats) -> Function | None:
-        """The function that takes rows to a query's components; None where it has none."""
-        # Differences from a document come before the mean, so that a constant feature adds none.
+        """The function that projects rows on a query's components; None if it has none."""
+        # The mean is taken of differences from a document, so that a constant feature adds none.
         centre = documents[0] + (documents - documents[0]).mean(axis=0)
         centred = documents - centre
         if np.abs(centred).max() <= ROUNDING * np.abs(documents).max():
@@ -232,7 +230,7 @@ class DuhKirchhoff(ScalingRanker):
             left, lengths, axes = np.linalg.svd(centred, full_matrices=False)
             n = min(self.n_components, int(np.sum(lengths > RESOLUTION**0.5 * lengths[0])))
             directions = axes[:n].T * _signs(left[:, :n])
-            # Rounding would let constant features tell training documents apart.
+            # Without this, rounding would let constant features separate training documents.
             directions[~centred.any(axis=0)] = 0.0
             return lambda rows: row_products(rows - centre, directions)
         gamma = 1 / documents.shape[1] if self.gamma is None else float(self.gamma)
@@ -244,7 +242,7 @@ class DuhKirchhoff(ScalingRanker):
     def _kernel_projection(
         self, kernel: Function, centre: Floats, points: Floats
     ) -> Function | None:
-        # Imported by those who need it: to load a model takes less.
+        # Imported here: loading a model does not need it.
         from scipy.linalg import eigh
 
         values = kernel(points)
@@ -260,7 +258,7 @@ class DuhKirchhoff(ScalingRanker):
             return None
         vectors = vectors[:, kept]
         weights = vectors * (_signs(vectors) / np.sqrt(variances[kept]))
-        # A kernel value counts by its difference from the row's mean: so do weights of sum 0.
+        # Kernel values are centred by row. Weights with sum 0 have the same effect.
         weights -= weights.mean(axis=0)
         origin = means @ weights
 
@@ -288,7 +286,7 @@ def _dataset(kept: dict[str, Array]) -> RankingDataset:
 
 
 def _signs(vectors: Floats) -> Floats:
-    """What makes the largest entry of each column positive, the first of about equal ones."""
+    """Signs that make the largest entry of each column positive; the first of near-equals."""
     sizes = np.abs(vectors)
     first = np.argmax(sizes > 0.999999 * sizes.max(axis=0), axis=0)
     signs: Floats = np.sign(vectors[first, np.arange(vectors.shape[1])])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class FeatureNet(NetRanker):
-    """What ListNet and RankNet share: everything but the loss."""
+    """Base class of ListNet and RankNet: everything but the loss."""
 
     _parameters: ClassVar[Rules] = {
         "n_units": whole(0, 10_000),
@@ -44,7 +44,7 @@ class FeatureNet(NetRanker):
         return self._net(0, self.mean_, self.scale_, MOST)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
-        """The slope of the score at the document times its inputs; together, the biases."""
+        """The slope of the score at the document times its inputs; biases count together."""
         n, n_features = dataset.features.shape
         inputs = self._inputs(dataset)[:n].astype(np.float64)
         table = np.zeros((n, n_features + N_MORE))
@@ -53,4 +53,4 @@ class FeatureNet(NetRanker):
         return table
 
     def _importances(self) -> Floats:
-        return shares(self._ways())
+        return shares(self._path_weights())

@@ -17,33 +17,35 @@ from localrank.rankers.feature_nets.feature_net import FeatureNet
     grid={"n_units": [0, 10]},
 )
 class ListNet(FeatureNet):
-    """Linear ranker, or small net, whose top-one probabilities come near those of the labels [1]_.
+    """Linear ranker or small net: the softmax of scores approximates that of the labels [1]_.
 
     It minimises the mean over queries of
 
         -Σ_i softmax(y)_i log softmax(s)_i
 
     with the labels y and scores s of the query's documents. A document with inputs x has the score
-    s = skip · x, plus output · max(0, hidden x + bias) where there are hidden units. The inputs are
-    the features, less the mean of all training documents, divided by their standard deviation, up
-    to ±4.
+    s = skip · x, plus output · max(0, hidden x + bias) if there are hidden units. The inputs are
+    the features, less the mean over all training documents, divided by their standard deviation,
+    and cut at ±4.
 
-    `ListwiseLinear` and `ListwiseNet` have the same loss with targets in proportion to the gains
-    of NDCG, by which documents of label 0 have none. ListNet learns from lists with up to 250,000
-    documents in all, chosen by their content.
+    `ListwiseLinear` and `ListwiseNet` have the same loss with other targets: the gains of NDCG,
+    which are 0 for documents of label 0. Training is limited to lists with 250,000 documents in
+    all, chosen by their content.
 
     Parameters
     ----------
     n_units : int, default=0
-        In the hidden layer. 0: the score is linear.
+        Units in the hidden layer. 0: a linear score.
     learning_rate : float, default=0.01
-        The highest: it rises over the first tenth of the steps, and falls to 0 along a cosine.
+        Highest learning rate. The rate rises over the first tenth of the steps, and then falls
+        to 0 along a cosine.
     decay : float, default=0.02
-        Weights shrink by this share, times the learning rate, in each step.
+        Weight decay: in each step, weights shrink by this share times the learning rate.
     random_state : int or None, default=0
+        Seed of the start and of the order of lists.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
@@ -51,13 +53,13 @@ class ListNet(FeatureNet):
     bias_, output_ : ndarray of shape (1, n_units)
     skip_ : ndarray of shape (1, n_features)
     mean_, scale_ : ndarray of shape (n_features,)
-        What is subtracted, and what each feature is then divided by.
+        Mean and divisor of each feature.
 
     Notes
     -----
-    Training is that of `ListwiseNet`, without dropped units: Adam with decoupled decay, 12 passes
-    over the lists or as many as make 300 steps. A query's weight multiplies its loss; the mean of
-    the weights counts as 1.
+    Training is the same as for `ListwiseNet`, without dropout: Adam with decoupled weight decay,
+    and 12 passes over the lists or more, until there are 300 steps. A query's weight multiplies
+    its loss; weights are scaled to mean 1.
 
     References
     ----------

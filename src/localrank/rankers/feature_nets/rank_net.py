@@ -17,30 +17,32 @@ from localrank.rankers.feature_nets.pair_loss import pair_loss
     grid={"n_units": [0, 10]},
 )
 class RankNet(FeatureNet):
-    """Small net on the logistic loss of pairs [1]_.
+    """Small net trained on the logistic loss of pairs [1]_.
 
     It minimises the mean over queries of the mean over the query's pairs with y_i > y_j of
 
         log(1 + exp(s_j - s_i))
 
     A document with inputs x has the score s = output · max(0, hidden x + bias) + skip · x. The
-    inputs are the features, less the mean of all training documents, divided by their standard
-    deviation, up to ±4. Every query weighs the same, however many pairs it has. Only the order of
-    labels matters. It learns from lists with up to 250,000 documents in all, chosen by their
-    content.
+    inputs are the features, less the mean over all training documents, divided by their standard
+    deviation, and cut at ±4. Every query weighs the same, however many pairs it has. Only the
+    order of labels matters. Training is limited to lists with 250,000 documents in all, chosen by
+    their content.
 
     Parameters
     ----------
     n_units : int, default=10
-        In the hidden layer. 0: the score is linear.
+        Units in the hidden layer. 0: a linear score.
     learning_rate : float, default=0.01
-        The highest: it rises over the first tenth of the steps, and falls to 0 along a cosine.
+        Highest learning rate. The rate rises over the first tenth of the steps, and then falls
+        to 0 along a cosine.
     decay : float, default=0.02
-        Weights shrink by this share, times the learning rate, in each step.
+        Weight decay: in each step, weights shrink by this share times the learning rate.
     random_state : int or None, default=0
+        Seed of the start and of the order of lists.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
@@ -48,14 +50,14 @@ class RankNet(FeatureNet):
     bias_, output_ : ndarray of shape (1, n_units)
     skip_ : ndarray of shape (1, n_features)
     mean_, scale_ : ndarray of shape (n_features,)
-        What is subtracted, and what each feature is then divided by.
+        Mean and divisor of each feature.
 
     Notes
     -----
-    Training is that of `ListwiseNet`, without dropped units: Adam with decoupled decay, 12 passes
-    over the lists or as many as make 300 steps. A step takes time in proportion to the pairs of
-    its lists, and memory in proportion to their documents. A query's weight multiplies its loss;
-    the mean of the weights counts as 1.
+    Training is the same as for `ListwiseNet`, without dropout: Adam with decoupled weight decay,
+    and 12 passes over the lists or more, until there are 300 steps. The time of a step is
+    proportional to the number of pairs in its lists, the memory to the number of documents. A
+    query's weight multiplies its loss; weights are scaled to mean 1.
 
     References
     ----------
@@ -87,6 +89,6 @@ class RankNet(FeatureNet):
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self._learn_standard(dataset)
-        # Places among the labels: single precision tells them apart.
+        # Labels by rank: single precision can tell them apart.
         levels = np.unique(dataset.labels, return_inverse=True)[1]
         self._train(dataset, query_weights, levels, n_nets=1, dropout=0.0, loss=pair_loss)

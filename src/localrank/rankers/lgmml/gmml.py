@@ -13,30 +13,30 @@ from localrank.linalg import geometric_mean
 from localrank.parameters import Rules, check_parameters, number
 
 Matrix = Floats
-# With more documents than this share of the features, working in their span saves no time.
+# With more documents than this share of the features, computing in their span saves no time.
 _WORTHWHILE = 0.75
 
 
 class GMML(Estimator):
-    """Mahalanobis metric under which relevant documents are close, and irrelevant ones far.
+    """Mahalanobis metric that puts relevant documents close together and irrelevant ones far away.
 
     From relevant documents P and irrelevant ones N, with λ the `ridge`,
 
         S = λ I + sum over (p, p') in P × P of (p - p') (p - p')^T,
         D = λ I + sum over (p, n) in P × N of (p - n) (p - n)^T,
 
-    and the metric M is the point at fraction `t` on the geodesic from S^-1 to D; at t = 1/2 it
+    and the metric M is the point at fraction `t` on the geodesic from S^-1 to D. At t = 1/2 it
     is the only positive definite solution of M S M = D [1]_, and minimises
-    tr(M S) + tr(M^-1 D). The sums have closed forms, no pair is visited.
+    tr(M S) + tr(M^-1 D). The sums have closed forms: no pair is visited.
 
     Parameters
     ----------
     t : float, default=0.5
         Position on the geodesic, from 0 to 1.
     ridge : float, default=1e-3
-        Multiple of the identity in both sums, so that few documents still give an invertible
-        matrix. It is compared with squares of the features, summed over pairs. 0 needs more
-        relevant documents than features.
+        Multiple of the identity added to both sums, so that few documents still give an invertible
+        matrix. Its scale is that of squared features, summed over pairs. 0 needs more relevant
+        documents than features.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class GMML(Estimator):
     def distances(self, A: ArrayLike, B: ArrayLike) -> Matrix:
         """Distances between rows, sqrt((a - b)^T M (a - b)), of shape (len(A), len(B))."""
         check_is_fitted(self, "metric_")
-        # Imported by those who need it: to load a model takes less.
+        # Imported here: loading a model does not need it.
         from scipy.spatial.distance import cdist
 
         distances: Matrix = cdist(np.asarray(A) @ self.factor_.T, np.asarray(B) @ self.factor_.T)
@@ -103,7 +103,7 @@ class GMML(Estimator):
         n_relevant, n_features = P.shape
         if self.ridge == 0 or len(documents) > _WORTHWHILE * n_features:
             return self._mean(documents[:n_relevant], documents[n_relevant:])
-        # Across the directions that the documents span, S = D = λ I, so M = λ^(2t - 1) I.
+        # Orthogonal to the span of the documents, S = D = λ I, so M = λ^(2t - 1) I.
         across = self.ridge ** (2 * self.t - 1)
         span, coordinates = np.linalg.qr(documents.T)
         M = self._mean(coordinates.T[:n_relevant], coordinates.T[n_relevant:])

@@ -24,105 +24,106 @@ from localrank.representations import PrincipalComponents
 if TYPE_CHECKING:
     from localrank.formulas import Formula
 
-# Documents whose distances to all anchors are held at a time.
+# Number of documents whose distances to all anchors are in memory at a time.
 _BLOCK = 1 << 14
 _VECTORS = QueryVectorRanker._parameters["query_vectors"]
 
 
 @declare(
     "lgmml",
-    "distances to anchors by local metrics",
+    "distances to anchor documents in local metrics",
     kind="local",
     grid={"n_metrics": [10, 50]},
 )
 class LGMML(QueryVectorRanker):
-    """Ranks by distances to anchor documents, each in a metric of its own (L-GMML) [1]_.
+    """Ranks by distances to anchor documents, each in its own metric (L-GMML) [1]_.
 
-    Training repeats `n_metrics` times: take a query, learn the metric M_r from its relevant and
-    irrelevant documents (`GMML`), and take as anchor p_r the relevant document from which
-    sorting the query's documents by distance gives the best NDCG. With the distances
-    x_r = c ‖p - p_r‖ in metric M_r, the score of a document p is
+    Training repeats `n_metrics` times: take a query, and learn the metric M_r from its relevant
+    and irrelevant documents (`GMML`). The anchor p_r is the relevant document from which sorting
+    the query's documents by distance gives the best NDCG. With the distances x_r = c ‖p - p_r‖ in
+    metric M_r, the score of a document p is
 
         f(p) = - sum over r of φ_r x_r exp(-x_r),    φ_r >= 0.
 
-    The weights φ are learned for each training query by stochastic steps on the WARP loss,
-    beginning at 1: draw a document with lower ones in the query, draw lower documents until one
-    scores within the margin of it, and step against their difference, further the fewer draws
-    it took.
+    The weights φ start at 1, and are learned for each training query by stochastic steps on the
+    WARP loss: draw a document, then draw documents with lower labels until one scores within the
+    margin of it, and step against their difference. The fewer draws, the longer the step.
 
     Parameters
     ----------
     n_metrics : int, default=50
-        Number of metrics and anchors. Each training query gives as many as its weight has a
-        share in; while there are fewer metrics than queries, none gives two.
+        Number of metrics and anchors. The number from a training query is proportional to its
+        weight. With equal weights and fewer metrics than queries, no query gives two.
     sampling_rate : float, default=0.8
-        Share of the relevant, and of the irrelevant documents that a metric is learned from.
+        Share of the relevant documents, and of the irrelevant ones, that a metric is learned from.
     relevance_level : float or None, default=None
-        Documents with at least this label are relevant; None is any label above 0. Irrelevant are
-        those of label 0 or less, whatever the level: documents between take part in no metric.
-        The anchors are chosen, and the weights learned, from all labels.
+        The smallest relevant label. None: any label above 0 is relevant. Irrelevant documents have
+        a label of 0 or less, whatever the level; documents in between are in no metric. Anchors
+        and weights are learned from all labels.
     t : float, default=0.5
-        Position of the metrics on the geodesic, from 0 to 1, as `GMML` has it.
+        Position of the metrics on the geodesic of `GMML`, from 0 to 1.
     margin : float, default=0.1
-        By how much a document should score above those with lower labels, as a multiple of
-        `n_metrics`.
+        Required difference between the scores of a document and of one with a lower label, as a
+        multiple of `n_metrics`.
     n_iterations : int, default=1000
-        Steps for each training query.
+        Number of steps for each training query.
     step : float, default=0.1
-        Length of a step. Weights begin at 1. To begin at w is the same as to divide `margin` and
-        `step` by w: all weights and scores are w times as large then.
+        Length of a step, for weights that start at 1. Starting at w instead has the same effect as
+        dividing `margin` and `step` by w; all weights and scores are then w times as large.
     unseen : {"mean", "uniform", "nearest"}, default="mean"
-        The weights for a query to rank: the mean of those of the training queries, all alike, or
-        those of the most similar training query (by `PrincipalComponents` of scaled features).
+        Weights for a query to rank. "mean": the mean over the training queries. "uniform": all
+        equal. "nearest": those of the most similar training query, by `PrincipalComponents` of
+        scaled features.
     query_vectors : "origin", list of columns, dict or None, default=None
-        Where the queries are points in the space of the documents, which then take the place of
-        all anchors [1]_, §4.4. None: nowhere, anchors are documents. A list of columns, by number
-        or name, that hold the query's vector, as many as remain for the document, in the same
-        order; or a dict from query ids to vectors. "origin": the features are a document less
-        its query already. With one metric this is the paper's global GMML.
+        Positions of the queries in the space of the documents. They replace all anchors [1]_,
+        §4.4; with one metric this is the paper's global GMML. None: anchors are documents. A list
+        of columns, by number or name, holds the query's vector: as many as remain for the
+        document, in the same order. A dict maps query ids to vectors. "origin": the features are
+        already a document less its query.
     scale : {"median", "monotone"}, default="median"
-        The factor c, the same for all metrics. x exp(-x) rises up to x = 1 and falls beyond.
-        "median": the median distance of training documents is 1, so that half of them lie where
-        a farther document scores higher. "monotone": the largest is 1, so that within the
-        training distances a farther document never scores higher for any metric.
+        Rule for the factor c, the same for all metrics. x exp(-x) rises up to x = 1 and falls
+        beyond. "median": the median distance of training documents becomes 1; beyond it, a farther
+        document scores higher. "monotone": the largest distance becomes 1; within the training
+        distances, a farther document never scores higher for any metric.
     ridge : float, default=0.01
-        Multiple of the identity in the matrices that metrics are learned from; features have
-        mean square 1 there.
+        Multiple of the identity in the matrices that metrics are learned from, for features of
+        mean square 1.
     n_jobs : int or None, default=None
-        Metrics, and parts of the queries, learned at the same time; -1 for all cores. The
-        result does not depend on it.
+        Number of parallel jobs, over metrics and then over parts of the queries. None: one. -1:
+        one per core. The result does not depend on it.
     random_state : int or None, default=0
+        Seed of the drawn queries, documents and pairs.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     metrics_ : LocalMetrics
         The anchors and metrics, with the scale of the features and c.
     weights_ : ndarray of shape (n_queries, n_metrics)
-        The weights φ of each training query that was learned from, in an order of their content.
+        The weights φ of each training query that was learned from, ordered by content.
     mean_weights_ : ndarray of shape (n_metrics,)
+        The mean of φ over the training queries.
     representation_, descriptions_
-        Under `unseen="nearest"`: what similarity to the training queries is worked out from.
+        With `unseen="nearest"`: descriptions of the training queries, to compare queries with.
 
     Notes
     -----
     Features are divided by the root of their mean square, which for each feature is its 2-norm
     times one constant. A query's weight is its share in the metrics and in the mean of φ.
 
-    A distance has no direction: a document that is better than the anchor is as far from it as
-    one that is as much worse. Anchors are documents among others, and the best documents, beyond
-    them, rank low. So this method ranks clearly worse than linear models and boosted trees where
-    features say by themselves what is better, as they do in web search. `scale="median"` lessens
-    the harm: where x exp(-x) falls, documents far beyond the anchors come up again, and so do
-    those far behind. Anchors moved out from among the documents, along the difference of the
-    relevant and irrelevant means, make it almost as good as a linear model on OHSUMED; on MQ2008,
-    where queries have few documents, that takes metrics of several queries as well
-    (`benchmarks/lgmml.py`).
+    A distance has no direction: a document better than the anchor may be as far from it as a worse
+    one. Anchors lie among the other documents, so the best documents, beyond them, rank low. If
+    larger feature values are simply better, as in web search, this method ranks clearly worse than
+    linear models and boosted trees. `scale="median"` reduces the harm: x exp(-x) falls for large
+    distances, so documents far beyond the anchors rank higher again, as do those far behind. On
+    OHSUMED, the method is almost as good as a linear model if anchors are moved out of the
+    documents, along the difference of the relevant and irrelevant means. On MQ2008, where queries
+    have few documents, this also needs metrics of several queries (`benchmarks/lgmml.py`).
 
-    "mean" weights did best on the validation parts of OHSUMED and MQ2008; weights of one query
-    serve other queries less well.
+    "mean" weights did best on the validation parts of OHSUMED and MQ2008. Weights of one query
+    suit other queries less well.
 
     References
     ----------
@@ -208,14 +209,14 @@ class LGMML(QueryVectorRanker):
     def fit_path(
         self, X: Any, y: Any = None, *, qid: Any = None, margins: ArrayLike, steps: ArrayLike
     ) -> list[Self]:
-        """Fit a clone for each margin and step, for little more than one: metrics are shared.
+        """Fit a clone for each margin and step, in little more time than one: metrics are shared.
 
         Parameters
         ----------
         X, y, qid
             As for `fit`.
         margins, steps : array-like of float
-            As many of one as of the other.
+            Margin and step of each clone: two lists of the same length.
 
         Examples
         --------
@@ -250,7 +251,7 @@ class LGMML(QueryVectorRanker):
         return f"{super()._lesson()} (a label of 0 or less)"
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        # The order of rows is that of documents less their query, as if these had been given.
+        # Rows are ordered by documents less their query, as if these had been the features.
         dataset, query_weights = self._ordered(self._displaced(dataset), query_weights)
         used = self._teaching(dataset, query_weights)
         shares = np.ones(int(used.sum())) if query_weights is None else query_weights[used]
@@ -275,8 +276,9 @@ class LGMML(QueryVectorRanker):
             rng=rng,
             n_jobs=self.n_jobs,
         )
-        for model, own in zip(together, weights, strict=True):
-            model.weights_, model.mean_weights_ = own, training.shares @ own
+        for model, model_weights in zip(together, weights, strict=True):
+            model.weights_ = model_weights
+            model.mean_weights_ = training.shares @ model_weights
         for name in ("representation_", "descriptions_"):
             self.__dict__.pop(name, None)
         if self.unseen == "nearest":
@@ -287,28 +289,29 @@ class LGMML(QueryVectorRanker):
     def _check_fitted(self) -> None:
         super()._check_fitted()
         metrics, near = self.metrics_.anchors.shape, self.unseen == "nearest"
-        own = vars(self)
+        attributes = vars(self).keys()
         check_together(
             self,
             holds=metrics == (len(self.mean_weights_), self._n_displaced)
-            and (not near or {"representation_", "descriptions_"} <= own.keys()),
+            and (not near or {"representation_", "descriptions_"} <= attributes),
         )
 
     def _predict(self, dataset: RankingDataset) -> Array:
         dataset = self._displaced(dataset)
-        own = np.zeros(dataset.n_documents, np.int64)
+        # The row of `weights` for each document.
+        weights_index = np.zeros(dataset.n_documents, np.int64)
         weights = np.ones((1, len(self.mean_weights_)))
         if self.unseen == "mean":
             weights[0] = self.mean_weights_
         elif self.unseen == "nearest":
-            asked = self.representation_.transform_rows(self._scaled(dataset))
-            nearest = self.representation_.nearest(asked, self.descriptions_)
-            weights, own = self.weights_, nearest[dataset.query_index]
+            descriptions = self.representation_.transform_rows(self._scaled(dataset))
+            nearest = self.representation_.nearest(descriptions, self.descriptions_)
+            weights, weights_index = self.weights_, nearest[dataset.query_index]
         scores = np.empty(dataset.n_documents)
         for first in range(0, dataset.n_documents, _BLOCK):
             block = slice(first, first + _BLOCK)
             distances = self.metrics_.distances(dataset.features[block])
-            scores[block] = local_scores(distances, weights, own[block])
+            scores[block] = local_scores(distances, weights, weights_index[block])
         return scores
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:

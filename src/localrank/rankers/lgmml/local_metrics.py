@@ -1,4 +1,4 @@
-"""Metrics around anchors, and the distances of documents to all of them at once."""
+"""Anchors with metrics, and the distances of documents to all of them at once."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from localrank.rankers.lgmml.anchors import add_squares
 
 Matrix = Floats
 
-# Panels are at least this wide, and at most so many.
+# Least width of a panel, and largest number of panels.
 _WIDTH, _PANELS = 16, 8
-# Numbers in a block of products, few enough to stay in the processor's cache; rows of one.
+# Numbers in a block of products, few enough for the processor's cache, and its rows.
 _BLOCK, _BLOCK_ROWS = 1 << 18, 256
-# Blocks have a multiple of so many rows, so that matrix products treat all rows alike and equal
-# documents stay equal.
+# The number of rows of a block is a multiple of this. Matrix products then treat all rows the same,
+# and equal documents have equal distances.
 _UNIT = 16
 
 
 @dataclass(frozen=True, eq=False)
 class LocalMetrics:
-    """Anchors a_r, each with a metric M_r of its own.
+    """Anchors a_r, each with its own metric M_r.
 
     The distance of a document x to anchor r is ‖R_r (x / scale - a_r)‖, where R_r is upper
     triangular and M_r = R_r^T R_r. Distances of a block of documents to all anchors take a few
-    matrix products: rows i to j of all the R_r make a panel, and only the features from i on
-    have a part in it, which saves almost half the work.
+    matrix products. Rows i to j of all the R_r make a panel. Only the features from i on matter
+    for it, which saves almost half the work.
 
     Parameters
     ----------
     scale : ndarray of shape (n_features,)
-        What features are divided by.
+        Divisor of each feature.
     anchors : ndarray of shape (n_metrics, n_features)
-        Of scaled features.
+        Scaled features of the anchors.
     panels : list of ndarray of shape (n_features - first row, n_rows * n_metrics)
-        Rows of the factors, transposed: the first row of all of them, then the second.
+        Rows of the factors, transposed: the first rows of all factors, then the second rows.
     origins : list of ndarray of shape (n_rows, n_metrics)
-        The products of these rows with the anchors, relative to the mean of the anchors.
+        Products of these rows with the anchors, relative to the mean of the anchors.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class LocalMetrics:
 
     @classmethod
     def stack(cls, scale: Floats, anchors: Matrix, factors: Sequence[Array] | Matrix) -> Self:
-        """Metrics from the triangular factor of each."""
+        """Build from the triangular factor of each metric."""
         n_features = len(scale)
         width = max(_WIDTH, -(-n_features // _PANELS))
         triangles = np.array(factors, dtype=np.float64)
@@ -116,7 +116,7 @@ class LocalMetrics:
         centre = self.anchors.mean(axis=0)
         widest = self.panels[0].shape[1]
         n_rows = max(min(_BLOCK // widest, _BLOCK_ROWS), _UNIT)
-        # As many rows in each block, so that the last one is no exception.
+        # All blocks have the same number of rows, the last one too.
         n_rows = -(-n_documents // -(-n_documents // n_rows))
         n_rows = -(-n_rows // _UNIT) * _UNIT
         block, products = np.zeros((n_rows, n_features)), np.empty(n_rows * widest)
@@ -126,12 +126,12 @@ class LocalMetrics:
             np.divide(rows, self.scale, out=block[: len(rows)])
             block[: len(rows)] -= centre
             for panel, origin in zip(self.panels, self.origins, strict=True):
-                own = products[: n_rows * panel.shape[1]].reshape(n_rows, -1)
-                np.matmul(block[:, n_features - len(panel) :], panel, out=own)
-                add_squares(own, origin, squares[first : first + n_rows])
+                projected = products[: n_rows * panel.shape[1]].reshape(n_rows, -1)
+                np.matmul(block[:, n_features - len(panel) :], panel, out=projected)
+                add_squares(projected, origin, squares[first : first + n_rows])
         return np.sqrt(squares, out=squares)
 
 
 def _shape(values: Any) -> tuple[int, ...] | None:
-    """The shape of an array of finite numbers."""
+    """The shape of an array of finite numbers; None for anything else."""
     return values.shape if floats(None, None).holds(values, {}) else None

@@ -18,25 +18,24 @@ from localrank.rankers.lgmml.gmml import GMML
 from localrank.rankers.lgmml.local_metrics import LocalMetrics
 from localrank.rankers.lgmml.warp import warp_weights
 
-# Features are compared by their multiple of this, so that another unit, which rounds them
-# otherwise, leaves the order of rows.
+# Features are rounded to multiples of this before rows are ordered. The order then does not depend
+# on the unit of a feature.
 _GRID = 2.0**-20
-# Documents that the median distance is taken of, at most.
+# Largest number of documents for the median distance.
 _SAMPLE = 10_000
-# Documents whose distances to all anchors are held at a time, by each job.
+# Number of documents whose distances to all anchors each job holds at a time.
 _BLOCK = 4096
-# Places in the lists sorted from several anchors that are held at a time.
+# Number of entries, over all lists sorted from an anchor, in memory at a time.
 _LISTS = 1 << 20
-# A ridge below this share of the matrix it is added to would be lost in rounding.
+# A ridge below this share of the matrix would be lost in rounding.
 _ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Training queries in an order that the unit of their features does not change.
+    """Training queries in an order that does not depend on the units of features.
 
-    Random draws then do not depend on it either. Rows of a query are in ascending order of their
-    labels.
+    Random draws then do not depend on the units either. Rows of a query ascend by label.
 
     Parameters
     ----------
@@ -84,21 +83,21 @@ class Training:
         def learn(
             item: tuple[int, np.random.Generator], dataset: RankingDataset, scale: Floats
         ) -> tuple[Array, Array]:
-            query, own_rng = item
-            own = slice(dataset.offsets[query], dataset.offsets[query + 1])
-            documents, labels = dataset.features[own] / scale, dataset.labels[own]
-            # Labels ascend; documents between the irrelevant and the relevant are in neither.
+            query, query_rng = item
+            rows = slice(dataset.offsets[query], dataset.offsets[query + 1])
+            documents, labels = dataset.features[rows] / scale, dataset.labels[rows]
+            # Labels ascend. Documents between the irrelevant and the relevant are in neither.
             n_irrelevant = n_lower = int(np.searchsorted(labels, 0, side="right"))
             if relevance_level is not None:
                 n_lower = int(np.searchsorted(labels, relevance_level))
-            N = _sample(own_rng, documents[:n_irrelevant], sampling_rate)
-            P = _sample(own_rng, documents[n_lower:], sampling_rate)
+            N = _sample(query_rng, documents[:n_irrelevant], sampling_rate)
+            P = _sample(query_rng, documents[n_lower:], sampling_rate)
             gmml = GMML(t, ridge=max(ridge, _least_ridge(P, N))).fit(P, N)
             if at_query:
                 return np.zeros(len(scale)), gmml.factor_
             return _best_anchor(gmml, P, documents, labels, measure), gmml.factor_
 
-        # Gains as `gains` has them.
+        # The same gains as in `gains`.
         grades = self.dataset.labels.max() <= HIGHEST_GRADE
         measure = NDCG(gain="exponential" if grades else "linear")
 
@@ -117,7 +116,7 @@ class Training:
     def scale_distances(
         self, metrics: LocalMetrics, scale: Literal["median", "monotone"], n_jobs: int | None
     ) -> LocalMetrics:
-        """The metrics with the median or the largest distance of training documents made 1."""
+        """Scale the metrics: the median or largest distance of training documents becomes 1."""
         features = self.dataset.features
         if scale == "median":
             features = features[:: -(-len(features) // _SAMPLE)]
@@ -132,10 +131,10 @@ class Training:
             )
             size = float(np.max(parts))
         else:
-            found = in_parallel(
+            distances = in_parallel(
                 metrics.distances, blocks, n_jobs=n_jobs, description="Median distance", here=True
             )
-            size = float(np.median(np.concatenate(found)))
+            size = float(np.median(np.concatenate(distances)))
         return metrics.scaled(1 / size) if size > 0 else metrics
 
     def learn_weights(
@@ -147,7 +146,7 @@ class Training:
         rng: np.random.Generator,
         n_jobs: int | None,
     ) -> Iterator[Floats]:
-        """Weights of the metrics for each query, by WARP, with each of the margins and steps."""
+        """Learn the weights of the metrics for each query, with each pair of margin and step."""
         n_lower = _n_lower(self.dataset)
         seeds = rng.integers(2**64, size=self.dataset.n_queries, dtype=np.uint64)
 
@@ -158,14 +157,14 @@ class Training:
             n_lower: Integers,
             seeds: Array,
         ) -> list[Floats]:
-            own = dataset.offsets[queries.start : queries.stop + 1]
-            rows = slice(own[0], own[-1])
+            offsets = dataset.offsets[queries.start : queries.stop + 1]
+            rows = slice(offsets[0], offsets[-1])
             distances = metrics.distances(dataset.features[rows])
             values = -distances * np.exp(-distances)
             return [
                 warp_weights(
                     values,
-                    own - own[0],
+                    offsets - offsets[0],
                     n_lower[rows],
                     seeds[queries],
                     margin=margin,
@@ -175,17 +174,17 @@ class Training:
                 for margin, step in margins_and_steps
             ]
 
-        found = in_parallel(
+        parts = in_parallel(
             learn,
             list(_blocks_of_queries(self.dataset.offsets)),
             shared=(self.dataset, metrics, n_lower, seeds),
             n_jobs=n_jobs,
             description="Learning weights",
         )
-        return map(np.concatenate, zip(*found, strict=True))
+        return map(np.concatenate, zip(*parts, strict=True))
 
     def _draw_queries(self, n: int, rng: np.random.Generator) -> Integers:
-        """Each query about as often as its share says: at equal steps through all shares."""
+        """Draw queries in proportion to their shares, at equal steps through all shares."""
         order = rng.permutation(len(self.shares))
         ends = np.cumsum(self.shares[order])
         places = (np.arange(n) + rng.random()) / n * ends[-1]
@@ -199,7 +198,7 @@ def _sample(rng: np.random.Generator, documents: Floats, rate: float) -> Floats:
 
 
 def _least_ridge(P: Floats, N: Floats) -> float:
-    """What is not lost in the rounding of the sums over pairs."""
+    """The smallest ridge that is not lost in the rounding of sums over pairs."""
     documents = np.vstack([P, N])
     size = np.square(documents - documents.mean(axis=0)).sum(axis=1).max()
     return float(_ROUNDING * len(documents) ** 2 * size)
@@ -231,7 +230,7 @@ def _ndcg(labels: Floats, distances: Floats, measure: NDCG) -> Floats:
 
 
 def _n_lower(dataset: RankingDataset) -> Integers:
-    """How many documents of the query have a lower label, where labels ascend in each query."""
+    """Number of documents of the query with a lower label, for each row. Labels ascend."""
     rows = np.arange(dataset.n_documents)
     begins = dataset.offsets[:-1][dataset.query_index]
     first = np.append(True, dataset.labels[1:] != dataset.labels[:-1]) | (rows == begins)
@@ -240,7 +239,7 @@ def _n_lower(dataset: RankingDataset) -> Integers:
 
 
 def _blocks_of_queries(offsets: Integers) -> Iterator[slice]:
-    """Consecutive queries with about as many documents in each block."""
+    """Blocks of consecutive queries with about the same number of documents."""
     begin = 0
     while begin < len(offsets) - 1:
         end = int(np.searchsorted(offsets, offsets[begin] + _BLOCK, side="right")) - 1

@@ -1,4 +1,4 @@
-"""The cross entropy between lists of targets and softmaxes of linear scores, and its minimum."""
+"""The cross entropy between targets and the softmax of linear scores, and its minimum."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from localrank.arrays import Flags, Floats, Integers
 from localrank.kernels.sorting import read_only
 from localrank.rankers.listwise_linear.softmax import cross_entropy
 
-# With more features than this, the second derivatives at 0 are taken for a diagonal matrix.
+# With more features than this, the second derivatives at 0 are treated as a diagonal matrix.
 _EXPLICIT = 2000
-# Of a block of features that is multiplied at a time.
+# Size of a block of features that is multiplied at a time.
 _BLOCK_BYTES = 2**26
 
 
 @dataclass(frozen=True)
 class Minimum:
-    """Weights, the objective there, the steps taken, and whether there were enough of them."""
+    """Weights, their objective, the number of steps, and whether the search converged."""
 
     weights: Floats
     objective: float
@@ -33,23 +33,24 @@ class Minimum:
 class CrossEntropy:
     """The weighted mean over queries of -Σ t_i log softmax(Xw)_i.
 
-    L-BFGS takes as many steps as second derivatives differ between directions, which they do by
-    orders of magnitude where features are alike. It therefore works in coordinates in which
-    those at w = 0 are all 1: w = V z / sqrt(curvatures + l2) with the eigenvectors V of the
-    covariance within queries.
+    L-BFGS takes more steps the more second derivatives differ between directions. If features are
+    correlated, they differ by orders of magnitude. The search therefore uses coordinates z in which
+    all second derivatives at w = 0 are 1: w = V z / sqrt(curvatures + l2), where V holds the
+    eigenvectors of the covariance within queries.
 
     Parameters
     ----------
     features : ndarray of shape (n_documents, n_features)
-        Query by query, each query's near the origin: a shift of a query changes nothing.
+        Rows query by query, each query's near the origin. Shifting a query changes nothing.
     offsets : ndarray of shape (n_queries + 1,)
     targets : ndarray of shape (n_documents,)
-        Of each query with a weight they sum to 1.
+        Target of each document. The targets of a query with positive weight sum to 1.
     weights : ndarray of shape (n_queries,)
-        They sum to 1.
+        Weights of the queries, with sum 1.
     curvatures : ndarray of shape (n_features,)
+        Eigenvalues of the covariance.
     axes : ndarray of shape (n_features, n_features) or None
-        V, or None for the features themselves.
+        V. None: the axes are the features.
     """
 
     features: Floats
@@ -61,7 +62,7 @@ class CrossEntropy:
 
     @classmethod
     def of(cls, features: Floats, offsets: Integers, targets: Floats, weights: Floats) -> Self:
-        """For weights of queries with any sum above 0."""
+        """The cross entropy for query weights with any positive sum."""
         weights = weights / weights.sum()
         curvatures, axes = _curvatures(features, offsets, weights)
         return cls(
@@ -86,8 +87,8 @@ class CrossEntropy:
         return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
 
     def minimum(self, l2: float, tol: float, max_iter: int, start: Floats | None = None) -> Minimum:
-        """The minimum for one l2."""
-        # Imported by those who need it: to load a model takes less.
+        """The minimum of the cross entropy plus l2/2 |w|²."""
+        # Imported here: loading a model does not need it.
         from scipy.optimize import minimize
 
         units = 1.0 / np.sqrt(self.curvatures + l2)
@@ -106,7 +107,7 @@ class CrossEntropy:
         place = np.zeros_like(units)
         if start is not None:
             place = (start if axes is None else start @ axes) / units
-        found = minimize(
+        result = minimize(
             evaluate,
             place,
             jac=True,
@@ -118,11 +119,11 @@ class CrossEntropy:
                 "maxfun": 20 * max_iter,
             },
         )
-        # Status 2 is a search along a line that rounding keeps from going lower.
-        return Minimum(weights_at(found.x), float(found.fun), int(found.nit), found.status != 1)
+        # Status 2: rounding stops the search along a line. That counts as converged.
+        return Minimum(weights_at(result.x), float(result.fun), int(result.nit), result.status != 1)
 
     def path(self, l2s: Iterable[float], tol: float, max_iter: int) -> Iterator[Floats]:
-        """The weights for each l2, each search starting where the last ended."""
+        """The weights for each l2. Each search starts at the result of the one before."""
         weights = None
         for l2 in l2s:
             weights = self.minimum(l2, tol, max_iter, weights).weights
@@ -136,7 +137,7 @@ class CrossEntropy:
 def _curvatures(
     features: Floats, offsets: Integers, weights: Floats
 ) -> tuple[Floats, Floats | None]:
-    """Second derivatives at w = 0, where a query's softmax is uniform, along their axes."""
+    """Second derivatives at w = 0, where every softmax is uniform, and their axes."""
     sizes = np.diff(offsets)
     shares = np.repeat(weights / sizes, sizes)
     means = np.add.reduceat(features, offsets[:-1]) / sizes[:, None]

@@ -1,4 +1,4 @@
-"""Linear ranker by the cross entropy of whole lists."""
+"""Linear ranker trained on the cross entropy of whole lists."""
 
 from __future__ import annotations
 
@@ -25,76 +25,82 @@ from localrank.rankers.gains import Gain, GainRanker, targets
 from localrank.rankers.linear import LinearRanker, Scaling
 from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
 
-# What is tried where l2 is None, from strong to weak.
+# Values tried if l2 is None, from strong to weak.
 L2S = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 0.0003, 0.0001)
-# Accuracy that tells models of the path apart as well as any.
+# Accurate enough to compare the models of a path.
 _PATH_TOL = 1e-5
-# Where nothing can be held out.
+# Used if no query can be held out.
 SINGLE_QUERY_L2 = 1.0
 
 
 @declare("listwise-linear", "linear, from whole lists")
 class ListwiseLinear(GainRanker, LinearRanker):
-    """Linear ranker whose softmax over a query's documents comes near the gains of the labels.
+    """Linear ranker whose softmax over a query's documents approximates the gains of the labels.
+
+    By default it chooses its penalty `l2` itself.
 
     It minimises the mean over the queries with different labels of
 
         -Σ_i t_i log softmax(Xw)_i + l2/2 ‖w‖²
 
-    where the targets t_i of a query's documents are in proportion to their gains 2^y_i - 1, or y_i
-    where labels are larger than 30; gains are counted from the lowest label where it is negative;
-    `gain` chooses others. It is ListNet's loss [1]_ with other targets; for labels 0 and 1 it
-    bounds NDCG [2]_. The function is convex, and minimised by L-BFGS. Every query weighs the same,
-    however long. Any labels serve. The model does not depend on the order of the rows.
+    The targets t_i of a query's documents are proportional to their gains 2^y_i - 1. If labels are
+    larger than 30, the gain is y_i. If the lowest label is negative, gains are counted from it. The
+    parameter `gain` sets other gains. This is ListNet's loss [1]_ with other targets; for labels 0
+    and 1 it bounds NDCG [2]_. The function is convex, and minimised by L-BFGS. Every query weighs
+    the same, however long its list. Labels may be any numbers. The model does not depend on the
+    order of the rows.
 
     Parameters
     ----------
     l2 : float or None, default=None
-        Weight of the size of w. None chooses it from 13 values from 100 to 0.0001, about half a
-        power of ten apart: the one with the best `measure` on the validation queries given to
-        `fit`, or else in cross-validation over the training queries; of equal ones the
-        strongest. With a single query to learn from it is 1.
+        Weight of the penalty on w. None: the best of 13 values from 100 to 0.0001, about half a
+        power of ten apart. The best value has the best `measure` on the validation queries given
+        to `fit`, or else in cross-validation over the training queries; among equals, the
+        strongest. With a single query to learn from, it is 1.
     scaling : {"standard", "query"} or None, default="standard"
-        Features are divided by their standard deviation around the query means, or mapped to
-        [0, 1] within each query, or left as they are. Cross-validation does not repeat it.
+        "standard": divide each feature by its standard deviation within queries. "query": map
+        each feature to [0, 1] within each query. None: leave features as they are.
+        Cross-validation does not learn it anew for each fold.
     n_folds : int, default=5
-        Parts of the queries in cross-validation. The parts depend on the content of the queries
-        and the seed alone, and queries that are copies are in one part.
+        Number of folds in cross-validation. The folds depend only on the content of the queries
+        and the seed. Copies of a query are in the same fold.
     measure : str or Measure, default="ndcg@10"
-        What the choice of l2 maximises, or minimises where small values are good.
+        Measure that chooses l2. It is minimised if small values are good.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        2^y - 1, y, or the gains of the labels 0, 1, 2 and so on, which never fall. None: by the
-        size of the labels, as said above. What `measure` counts is not changed by it.
+        Gain of a label y in training. "exponential": 2^y - 1. "linear": y. A list: the gains of
+        the labels 0, 1, 2 and so on, which must not fall. None: chosen by the size of the labels,
+        as above. `measure` keeps its own gains.
     tol : float, default=1e-8
-        Stop when the gradient has fallen to this share of that at w = 0, both in coordinates in
-        which all directions are about as curved. Scores are then about as accurate.
+        Stop when the gradient is at most this share of the gradient at w = 0. Both are measured in
+        coordinates in which all directions have about the same curvature. Scores are then about
+        as accurate.
     max_iter : int, default=1000
-        Most steps.
+        Largest number of steps.
     random_state : int or None, default=0
-        Seed of the parts.
+        Seed of the folds.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the scaled features, then of the indicators.
     scale_ : ndarray of shape (n_features,)
-        Under `scaling="standard"`: what each feature is divided by.
+        With `scaling="standard"`: the divisor of each feature.
     l2_ : float
-        The one given or chosen.
+        The given or chosen value of `l2`.
     l2_path_ : list of (float, float)
-        Each value tried, with the mean measure of the held-out queries; empty where none was.
+        Each value tried, with the mean measure of the held-out queries. Empty if none was tried.
     objective_ : float
         Value of the formula above at `coef_`.
     n_iter_ : int
-        Steps to `coef_`.
+        Number of steps to `coef_`.
 
     Notes
     -----
-    Query weights make the means above weighted ones, that of the measure too. A query of weight 2
-    counts like the query given twice.
+    With query weights, the mean above and the mean of the measure are weighted. A query of weight
+    2 counts like the query given twice.
 
     References
     ----------
@@ -167,13 +173,13 @@ class ListwiseLinear(GainRanker, LinearRanker):
         self._learn_scaling(dataset)
         features = np.empty((dataset.n_documents, dataset.n_features))
         for rows, block in self._scaled_blocks(dataset):
-            # Only differences within a query matter. A constant becomes exactly 0.
+            # Only differences within a query matter. A constant feature becomes exactly 0.
             first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
             begins = dataset.offsets[first:last] - rows.start
             firsts = np.repeat(block[begins], dataset.query_sizes[first:last], axis=0)
             np.subtract(block, firsts, out=features[rows])
         lists = dataset.replaced(features=features)
-        # Matrices are small: BLAS's threads would do little but wait for each other.
+        # The matrices are small: threads of BLAS would mostly wait for each other.
         with one_blas_thread():
             teaching = np.where(self.learns_from(lists), weights, 0.0)
             loss = CrossEntropy.of(features, lists.offsets, targets(lists, self.gain), teaching)
@@ -186,13 +192,13 @@ class ListwiseLinear(GainRanker, LinearRanker):
             l2 = SINGLE_QUERY_L2 if self.l2 is None else float(self.l2)
             if values:
                 l2 = L2S[int(np.argmax(values) if measure.higher_is_better else np.argmin(values))]
-            found = loss.minimum(l2, self.tol, self.max_iter)
-        self.coef_ = found.weights
-        self.objective_ = found.objective
-        self.n_iter_ = found.n_steps
+            minimum = loss.minimum(l2, self.tol, self.max_iter)
+        self.coef_ = minimum.weights
+        self.objective_ = minimum.objective
+        self.n_iter_ = minimum.n_steps
         self.l2_ = l2
         self.l2_path_ = list(zip(L2S, values, strict=False))
-        if not found.converged:
+        if not minimum.converged:
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.warn(
@@ -205,7 +211,7 @@ class ListwiseLinear(GainRanker, LinearRanker):
     def _values_on(
         self, valid: RankingDataset, loss: CrossEntropy, measure: Measure
     ) -> list[float]:
-        """The mean measure of validation queries, along the path."""
+        """Mean measure of the validation queries for each l2."""
         features = read_only(self._scaled(valid), np.float64)
         return [
             mean_of_queries(measure.of_rows(valid, projections(features, weights)))
@@ -220,22 +226,22 @@ class ListwiseLinear(GainRanker, LinearRanker):
         loss: CrossEntropy,
         measure: Measure,
     ) -> list[float]:
-        """The mean measure of queries whose fold was held out, along the path.
+        """Mean measure of held-out queries for each l2, over all folds. Empty for one fold.
 
-        Queries of one label have the same value by any scores. Empty without two folds.
+        Queries with one label count too: their value does not depend on the scores.
         """
         n_folds = folds.max() + 1
         if n_folds < 2:
             return []
         scores = np.zeros((len(L2S), lists.n_documents))
         for fold in range(n_folds):
-            own = folds == fold
-            rows = own[lists.query_index]
+            held_out = folds == fold
+            rows = held_out[lists.query_index]
             features = read_only(lists.features[rows], np.float64)
-            path = loss.without(own).path(L2S, max(self.tol, _PATH_TOL), self.max_iter)
-            for held_out, weights in zip(scores, path, strict=True):
-                held_out[rows] = projections(features, weights)
-        values = np.array([measure.of_rows(lists, held_out) for held_out in scores])
+            path = loss.without(held_out).path(L2S, max(self.tol, _PATH_TOL), self.max_iter)
+            for scores_of_l2, weights in zip(scores, path, strict=True):
+                scores_of_l2[rows] = projections(features, weights)
+        values = np.array([measure.of_rows(lists, scores_of_l2) for scores_of_l2 in scores])
         counted = ~np.isnan(values[0])
         means: list[float] = np.average(
             values[:, counted], axis=1, weights=query_weights[counted]
@@ -243,7 +249,7 @@ class ListwiseLinear(GainRanker, LinearRanker):
         return means
 
     def _folds(self, dataset: RankingDataset, query_weights: Floats) -> Integers:
-        """The fold of each query that teaches something, -1 for others."""
+        """The fold of each query; -1 for queries that nothing can be learned from."""
         seed = drawn_seed(self.random_state)
         used = self.learns_from(dataset) & (query_weights > 0)
         keys = np.add.reduceat(row_keys(dataset, seed), dataset.offsets[:-1])

@@ -1,4 +1,4 @@
-"""Small nets by the cross entropy of whole lists."""
+"""Small nets trained on the cross entropy of whole lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordi
 if TYPE_CHECKING:
     from localrank.formulas import Formula
 
-# What nets see of the coordinates.
+# The parts of the query coordinates that the nets see.
 _PARTS = "zpa"
 
 
@@ -36,42 +36,45 @@ _PARTS = "zpa"
     sample={"n_nets": 2, "n_units": 8},
 )
 class ListwiseNet(GainRanker, NetRanker):
-    """Small nets whose softmax over a query's documents comes near the gains of the labels.
+    """Small nets whose softmax over a query's documents approximates the gains of the labels.
 
-    Each net has one hidden layer and a linear skip: a document with inputs x gets the score
+    Each net has one hidden layer and a linear skip. A document with inputs x gets the score
 
         output · max(0, hidden x + bias) + skip · x
 
     The nets minimise the loss of `ListwiseLinear`, -Σ_i t_i log softmax(scores)_i, with targets
-    t_i in proportion to the gains of the labels. The score of a document is the mean over the
-    nets of their scores, each standardised within the query.
+    t_i proportional to the gains of the labels. Scores of a net are standardised within the query.
+    The score of a document is their mean over the nets.
 
-    The inputs are the document's coordinates within its query (`QueryCoordinates`): z up to ±4 and
-    (p - 1/2) √12 of each feature, and the nine aggregates, standardised within the query.
-    They learn from lists with up to 250,000 documents in all, chosen by their content.
+    The inputs are the document's coordinates within its query (`QueryCoordinates`): z, cut at ±4,
+    and (p - 1/2) √12 of each feature, and the nine aggregates, standardised within the query.
+    Training is limited to lists with 250,000 documents in all, chosen by their content.
 
     Parameters
     ----------
     n_nets : int, default=8
-        They are trained together, on the same lists, from different starts.
+        Number of nets. They are trained together, on the same lists, from different starts.
     n_units : int, default=64
-        In the hidden layer of each net.
+        Units in the hidden layer of each net.
     coordinates : bool, default=True
-        False: the inputs are the features themselves, less the mean of all training documents,
-        divided by their standard deviation, up to ±4.
+        Whether the inputs are query coordinates. False: the inputs are the features, less the mean
+        over all training documents, divided by their standard deviation, and cut at ±4.
     dropout : float, default=0.3
-        Share of the hidden units that each step of training leaves out.
+        Share of the hidden units that each training step leaves out.
     learning_rate : float, default=0.002
-        The highest: it rises over the first tenth of the steps, and falls to 0 along a cosine.
+        Highest learning rate. The rate rises over the first tenth of the steps, and then falls
+        to 0 along a cosine.
     decay : float, default=0.02
-        Weights shrink by this share, times the learning rate, in each step.
+        Weight decay: in each step, weights shrink by this share times the learning rate.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        2^y - 1, y, or the gains of the labels 0, 1, 2 and so on, which never fall. None: by the
-        size of the labels, as `ListwiseLinear` has it.
+        Gain of a label y. "exponential": 2^y - 1. "linear": y. A list: the gains of the labels 0,
+        1, 2 and so on, which must not fall. None: chosen by the size of the labels, as in
+        `ListwiseLinear`.
     random_state : int or None, default=0
+        Seed of the starts, the order of lists and the dropped units.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
@@ -79,17 +82,17 @@ class ListwiseNet(GainRanker, NetRanker):
     bias_, output_ : ndarray of shape (n_nets, n_units)
     skip_ : ndarray of shape (n_nets, n_inputs)
     mean_, scale_ : ndarray of shape (n_features,)
-        Without coordinates: what is subtracted, and what each feature is then divided by.
+        Without coordinates: mean and divisor of each feature.
 
     Notes
     -----
-    Training is by Adam with decoupled decay. A step takes 1/25 of the lists, at least 4 and at
-    most 24 of them. There are 12 passes over the lists, or as many as make 300 steps. Queries
-    whose documents all have one label are left out. A query's weight multiplies its loss; the
-    mean of the weights counts as 1.
+    Training uses Adam with decoupled weight decay. A step uses 1/25 of the lists, at least 4 and
+    at most 24 of them. Training makes 12 passes over the lists, or more, until it has made 300
+    steps. Queries whose documents all have the same label are left out. A query's weight
+    multiplies its loss; weights are scaled to mean 1.
 
-    Contributions are exact: the slope of the score at the document times its inputs. What is left
-    is of the biases, and counts for all features together, as the aggregates do.
+    Contributions are exact: the slope of the score at the document times its inputs. The rest
+    comes from the biases. It is assigned to all features together, as the aggregates are.
 
     Examples
     --------
@@ -147,7 +150,7 @@ class ListwiseNet(GainRanker, NetRanker):
         )
 
     def _inputs(self, dataset: RankingDataset) -> Array:
-        """What the nets see, with rows of zeros up to a multiple of four."""
+        """Inputs of the nets, padded with rows of zeros to a multiple of four."""
         if not self.coordinates:
             return self._standard(dataset)
         n, width = dataset.features.shape
@@ -160,7 +163,7 @@ class ListwiseNet(GainRanker, NetRanker):
         return inputs
 
     def _row_bytes(self, dataset: RankingDataset) -> int:
-        """Of coordinates, in double precision."""
+        """Bytes of the coordinates in double precision."""
         return 8 * (3 * dataset.n_features + N_AGGREGATES)
 
     def _predict(self, dataset: RankingDataset) -> Array:
@@ -205,21 +208,21 @@ class ListwiseNet(GainRanker, NetRanker):
         table = np.zeros((n, n_features + N_MORE))
         for net, weights in enumerate(form.weights):
             slopes = self._slopes(inputs, net)
-            own = np.zeros_like(table)
-            own[:, :-1] = self._folded(slopes * inputs, n_features)
-            own[:, -2] += scores[net] - (slopes * inputs).sum(axis=1)
-            table += weights[dataset.query_index, None] * centred_rows(own, dataset.offsets)
+            net_table = np.zeros_like(table)
+            net_table[:, :-1] = self._folded(slopes * inputs, n_features)
+            net_table[:, -2] += scores[net] - (slopes * inputs).sum(axis=1)
+            table += weights[dataset.query_index, None] * centred_rows(net_table, dataset.offsets)
         return table
 
     def _importances(self) -> Floats:
-        """Of the absolute weights along all ways from an input to the score."""
-        weights = self._ways()
+        """Shares of the absolute weights along all paths from an input to the score."""
+        weights = self._path_weights()
         n_inputs = len(weights)
         n_features = (n_inputs - N_AGGREGATES) // 2 if self.coordinates else n_inputs
         return self._folded(shares(weights), n_features)[:-1]
 
     def _folded(self, values: Floats, n_features: int) -> Floats:
-        """What inputs have, given to the features; the last column is that of the aggregates."""
+        """Values of the inputs, added up by feature. The last column is for the aggregates."""
         result = np.zeros((*values.shape[:-1], n_features + 1))
         if not self.coordinates:
             result[..., :-1] = values

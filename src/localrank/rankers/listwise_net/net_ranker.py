@@ -1,4 +1,4 @@
-"""What rankers of small nets share."""
+"""The base class of rankers that train small nets."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 class NetRanker(Ranker):
-    """Trains nets with one hidden layer and a linear skip, and scores by them.
+    """Base class of rankers that train nets with one hidden layer and a linear skip.
 
-    They learn from lists with up to `MOST_DOCUMENTS` documents in all.
+    Training is limited to lists with `MOST_DOCUMENTS` documents in all.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class NetRanker(Ranker):
     bias_, output_ : ndarray of shape (n_nets, n_units)
     skip_ : ndarray of shape (n_nets, n_inputs)
     mean_, scale_ : ndarray of shape (n_features,)
-        Where the inputs are the features: what is subtracted, and what each is then divided by.
+        If the inputs are the features: mean and divisor of each feature.
     """
 
     _fitted: ClassVar[Kinds] = {
@@ -63,7 +63,7 @@ class NetRanker(Ranker):
 
     @abstractmethod
     def _inputs(self, dataset: RankingDataset) -> Array:
-        """What the nets see, with rows of zeros up to a multiple of four."""
+        """Inputs of the nets, padded with rows of zeros to a multiple of four."""
 
     def _train(
         self,
@@ -75,10 +75,10 @@ class NetRanker(Ranker):
         dropout: float,
         loss: Loss = cross_entropy,
     ) -> None:
-        """Learn from the lists that teach something."""
+        """Learn from the lists that have something to learn."""
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         teaching = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
-        # They are in an order that is as good as random.
+        # Queries are in an order that is as good as random.
         lists = teaching[: n_first(dataset.query_sizes[teaching], MOST_DOCUMENTS)]
         self._learns_from_part(dataset, teaching, lists)
         rows, offsets = rows_of(dataset.offsets, lists)
@@ -98,10 +98,10 @@ class NetRanker(Ranker):
                 advance=advance,
                 loss=loss,
             )
-        # An input that says nothing in training keeps its random weights, which mean nothing.
-        silent = ~inputs.any(axis=0)
-        nets.hidden[silent] = 0
-        nets.skip[silent] = 0
+        # An input that is always 0 in training keeps its random weights, which mean nothing.
+        unused = ~inputs.any(axis=0)
+        nets.hidden[unused] = 0
+        nets.skip[unused] = 0
         self.hidden_ = np.ascontiguousarray(nets.hidden.T).reshape(
             *nets.output.shape, inputs.shape[1]
         )
@@ -114,18 +114,18 @@ class NetRanker(Ranker):
         mean, spread = features.mean(axis=0), features.std(axis=0)
         extent = np.ptp(features, axis=0)
         self.mean_ = np.where(extent > 0, mean, features[0])
-        # The squares of tiny values are 0, and their spread is.
+        # The squares of tiny values are rounded to 0, and so is their standard deviation.
         self.scale_ = np.where(extent > 0, np.where(spread > 0, spread, extent), 1.0)
 
     def _standard(self, dataset: RankingDataset) -> Array:
-        """Features less their mean, divided by their deviation, up to ±4, as inputs."""
+        """Features less their mean, divided by their standard deviation, and cut at ±4."""
         n, width = dataset.features.shape
         inputs = np.zeros((n + -n % DOCUMENTS, width), np.float32)
         inputs[:n] = np.clip((dataset.features - self.mean_) / self.scale_, -MOST, MOST)
         return inputs
 
     def _scores(self, inputs: Array) -> Floats:
-        """Of each net, for each row of the inputs."""
+        """Scores of the rows by each net, of shape (n_nets, n_rows)."""
         scores = np.empty((len(self.output_), len(inputs)))
         net_scores(
             read_only(inputs, np.float32),
@@ -138,7 +138,7 @@ class NetRanker(Ranker):
         return scores
 
     def _net(self, number: int, mean: Floats, scale: Floats, most: float) -> Net:
-        """The formula of a net, with what its inputs are made by."""
+        """The formula of a net, including how its inputs are scaled."""
         from localrank.formulas import Net
 
         return Net(
@@ -157,10 +157,10 @@ class NetRanker(Ranker):
         slopes: Floats = (active * self.output_[net]) @ self.hidden_[net] + self.skip_[net]
         return slopes
 
-    def _ways(self) -> Floats:
-        """The absolute weights along all ways from an input to the score, meaned over the nets."""
-        ways = np.einsum("ku,kui->ki", np.abs(self.output_), np.abs(self.hidden_))
-        mean: Floats = (ways + np.abs(self.skip_)).mean(axis=0, dtype=np.float64)
+    def _path_weights(self) -> Floats:
+        """Sum of absolute weights along all paths from an input to the score, mean over nets."""
+        paths = np.einsum("ku,kui->ki", np.abs(self.output_), np.abs(self.hidden_))
+        mean: Floats = (paths + np.abs(self.skip_)).mean(axis=0, dtype=np.float64)
         return mean
 
     @property

@@ -11,21 +11,21 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.data.offsets import rows_of
 
-# Adam's averages of the slope and of its square, and what keeps a step finite.
+# Adam's decay of the mean slope and of the mean square, and the number that keeps a step finite.
 _MEAN_DECAY, _SQUARE_DECAY, _TINY = 0.9, 0.999, 1e-8
 # The share of the steps in which the learning rate rises.
 _WARM_UP = 0.1
-# Every training takes at least this many steps and goes over the lists at least so often.
+# Least number of training steps, and least number of passes over the lists.
 LEAST_STEPS, LEAST_EPOCHS = 300, 12
 
-# Scores of shape (n_documents, n_nets), the sizes of the lists, a target for each document and a
-# weight for each list, to the loss of each net and its derivatives by the scores.
+# A function of scores of shape (n_documents, n_nets), sizes of lists, a target for each document
+# and a weight for each list. It returns the loss of each net and its derivatives by the scores.
 Loss = Callable[[Array, Integers, Array, Array], tuple[Floats, Array]]
 
 
 @dataclass(frozen=True)
 class Nets:
-    """The parameters of nets with one hidden layer and a linear skip, views of one array.
+    """The parameters of nets with one hidden layer and a linear skip, as views of one array.
 
     With inputs x, net j scores a document `output_j · max(0, hidden_j x + bias_j) + skip_j · x`.
 
@@ -67,12 +67,12 @@ class Nets:
         return nets
 
     def like(self) -> Self:
-        """As many parameters, all 0."""
+        """Nets of the same shape, with all parameters 0."""
         n_nets, n_units = self.output.shape
         return self.zeros(len(self.hidden), n_nets, n_units, self.values.dtype.type)
 
     def decays(self) -> Array:
-        """1 for each parameter that shrinks while nothing teaches it otherwise: all but biases."""
+        """1 for each parameter with weight decay, 0 for biases, which have none."""
         result = self.like()
         result.values[:] = 1
         result.bias[:] = 0
@@ -87,10 +87,10 @@ def cross_entropy(
     Parameters
     ----------
     scores : ndarray of shape (n_documents, n_nets)
-        Written over.
+        Scores of the documents. They are overwritten.
     sizes : ndarray of shape (n_lists,)
     targets : ndarray of shape (n_documents,)
-        Each list's sum to 1.
+        Target of each document. The targets of a list sum to 1.
     weights : ndarray of shape (n_lists,)
     """
     begins, query = np.cumsum(sizes) - sizes, np.repeat(np.arange(len(sizes)), sizes)
@@ -120,18 +120,18 @@ def loss_and_slope(
     nets : Nets
     inputs : ndarray of shape (n_documents, n_inputs)
     sizes : ndarray of shape (n_lists,)
-        Documents of each list, one list after the other.
+        Number of documents of each list.
     targets : ndarray of shape (n_documents,)
     weights : ndarray of shape (n_lists,)
     kept : ndarray of shape (n_documents, n_nets * n_units)
-        What the value of each hidden unit is multiplied by: 0 where it is dropped.
+        Factor on the value of each hidden unit: 0 if it is dropped.
     loss : callable
     """
     n_nets, n_units = nets.output.shape
-    # One product with a matrix that has each net's outputs in a column of their own.
+    # One product with a matrix that has one column of outputs per net.
     by_net = np.zeros((n_nets, n_units, n_nets), nets.values.dtype)
-    own = np.arange(n_nets)
-    by_net[own, :, own] = nets.output
+    numbers = np.arange(n_nets)
+    by_net[numbers, :, numbers] = nets.output
     outputs = by_net.reshape(-1, n_nets)
     units = inputs @ nets.hidden
     units += nets.bias
@@ -139,7 +139,7 @@ def loss_and_slope(
     units *= kept
     value, excess = loss(units @ outputs + inputs @ nets.skip, sizes, targets, weights)
     slope = nets.like()
-    slope.output[:] = (units.T @ excess).reshape(n_nets, n_units, n_nets)[own, :, own]
+    slope.output[:] = (units.T @ excess).reshape(n_nets, n_units, n_nets)[numbers, :, numbers]
     slope.skip[:] = inputs.T @ excess
     inner = excess @ outputs.T
     inner *= kept
@@ -150,10 +150,10 @@ def loss_and_slope(
 
 @dataclass(frozen=True)
 class Schedule:
-    """How many steps training takes, and with how many lists each.
+    """The number of training steps, and the number of lists in each.
 
-    Every step sees a part of the lists. Few lists are seen more often, so that there are 300
-    steps: with fewer, nets of a collection of sixty queries stay unfinished.
+    Every step uses a part of the lists. If there are few lists, training makes more passes over
+    them, until it has made 300 steps: with fewer, nets do not finish learning on sixty queries.
 
     Examples
     --------
@@ -169,18 +169,18 @@ class Schedule:
 
     @classmethod
     def of(cls, n_lists: int) -> Self:
-        """For so many lists to learn from."""
+        """The schedule for a number of lists."""
         batch = min(max(n_lists // 25, 4), 24)
         n_batches = -(-n_lists // batch)
         return cls(n_lists, batch, max(LEAST_EPOCHS, -(-LEAST_STEPS // n_batches)))
 
     @property
     def n_steps(self) -> int:
-        """Of all epochs."""
+        """Number of steps in all epochs."""
         return self.n_epochs * -(-self.n_lists // self.batch)
 
     def rate(self, step: int) -> float:
-        """The learning rate at a step, as a share of the highest: up in a line, down to 0.
+        """The learning rate at a step, as a share of the highest: a linear rise, a fall to 0.
 
         Examples
         --------
@@ -211,8 +211,8 @@ def trained(
 ) -> Nets:
     """Nets trained by Adam, with decoupled decay, on lists drawn without replacement.
 
-    All nets see the same lists at the same time; they differ in where they start and in the
-    units that are dropped.
+    All nets see the same lists at the same time. They differ in their start and in the dropped
+    units.
 
     Parameters
     ----------
@@ -220,7 +220,7 @@ def trained(
     offsets : ndarray of shape (n_lists + 1,)
     targets : ndarray of shape (n_documents,)
     weights : ndarray of shape (n_lists,)
-        With mean 1.
+        Weights of the lists, with mean 1.
     n_nets, n_units : int
     dropout : float
         Share of the hidden units that are dropped in a step.
@@ -234,7 +234,7 @@ def trained(
     schedule = Schedule.of(len(weights))
     nets = Nets.drawn(inputs.shape[1], n_nets, n_units, rng)
     decays, slope_mean, square_mean = nets.decays(), nets.like().values, nets.like().values
-    # Of 256 values that a byte may have, those that drop a unit.
+    # A byte has 256 values. This many of them drop a unit.
     n_dropped = round(256 * dropout)
     boost = np.float32(256 / (256 - n_dropped))
     step = 0
@@ -242,15 +242,15 @@ def trained(
         order = rng.permutation(schedule.n_lists)
         for begin in range(0, schedule.n_lists, schedule.batch):
             lists = order[begin : begin + schedule.batch]
-            rows, own = rows_of(offsets, lists)
+            rows, batch_offsets = rows_of(offsets, lists)
             drawn = np.frombuffer(rng.bytes(len(rows) * n_nets * n_units), np.uint8)
             kept = (drawn >= n_dropped).reshape(len(rows), -1) * boost
             share = weights[lists] / np.float32(len(lists))
-            # OpenBLAS tells of invalid values in products of finite numbers now and then
+            # OpenBLAS sometimes reports invalid values in products of finite numbers
             # (numpy/numpy#24067). Inputs are finite and Adam's steps are bounded.
             with np.errstate(invalid="ignore"):
                 _, slope = loss_and_slope(
-                    nets, inputs[rows], np.diff(own), targets[rows], share, kept, loss
+                    nets, inputs[rows], np.diff(batch_offsets), targets[rows], share, kept, loss
                 )
             step += 1
             slope_mean *= _MEAN_DECAY

@@ -1,4 +1,4 @@
-"""Planes below the risk of a metric, and the metric that is best by the planes."""
+"""Planes below the risk of a metric, and the metric that minimises them."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from localrank.arrays import Floats
 from localrank.rankers.mlr.penalties import Penalty
 from localrank.rankers.svm_map.simplex_qp import minimise_over_simplex
 
-# A plane that was not needed this often in a row is dropped.
+# A plane is dropped after this many minima in a row that did not need it.
 PATIENCE = 50
-# Rounds of one minimum at most, and between two looks at the step.
+# Largest number of rounds of one minimum, and rounds between two checks of the step.
 MOST_ROUNDS, LOOK = 1000, 10
-# The step is doubled or halved where one residual is this many times the other.
+# The step is doubled or halved if one residual is this many times the other.
 UNBALANCED = 5.0
 
 
 class MetricPlanes:
     """Planes b_k + G_k·W below a risk, and the minimum of Ω(W) + C max_k over W ⪰ 0.
 
-    By the alternating direction method of multipliers: W is kept three times, a copy V for the
-    planes, a copy P for the cone and a copy Y for the penalty, each with a price U for
-    differing from the mean of all. A round sets
+    The alternating direction method of multipliers finds it. W has three copies: V for the planes,
+    P for the cone and Y for the penalty. Each has a price U for differing from their mean. A round
+    sets
 
         V = T - C/ρ sum of λ_k G_k,    λ the minimum of a quadratic program over the simplex,
         P = T without its negative eigenvalues,
         Y = T shrunk by Ω / ρ,
 
-    each with its own T = mean - U. Any λ in the simplex and any Z with Z·W <= Ω(W) for all W
-    bound the minimum from below, over the planes and so over the risk itself: see `bound`.
+    each with its own T = mean - U. Any λ in the simplex and any Z with Z·W <= Ω(W) for all W give
+    a lower bound on the minimum, over the planes and so over the risk itself: see `bound`.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class MetricPlanes:
 
     def __init__(self, penalty: Penalty, C: float, n_features: int) -> None:
         self.penalty, self.C = penalty, C
-        # The plane of the ideal rankings: no risk is below 0. It stays.
+        # The plane of the ideal rankings: no risk is below 0. It is never dropped.
         self.slopes = np.zeros((1, n_features, n_features))
         self.intercepts = np.zeros(1)
         self.products = np.zeros((1, 1))
@@ -54,6 +54,7 @@ class MetricPlanes:
         return len(self.shares) - 1
 
     def add(self, slope: Floats, intercept: float) -> None:
+        """Add a plane, and drop those that have long been idle."""
         self.idle = np.where(self.shares > 0, 0, self.idle + 1)
         kept = np.flatnonzero((self.idle <= PATIENCE) | (np.arange(len(self.idle)) == 0))
         n = len(kept)
@@ -72,23 +73,23 @@ class MetricPlanes:
         return self.penalty.value(W) + self.C * float(heights.max())
 
     def minimum(self, centre: Floats, pull: float, size: float, tol: float) -> Floats:
-        """The W ⪰ 0 with the least Ω(W) + C max_k + pull/2 ‖W - centre‖², nearly.
+        """The W ⪰ 0 that nearly minimises Ω(W) + C max_k + pull/2 ‖W - centre‖².
 
         Parameters
         ----------
         centre : ndarray of shape (n_features, n_features)
         pull : float
         size : float
-            About the trace of W, for the first step.
+            Rough trace of W, which sets the first step.
         tol : float
-            Relative size of the residuals to stop at.
+            Relative size of the residuals at which to stop.
         """
         step = self.step or len(centre) / size
         for n_rounds in range(1, MOST_ROUNDS + 1):
             V, P, Y = self._copies(step)
             total = step * (V + P + Y + self.prices.sum(axis=0)) + pull * centre
             before, self.mean = self.mean, total / (3 * step + pull)
-            # Rows shrink alone: their mean with the columns is the nearest symmetric matrix.
+            # Only rows are shrunk. The mean with the transpose is the nearest symmetric matrix.
             self.mean = (self.mean + self.mean.T) / 2
             off = np.stack([V, P, Y]) - self.mean
             self.prices += off
@@ -118,12 +119,12 @@ class MetricPlanes:
         return V, _in_cone(for_cone), Y
 
     def bound(self, objective: float) -> float:
-        """No W has a lower Ω(W) + C R(W), by the λ and Z at hand.
+        """Lower bound on Ω(W) + C R(W) over all W, from the current λ and Z.
 
-        For every W ⪰ 0 it is at least C λ·b + M·W with M = Z + C sum of λ_k G_k. Let m be the
-        smallest eigenvalue of M, or 0 if that is positive. As the minimum has tr(W) <= Ω(W) <=
-        `objective`, M·W >= m objective. And with the shares 1 / (1 - m) of λ and Z, the rest
-        being the plane 0 and the identity, M is positive semidefinite.
+        For every W ⪰ 0 the value is at least C λ·b + M·W with M = Z + C sum of λ_k G_k. Let m be
+        the smallest eigenvalue of M, or 0 if that is positive. The minimum has tr(W) <= Ω(W) <=
+        `objective`, so M·W >= m objective. A second bound mixes λ and Z, with share 1 / (1 - m),
+        with the plane 0 and the identity: then M is positive semidefinite.
         """
         M = (self.below + self.below.T) / 2 + self.C * np.tensordot(self.shares, self.slopes, 1)
         m = min(float(np.linalg.eigvalsh(M)[0]), 0.0)
@@ -134,8 +135,8 @@ class MetricPlanes:
 def _in_cone(T: Floats) -> Floats:
     """The nearest positive semidefinite matrix."""
     values, vectors = np.linalg.eigh(T)
-    own = vectors[:, values > 0]
-    nearest: Floats = (own * values[values > 0]) @ own.T
+    positive = vectors[:, values > 0]
+    nearest: Floats = (positive * values[values > 0]) @ positive.T
     return nearest
 
 

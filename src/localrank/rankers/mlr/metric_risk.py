@@ -1,4 +1,4 @@
-"""The margin-rescaled risk of average precision when documents are ranked by a metric."""
+"""The margin-rescaled risk of average precision if documents are ranked by a metric."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ import numpy as np
 from localrank.arrays import Floats, Integers
 from localrank.rankers.svm_map.average_precision_oracle import most_violated_rankings
 
-# Rows whose products are held at a time.
+# Number of rows whose products are in memory at a time.
 _BLOCK = 1 << 14
 
 
 class MetricRisk:
     """R(W), the weighted sum over queries of max over rankings of loss + margin violation.
 
-    With x a document less its query, its score is -x'Wx, the product of W and φ = -xx'. A ranking
-    of a query has the features psi, the mean over pairs of a relevant and an irrelevant document
-    of their difference in φ, with the sign by which the ranking orders them; its margin violation
-    is the product of W and psi(ranking) - psi(ideal ranking). So it is a plane in W. The most
-    violated ranking depends on W by the scores alone, and the slope of its plane is
-    -sum of c xx', where the search says what each document contributes, c: no pair is visited.
-    One plane takes O(n log n + n d²).
+    Let x be a document less its query. Its score is -x'Wx, the product of W and φ = -xx'. The
+    features psi of a ranking are the mean, over pairs of a relevant and an irrelevant document, of
+    their difference in φ, with the sign of their order in the ranking. The margin violation of a
+    ranking is the product of W and psi(ranking) - psi(ideal ranking): a plane in W. The most
+    violated ranking depends on W only through the scores. The slope of its plane is -sum of c xx',
+    where the search gives the contribution c of each document. No pair is visited. One plane takes
+    O(n log n + n d²).
 
     Parameters
     ----------
     features : ndarray of shape (n_documents, n_features)
-        Documents less their query, by query, each query's relevant documents before its
-        irrelevant ones.
+        Documents less their query, ordered by query. In each query, relevant documents come first.
     offsets : ndarray of shape (n_queries + 1,)
     n_relevant : ndarray of shape (n_queries,)
-        At least one and not all.
+        Number of relevant documents of each query: at least one, and not all.
     weights : ndarray of shape (n_queries,)
     """
 
@@ -64,7 +63,7 @@ class MetricRisk:
         rows = np.flatnonzero(contributions)
         slope = np.zeros((self.features.shape[1],) * 2)
         for first in range(0, len(rows), _BLOCK):
-            own = rows[first : first + _BLOCK]
-            documents = self.features[own]
-            slope -= (documents * contributions[own, None]).T @ documents
+            block_rows = rows[first : first + _BLOCK]
+            documents = self.features[block_rows]
+            slope -= (documents * contributions[block_rows, None]).T @ documents
         return (slope + slope.T) / 2, float(self.weights @ losses)

@@ -26,74 +26,75 @@ if TYPE_CHECKING:
 class MLR(QueryVectorRanker):
     """Ranks documents by their distance to the query in a learned metric (MLR) [1]_.
 
-    With x a document less its query, the score is -x'Wx. W is the positive semidefinite matrix
+    It is meant for queries and documents that are points of the same space, such as images, songs
+    or texts in latent coordinates, where a document similar to the query is good. If larger feature
+    values are simply better, as in web search, a distance is of no use.
+
+    Let x be a document less its query. The score is -x'Wx. W is the positive semidefinite matrix
     that minimises, over the Q queries with relevant documents (R) and irrelevant ones (I),
 
         tr(W) + C / Q * sum over queries of
             max over rankings of 1 - AP(ranking) + W·Psi(ranking) - W·Psi(ideal ranking)
 
-    where Psi(ranking) is the mean over R x I of φ(r) - φ(i) where the ranking has r above i, and
-    of φ(i) - φ(r) where it has not, and φ(x) = -xx'. The maximum bounds the loss of ranking by W
-    from above. It is found exactly, as in `SVMMap`, and the sum minimised by cutting planes with
-    one slack variable up to a proven gap. The trace makes W of low rank. The model does not
-    depend on the order of the rows, nor, without `scaling`, on the axes of the space.
-
-    For a query and documents that are points of one space, such as images, songs or texts in
-    latent coordinates, where a document like the query is a good one. Where features say by
-    themselves what is better, as in web search, a distance has no use.
+    where Psi(ranking) is the mean over R x I of φ(r) - φ(i) if the ranking has r above i, and of
+    φ(i) - φ(r) otherwise, with φ(x) = -xx'. The maximum is an upper bound on the loss of ranking
+    by W. It is found exactly, as in `SVMMap`. The sum is minimised by cutting planes with one slack
+    variable, up to a proven gap. The trace gives W a low rank. The model does not depend on the
+    order of the rows, nor, without `scaling`, on the axes of the space.
 
     Parameters
     ----------
     C : float, default=10.0
-        Weight of the loss, which is divided by the number of queries. A C so small that no metric
-        is worth its trace gives W = 0, and a warning.
+        Weight of the loss, which is divided by the number of queries. If C is so small that no
+        metric is worth its trace, W is 0, with a warning.
     query_vectors : list of columns, dict or None, default=None
-        Where the query is. Columns, by number or name, that hold its vector: as many as remain
-        for the document, in the same order, with one value for all documents of a query. Or a
-        dict from query ids to vectors, new queries among them. None: the features are a document
-        less its query already.
+        Vector of each query. A list: the columns, by number or name, that hold the vector, as many
+        as remain for the document, in the same order, with the same values for all documents of a
+        query. A dict: vectors by query id, also for new queries. None: the features are already a
+        document less its query.
     relevance_level : float, optional
-        The smallest relevant label; any label above 0 where None.
+        The smallest relevant label. None: any label above 0 is relevant.
     scaling : {"standard", None}, default="standard"
-        Divide each feature of a document less its query by the root of its mean square, or leave
-        it as it is.
+        "standard": divide each feature of a document less its query by the root of its mean
+        square. None: leave features as they are.
     tol : float, default=1e-3
         Stop when the objective is proven to be within this share of the minimum.
     max_iter : int, default=1000
-        Most searches for the most violated rankings of all queries.
+        Largest number of searches for the most violated rankings of all queries.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        Of the scaled features, then of the indicators. Distances are squared lengths of their
-        products with documents; as many as the rank of the metric.
+        Weights of the scaled features, then of the indicators. A distance is the squared length of
+        a document's products with the components. Their number is the rank of the metric.
     metric_ : ndarray of shape (n_features, n_features)
         W, the product of the components with themselves.
     scale_ : ndarray of shape (n_features,)
-        What features are divided by.
+        Divisor of each feature.
     objective_ : float
-        What is minimised, at W.
+        Value of the formula above at W.
     duality_gap_ : float
-        How far the objective may be from its minimum, relative to it; at most `tol`, save where
-        a ConvergenceWarning told otherwise.
+        Largest possible distance of the objective from its minimum, as a share of the objective.
+        At most `tol`, unless a ConvergenceWarning said otherwise.
     n_iter_ : int
-        Searches for the most violated rankings of all queries.
+        Number of searches for the most violated rankings of all queries.
     n_constraints_ : int
-        Cutting planes in the last problem.
+        Number of cutting planes in the last problem.
     n_skipped_queries_ : int
-        Queries without a relevant or without an irrelevant document, which say nothing.
+        Number of queries without a relevant or without an irrelevant document. Nothing can be
+        learned from them.
 
     Notes
     -----
-    The papers leave open, or solve otherwise: the loss is 1 - AP, one of several in [1]_. The
-    planes' minimum is held near the best metric so far (a proximal bundle), because without that
-    it jumps about: the original solver needs many more planes. The problem of the planes is
-    solved by the alternating direction method of multipliers, as in [2]_, whose multipliers give
-    a bound for the whole problem. A search takes O(n log n + n d²) for n documents of d
-    features, a round of the planes' problem O(d³).
+    Some details are choices of this implementation. The loss is 1 - AP, one of several in [1]_.
+    The minimum of the planes is held near the best metric so far (a proximal bundle); without
+    this it jumps about, and the original solver needs many more planes. The problem of the planes
+    is solved by the alternating direction method of multipliers, as in [2]_. Its multipliers give
+    a bound for the whole problem. A search takes O(n log n + n d²) for n documents of d features,
+    a round of the planes' problem O(d³).
 
     References
     ----------
@@ -102,7 +103,7 @@ class MLR(QueryVectorRanker):
 
     Examples
     --------
-    Of two coordinates the first tells relevant documents, near the query, from others.
+    Relevant documents are near the query in the first of two coordinates.
 
     >>> rng = np.random.default_rng(0)
     >>> qid, near = np.repeat(np.arange(20), 10), np.tile(np.arange(10) < 3, 20)
@@ -156,7 +157,7 @@ class MLR(QueryVectorRanker):
 
     @property
     def metric_(self) -> Floats:
-        """W."""
+        """The metric W."""
         metric: Floats = self.components_.T @ self.components_
         return metric
 
@@ -165,7 +166,7 @@ class MLR(QueryVectorRanker):
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         training = self._displaced(dataset.select(used))
         relevant = self._relevant(training)
-        # In each query the relevant documents first.
+        # Relevant documents come first in each query.
         rows = np.lexsort((~relevant, training.query_index))
         features = training.features[rows].astype(np.float64)
         scale = np.ones(features.shape[1])
@@ -178,12 +179,12 @@ class MLR(QueryVectorRanker):
             training.count(relevant),
             weights[used] / weights[used].sum(),
         )
-        found = minimise(risk, self._penalty, self.C, tol=self.tol, max_iter=self.max_iter)
-        self.components_, self.scale_ = found.components, scale
-        self.objective_ = found.objective
-        self.duality_gap_ = found.gap
-        self.n_iter_ = found.n_separations
-        self.n_constraints_ = found.n_planes
+        minimum = minimise(risk, self._penalty, self.C, tol=self.tol, max_iter=self.max_iter)
+        self.components_, self.scale_ = minimum.components, scale
+        self.objective_ = minimum.objective
+        self.duality_gap_ = minimum.gap
+        self.n_iter_ = minimum.n_separations
+        self.n_constraints_ = minimum.n_planes
         self.n_skipped_queries_ = int(np.sum(~self.learns_from(dataset)))
         self._warn()
 
@@ -213,7 +214,7 @@ class MLR(QueryVectorRanker):
         features = read_only(self._displaced(dataset).features / self.scale_, np.float64)
         distances = np.zeros(dataset.n_documents)
         for component in self.components_:
-            # Not by BLAS, which rounds a row by where it stands: equal documents stay equal.
+            # Not by BLAS, which rounds a row by its position: equal documents must score the same.
             distances += projections(features, read_only(component, np.float64)) ** 2
         return -distances
 
@@ -224,27 +225,27 @@ class MLR(QueryVectorRanker):
         if self.query_vectors is not None:
             raise NotExportable(
                 f"{name} with query_vectors",
-                "its score is a distance to the vector of the query, and an engine knows the "
-                "features of documents alone",
+                "its score is a distance to the vector of the query, and an engine knows only the "
+                "features of documents",
                 "Give it documents less their query as features, with query_vectors=None.",
             )
-        one, other = np.triu_indices(len(self.scale_))
+        first, second = np.triu_indices(len(self.scale_))
         weights = -self.metric_ / np.outer(self.scale_, self.scale_)
-        # A product of two features stands for both of their orders.
-        weights = np.where(one == other, 1.0, 2.0) * weights[one, other]
-        pairs = zip(one.tolist(), other.tolist(), strict=True)
+        # A product of two different features counts for both of their orders.
+        weights = np.where(first == second, 1.0, 2.0) * weights[first, second]
+        pairs = zip(first.tolist(), second.tolist(), strict=True)
         columns = tuple(Column("product", i, j) for i, j in pairs)
         return OnColumns(columns, Linear(weights), _products)
 
 
 class RMLR(MLR):
-    """Robust metric learning to rank (R-MLR) [1]_: `MLR` that drops features of no use.
+    """Robust metric learning to rank (R-MLR) [1]_: `MLR` that drops useless features.
 
-    The trace of W is replaced by the sum of the lengths of its rows, ‖W‖_{2,1}. W being
-    symmetric, a row that is 0 drops its feature from the metric, so noise does not add up over
-    many features. The axes of the space matter: a rotation of the features gives another model.
+    The trace of W is replaced by the sum of the lengths of its rows, ‖W‖_{2,1}. W is symmetric, so
+    a row of zeros drops its feature from the metric, and noise does not add up over many features.
+    The axes of the space matter: a rotation of the features gives another model.
 
-    Parameters, attributes and the proven gap are those of `MLR`.
+    Parameters and attributes are the same as for `MLR`.
 
     References
     ----------
@@ -264,7 +265,7 @@ class RMLR(MLR):
 
 
 def _products(dataset: RankingDataset) -> RankingDataset:
-    """The products of all pairs of features, squares among them."""
-    one, other = np.triu_indices(dataset.n_features)
+    """The products of all pairs of features, including squares."""
+    first, second = np.triu_indices(dataset.n_features)
     features = dataset.features.astype(np.float64)
-    return dataset.with_features(features[:, one] * features[:, other])
+    return dataset.with_features(features[:, first] * features[:, second])

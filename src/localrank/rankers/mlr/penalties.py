@@ -1,4 +1,4 @@
-"""What a metric W costs: its trace, or the lengths of its rows."""
+"""Penalties on a metric W: its trace, or the lengths of its rows."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localrank.arrays import Floats
 
 
 class Penalty(Protocol):
-    """A norm Ω of positive semidefinite matrices that is no smaller than their trace."""
+    """A norm Ω of positive semidefinite matrices that is at least their trace."""
 
     def value(self, W: Floats) -> float:
         """Ω(W)."""
@@ -23,7 +23,7 @@ class Penalty(Protocol):
 
 
 class Trace:
-    """tr(W), the sum of the eigenvalues: few of them remain."""
+    """tr(W), the sum of the eigenvalues. It makes most of them 0."""
 
     def value(self, W: Floats) -> float:
         return float(np.trace(W))
@@ -33,7 +33,7 @@ class Trace:
 
 
 class RowLengths:
-    """‖W‖_{2,1}, the sum of the lengths of the rows: few features remain."""
+    """‖W‖_{2,1}, the sum of the lengths of the rows. It makes most of them 0."""
 
     def value(self, W: Floats) -> float:
         return float(np.linalg.norm(W, axis=1).sum())

@@ -7,15 +7,16 @@ import numpy as np
 from localrank.arrays import Array, Integers
 from localrank.rankers.query_coordinates.present import coordinates_of_present
 
-# Values that lie no farther apart count as equal: the quotient would overflow.
+# Values that differ by no more than this count as equal: the quotient would overflow.
 _LEAST_RANGE = 1e-300
 
 
 def min_max(features: Array, offsets: Integers) -> Array:
-    """Where each value lies between the smallest of its query, 0, and the largest, 1.
+    """Each value scaled to [0, 1] within its query: 0 for the smallest, 1 for the largest.
 
-    The middle, 1/2, where all are equal. Missing values are NaN and do not count. Steps and their
-    rounding are those of `normalize_linear` in Vespa: 1/2 + (x - midpoint) · (1 / range).
+    If all values are equal, each becomes 1/2. Missing values stay NaN and do not count. The steps
+    and their rounding are the same as in Vespa's `normalize_linear`:
+    1/2 + (x - midpoint) · (1 / range).
 
     Examples
     --------
@@ -27,7 +28,7 @@ def min_max(features: Array, offsets: Integers) -> Array:
            [1.  , 0.5 ]])
     """
     begins, sizes = offsets[:-1], np.diff(offsets)
-    # Halves, whose sums and differences do not overflow.
+    # Sums and differences of halves do not overflow.
     halves = 0.5 * features.astype(np.float64)
     low, high = np.fmin.reduceat(halves, begins), np.fmax.reduceat(halves, begins)
     ranges, midpoints = high - low, 0.5 * (low + high)
@@ -40,12 +41,12 @@ def min_max(features: Array, offsets: Integers) -> Array:
 
 
 def rank_differences(features: Array, offsets: Integers) -> Array:
-    """How many documents of the query have a smaller value, less how many have a larger one.
+    """Number of documents of the query with a smaller value, less the number with a larger one.
 
-    Equal values have the same. Missing values are NaN and do not count. Vespa's global phase has
-    no ranks with ties: `reciprocal_rank` puts equal values in the order in which hits arrive. It
-    does so for x and for -x alike, so that the difference of the two ranks is free of it:
-    1 / reciprocal_rank(-x, k) - 1 / reciprocal_rank(x, k), rounded to a whole number.
+    Equal values have the same difference. Missing values stay NaN and do not count. Vespa's global
+    phase has no ranks with ties: `reciprocal_rank` puts equal values in the order in which hits
+    arrive. It does so for both x and -x, so the difference of the two ranks does not depend on the
+    order: 1 / reciprocal_rank(-x, k) - 1 / reciprocal_rank(x, k), rounded to a whole number.
 
     Examples
     --------
@@ -60,6 +61,6 @@ def rank_differences(features: Array, offsets: Integers) -> Array:
     percentiles = coordinates_of_present(features.astype(np.float64), offsets, "p")[:, width:]
     counts = np.add.reduceat(~np.isnan(features), offsets[:-1], dtype=np.int64)
     counts = np.repeat(counts, np.diff(offsets), axis=0)
-    # Twice the rank is a whole number, which rounding has moved a little.
+    # Twice the rank is a whole number up to rounding.
     differences: Array = np.rint(2 * counts * percentiles) - counts - 1
     return differences.astype(features.dtype, copy=False)

@@ -1,4 +1,4 @@
-"""Any ranker on documents in the coordinates of their query."""
+"""Any ranker on features relative to the other documents of the query."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from localrank.formulas import Column
     from localrank.formulas.column_formulas import Kind
 
-# Every part, in the order of the columns, and those that there are unless asked otherwise.
+# All parts, in the order of the columns, and the default ones.
 PARTS, DEFAULT_PARTS = "zpabmd", "zpab"
-# Share of the columns that suits boosted trees here: there are four times as many as features.
+# Share of the columns that suits boosted trees: there are four times as many columns as features.
 COORDINATES_FRACTION = 0.18
 AGGREGATES = (
     "mean percentile",
@@ -37,7 +37,7 @@ AGGREGATES = (
     "component of deviations (p)",
     "spread of percentiles",
 )
-# What exporters call the parts that have a column for each feature.
+# Names in exports of the parts with one column per feature.
 _KINDS: dict[str, Kind] = {
     "z": "deviation",
     "p": "percentile",
@@ -61,46 +61,50 @@ some_parts = Rule(
     sample={"ranker": "lambdamart"},
 )
 class QueryCoordinates(Expanded):
-    """Trains a ranker on the features and on where they put a document within its query.
+    """Trains a ranker on the features, and on each value relative to the query's other documents.
 
-    Whether a value is high or low depends on the query: BM25 grows with the number of terms.
-    Coordinates are relative to the documents of the query, without their labels, so that a new
-    query has them as well. They do not change when a feature is shifted or scaled by a positive
-    factor within a query. With n documents in the query, the parts are
+    Whether a value is high or low depends on the query: BM25, for example, grows with the number
+    of terms. Coordinates say where a document lies among the documents of its query. They use no
+    labels, so new queries have them too. They do not change if a feature is shifted, or scaled by
+    a positive factor, within a query.
 
-    - z: (x - mean) / standard deviation, of each feature;
-    - p: rank from below / n, of each feature, equal values sharing their mean rank;
-    - a: nine aggregates of the features that vary in the query: the mean of a document's
-      percentiles p; the mean of 10 / (10 + n (1 - p)), reciprocal rank fusion; the first
-      principal component of the percentiles and that of the deviations z, the loadings of the
-      features having a positive sum; after each of the four its own p; and the standard
-      deviation of the document's percentiles. Where two directions have the largest variance, or
-      differ in it by less than 1e-5, the component is a mixture by the rule in the
-      documentation of query coordinates, the same for any order of documents;
-    - b: (x - median) / (1.4826 median absolute deviation + 0.1 standard deviation), of each
-      feature, at most 20 either way;
-    - m: (x - smallest) / (largest - smallest), of each feature;
-    - d: documents with a smaller value less documents with a larger one, of each feature.
+    With n documents in the query, the parts are
 
-    The last two are not among the parts unless asked for: they are what Vespa computes over the
-    hits of a query. The ranker gets the features, then the parts in this order:
-    from 46 features 193 columns. A feature that is constant in a query, or differs by no more
-    than four roundings of its largest value, is 0 in z, b and d, (n + 1) / 2n in p, and has no
-    part in a; one that is constant is 1/2 in m. Fewer columns at a time suit more columns: give
-    boosted trees a smaller `feature_fraction`.
+    - z: (x - mean) / standard deviation of each feature;
+    - p: the percentile of each feature: rank from below / n, with the mean rank for equal values;
+    - a: nine aggregates of the features that vary in the query. Four are the mean of a document's
+      percentiles p; the mean of 10 / (10 + n (1 - p)), reciprocal rank fusion; the first principal
+      component of the percentiles; and that of the deviations z. Loadings have a positive sum.
+      Each of the four is followed by its own p. The ninth is the standard deviation of the
+      document's percentiles. If the two largest variances differ by less than 1e-5, the component
+      is a mixture of both directions, by the rule in the documentation of query coordinates; it is
+      the same for any order of documents;
+    - b: (x - median) / (1.4826 median absolute deviation + 0.1 standard deviation) of each
+      feature, cut at ±20;
+    - m: (x - smallest) / (largest - smallest) of each feature;
+    - d: the number of documents with a smaller value less the number with a larger one, for each
+      feature.
 
-    Coordinates are those of the values present: where a feature is missing in some documents of a
-    query, z, p, b, m and d are among the others, and n is their number. A missing value has no
-    coordinates: they are NaN, which boosted trees take and other rankers fill. The aggregates are
-    over the features that the document has, neutral where it has none; in the principal
-    components a missing value counts as the mean.
+    The parts m and d are not among the defaults. Vespa computes them over the hits of a query. The
+    ranker gets the features, then the parts in this order: 46 features become 193 columns. Boosted
+    trees do better with fewer of so many columns at a time: give them a smaller
+    `feature_fraction`, such as 0.18.
+
+    A feature that is constant in a query is 0 in z, b and d, (n + 1) / 2n in p and 1/2 in m, and is
+    left out of a. The same holds, except in m, if it varies by no more than four roundings of its
+    largest value.
+
+    If a feature is missing in some documents of a query, z, p, b, m and d are computed from the
+    other documents, and n is their number. The coordinates of a missing value are NaN. Boosted
+    trees handle NaN; other rankers fill it. Aggregates use the features that the document has, and
+    are neutral if it has none. In the principal components, a missing value counts as the mean.
 
     Parameters
     ----------
     ranker : Ranker
-        Stays as it is: a clone is trained.
+        The ranker to train. It stays unchanged: a clone is trained.
     parts : str, default="zpab"
-        Letters of the parts to add, in any order, which changes nothing.
+        Letters of the parts to add. Their order does not matter.
 
     Attributes
     ----------
@@ -149,7 +153,7 @@ class QueryCoordinates(Expanded):
         return tuple(columns)
 
     def folded(self, values: Floats, n_features: int) -> Floats:
-        """That of a feature's columns to the feature, that of the aggregates to all together."""
+        """Values of columns, added up by feature. The last entry is for the aggregates."""
         d = n_features
         result = np.zeros((*values.shape[:-1], d + 1))
         result[..., :d] = values[..., :d]
@@ -165,7 +169,7 @@ class QueryCoordinates(Expanded):
 
 
 def query_coordinates(dataset: RankingDataset, parts: str = DEFAULT_PARTS) -> RankingDataset:
-    """The same documents with their features and the coordinates of `QueryCoordinates`.
+    """The same documents with their features followed by the coordinates of `QueryCoordinates`.
 
     Examples
     --------
@@ -182,7 +186,7 @@ def query_coordinates(dataset: RankingDataset, parts: str = DEFAULT_PARTS) -> Ra
 
 
 def _table(dataset: RankingDataset, parts: str) -> Array:
-    """The features and their coordinates, the parts in the order of the columns."""
+    """The features and their coordinates. `parts` are in the order of the columns."""
     features, offsets = dataset.features, dataset.offsets
     within = "".join(part for part in parts if part in DEFAULT_PARTS)
     table = features
@@ -193,13 +197,13 @@ def _table(dataset: RankingDataset, parts: str) -> Array:
     return np.concatenate([table, *more], axis=1) if more else table
 
 
-# Serving asks for the same names list after list.
+# A server needs the same names for every list.
 @lru_cache(maxsize=8)
 def _names(names: tuple[str, ...], parts: str) -> tuple[str, ...]:
     result = dict.fromkeys(names)
     for part in parts:
         for name in AGGREGATES if part == "a" else [f"{name} ({part})" for name in names]:
-            # Features that are coordinates themselves may have the name already.
+            # A feature may already have the name of a coordinate.
             while name in result:
                 name += "'"
             result[name] = None

@@ -25,13 +25,13 @@ from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
 if TYPE_CHECKING:
     from localrank.formulas import Formula
 
-# A weak ranker's right or wrong pairs count as this share of all weight at least.
+# Smallest share of the total weight for a weak ranker's right or wrong pairs.
 SMALLEST_WEIGHT = 1e-6
-# Sums of potentials that differ by less, as a share of all weight, are equal but for rounding.
+# Smaller differences between sums of potentials, as a share of all weight, are rounding.
 ROUNDING = 1e-12
-# Training ends where a round would lower the loss by a smaller share than this ...
+# Training ends if a round would lower the loss by a smaller share than this ...
 SMALLEST_GAIN = 1e-10
-# ... or where the loss is below this: every pair is in order, by a wide margin.
+# ... or if the loss is below this: every pair is in order, by a wide margin.
 SMALLEST_LOSS = 1e-12
 
 
@@ -44,59 +44,62 @@ SMALLEST_LOSS = 1e-12
 class RankBoost(Ranker):
     """Boosted thresholds of single features on the exponential loss of pairs [1]_.
 
-    The score is H(x) = sum_t alpha_t h_t(x) with weak rankers h(x) = [x_f > threshold]; a negative
-    alpha prefers small values. It lowers the mean of exp(H(x_j) - H(x_i)) over all pairs of
-    documents of a query with y_i > y_j, graded labels included. With D the pairs' weights under
-    the current scores, normalised to sum 1, a round
+    The units of features do not matter: only the order of a feature's values counts.
 
-    1. takes the weak ranker with the largest |r|, r = sum D(i, j) (h(x_i) - h(x_j)). It equals
-       the sum of h over the documents, each times its potential, the weight of its pairs with
-       lower documents less that of its pairs with higher ones: one histogram per feature
+    The score is H(x) = sum_t alpha_t h_t(x) with weak rankers h(x) = [x_f > threshold]. A negative
+    alpha prefers small values. Training lowers the mean of exp(H(x_j) - H(x_i)) over all pairs of
+    documents of a query with y_i > y_j, for graded labels too. Let D be the weights of the pairs
+    under the current scores, normalised to sum 1. A round
+
+    1. takes the weak ranker with the largest |r|, r = sum D(i, j) (h(x_i) - h(x_j)). This equals
+       the sum of h over the documents, each times its potential: the weight of its pairs with
+       lower documents less the weight of its pairs with higher ones. One histogram per feature
        serves all its thresholds. The criterion bounds the best factor on the loss by
        sqrt(1 - r^2) (the third method of [1]_).
-    2. steps by alpha = ln(W+ / W-) / 2, with W+ and W- the exact weights of the pairs that h
-       orders rightly and wrongly: the minimiser of the loss along h, which it multiplies by
-       1 - (sqrt(W+) - sqrt(W-))^2 < 1. A W below 1e-6 counts as 1e-6, so that a weak ranker
-       that is never wrong gets 6.9 at most; the loss still falls.
+    2. steps by alpha = ln(W+ / W-) / 2, where W+ and W- are the exact weights of the pairs that h
+       orders rightly and wrongly. This minimises the loss along h, and multiplies it by
+       1 - (sqrt(W+) - sqrt(W-))^2 < 1. A W below 1e-6 counts as 1e-6. A weak ranker that is
+       never wrong therefore gets an alpha of at most 6.9; the loss still falls.
 
-    The potentials come from sums per query and label level: a round is linear in documents
-    times features, whatever the number of pairs. Training ends early where the weak ranker
-    found does not lower the loss any more, or where the loss is below 1e-12.
+    The potentials come from sums per query and label. The time of a round is proportional to
+    documents times features, whatever the number of pairs. Training ends early if no weak ranker
+    lowers the loss any more, or if the loss is below 1e-12.
 
-    Thresholds are observed values, evenly spaced in the order of a feature's distinct values: an
-    increasing transformation of a feature changes no score but by rounding, and a repeated query
-    is one that weighs twice.
+    Thresholds are observed values, evenly spaced in the order of a feature's distinct values. An
+    increasing transformation of a feature changes scores only by rounding. A repeated query
+    counts like a query of weight 2.
 
     Parameters
     ----------
     n_rounds : int, default=300
-        Number of weak rankers, or the most there may be where `fit` gets validation queries.
+        Number of weak rankers. With validation queries: the largest number tried.
     n_thresholds : int or None, default=255
-        Thresholds tried per feature; None tries every distinct value. Above 255 a document takes
-        four bytes per feature instead of one.
+        Number of thresholds tried per feature. None: every distinct value. Above 255, a document
+        takes four bytes per feature instead of one.
     patience : int, default=50
-        With validation queries: stop when that many rounds brought nothing, and keep the best
-        number of rounds.
+        With validation queries: stop after this many rounds without an improvement, and keep the
+        best number of rounds.
     measure : str or Measure, default="map"
-        What is watched on the validation queries.
+        Measure on the validation queries that decides when to stop.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     n_rounds_ : int
         Number of weak rankers kept.
     features_ : ndarray of shape (n_rounds_,)
-        The column each weak ranker looks at; indicators come after the features.
+        Column of each weak ranker. Indicators come after the features.
     thresholds_ : ndarray of shape (n_rounds_,)
+        Threshold of each weak ranker.
     alphas_ : ndarray of shape (n_rounds_,)
-        What a document above the threshold gains.
+        What each weak ranker adds to the score of a document above its threshold.
     losses_ : ndarray of shape (n_rounds_,)
-        The mean of exp(H(x_j) - H(x_i)) over the pairs after each round, weighted as the
-        queries; it falls strictly, and bounds the share of pairs in wrong order.
+        Mean of exp(H(x_j) - H(x_i)) over the pairs after each round, with query weights. It falls
+        strictly, and bounds the share of pairs in wrong order.
     n_pairs_ : int
-        Number of pairs trained on, those of queries with weight 0 left out.
+        Number of training pairs, without those of queries with weight 0.
 
     References
     ----------
@@ -191,7 +194,7 @@ class RankBoost(Ranker):
         self.losses_ = np.array(losses[: self.n_rounds_], dtype=np.float64)
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        """Sum, over the features used, the step function of all their weak rankers."""
+        """Sum the step functions of all used features."""
         scores = np.zeros(dataset.n_documents)
         for feature in np.unique(self.features_):
             scores += self._steps(dataset, feature)
@@ -206,9 +209,9 @@ class RankBoost(Ranker):
 
     def _levels(self, feature: int) -> tuple[Floats, Floats]:
         """A feature's thresholds, ascending, and what it adds below, between and above them."""
-        own = np.flatnonzero(self.features_ == feature)
-        own = own[np.argsort(self.thresholds_[own], kind="stable")]
-        return self.thresholds_[own], np.concatenate([[0.0], np.cumsum(self.alphas_[own])])
+        rounds = np.flatnonzero(self.features_ == feature)
+        rounds = rounds[np.argsort(self.thresholds_[rounds], kind="stable")]
+        return self.thresholds_[rounds], np.concatenate([[0.0], np.cumsum(self.alphas_[rounds])])
 
     def _formula(self) -> Formula:
         from localrank.formulas import Linear, TreeSum
@@ -237,7 +240,7 @@ class RankBoost(Ranker):
 
 
 class _HeldOut:
-    """Scores of the validation queries, round by round, and the round that was best."""
+    """Scores of the validation queries, round by round, and the best round so far."""
 
     def __init__(self, dataset: RankingDataset, measure: Measure) -> None:
         self._dataset = dataset
@@ -247,21 +250,21 @@ class _HeldOut:
         self.best_round = 0
 
     def rounds_without_gain(self, stumps: list[tuple[int, float, float]]) -> int:
-        """Add the last weak ranker."""
+        """Add the last weak ranker. Returns the number of rounds since the best one."""
         feature, threshold, alpha = stumps[-1]
         # In double precision, as `predict` compares.
         column = self._dataset.features[:, feature].astype(np.float64, copy=False)
         self._scores += alpha * (column > threshold)
         value = mean_of_queries(self._measure.of_rows(self._dataset, self._scores))
         value = value if self._measure.higher_is_better else -value
-        # A measure that skips every query is no reason to stop.
+        # A measure that skips every query does not stop training.
         if value > self._best or np.isnan(value):
             self._best, self.best_round = value, len(stumps)
         return len(stumps) - self.best_round
 
 
 def _with_pairs(dataset: RankingDataset, query_weights: Weights) -> tuple[RankingDataset, Floats]:
-    """The queries with something to order, rows by label in each, and their weights."""
+    """Queries of positive weight with two labels, and their weights. Rows ascend by label."""
     weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
     counted = has_two_labels(dataset) & (weights > 0)
     used = dataset.select(counted)
@@ -270,9 +273,9 @@ def _with_pairs(dataset: RankingDataset, query_weights: Weights) -> tuple[Rankin
 
 
 def _pairs(dataset: RankingDataset, query_weights: Floats) -> tuple[PairWeights, int]:
-    """Weights of the pairs, with sum 1 under equal scores, and their number.
+    """Weights of the pairs, with sum 1 for equal scores, and the number of pairs.
 
-    Rows are by label in each query.
+    Rows must ascend by label in each query.
     """
     labels, index = dataset.labels, dataset.query_index
     begins = np.flatnonzero((labels[1:] != labels[:-1]) | (index[1:] != index[:-1])) + 1

@@ -9,19 +9,20 @@ from localrank.trees import Trees
 
 
 def steps_as_tree(n_features: int, feature: int, thresholds: Floats, levels: Floats) -> Trees:
-    """A tree of as few levels as possible, with the values of a step function in its leaves.
+    """The lowest tree whose leaves hold the values of a step function.
 
-    As in all trees, values up to 1e-35 of either sign count as zero.
+    As in all trees, values of at most 1e-35 in size count as zero.
 
     Parameters
     ----------
     n_features : int
-        That documents have.
+        Number of features of a document.
     feature : int
+        The feature that the step function reads.
     thresholds : ndarray of shape (n_steps,)
-        Ascending; equal ones are taken together.
+        Ascending thresholds. Equal ones are merged.
     levels : ndarray of shape (n_steps + 1,)
-        The values up to the first threshold, above it and up to the second, and so on.
+        Values up to the first threshold, between the first and the second, and so on.
 
     Examples
     --------
@@ -37,7 +38,7 @@ def steps_as_tree(n_features: int, feature: int, thresholds: Floats, levels: Flo
     splits: list[tuple[float, int, int]] = []
 
     def grown(first: int, end: int) -> int:
-        """The number of the split above some leaves, or ~leaf where it is one."""
+        """Number of the split above the leaves from `first` to `end`, or ~leaf for one leaf."""
         if end - first == 1:
             return ~first
         middle = (first + end) // 2

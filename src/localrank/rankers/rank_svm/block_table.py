@@ -1,4 +1,4 @@
-"""Features that each query has several times side by side, times weights of its own."""
+"""Copies of the features side by side, in blocks, each times a weight of the query."""
 
 from __future__ import annotations
 
@@ -13,17 +13,16 @@ from localrank.rankers.rank_svm.centred_table import CentredTable
 
 @dataclass(frozen=True)
 class BlockTable:
-    """Rows a ⊗ x of features x and weights a of blocks, of which only x and a are stored.
+    """Rows a ⊗ x of features x and block weights a. Only x and a are stored.
 
-    Its product with weight vectors w_1, …, w_B, one after the other, is Σ_b a_b w_b·x: to learn
-    them is to learn a linear model whose weights are a mixture that each query has its own
-    shares in.
+    The product with stacked weight vectors w_1, …, w_B is Σ_b a_b w_b·x. A linear model on this
+    table has one weight vector per block. Each query mixes them with its own shares a.
 
     Parameters
     ----------
     features : ndarray or CentredTable of shape (n_rows, n_features)
     weights : ndarray of shape (n_rows, n_blocks)
-        The same for all rows of a query.
+        Weights of the blocks, the same for all rows of a query.
 
     Examples
     --------
@@ -65,7 +64,7 @@ class BlockTable:
         return sums.ravel()
 
     def weighted_squares(self, weights: Floats) -> Floats:
-        """The sum over the rows of a weight times the squares."""
+        """Weighted sum of the squares over the rows, for each column."""
         of_blocks = weights * self.weights.T**2
         if isinstance(self.features, np.ndarray):
             sums: Floats = of_blocks @ (self.features * self.features)

@@ -1,4 +1,4 @@
-"""The hinge loss of pairs: Newton's method on smoothed losses, with a certificate."""
+"""The hinge loss of pairs: Newton's method on smoothed losses, with a proven gap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
 # Below this the smoothed loss is the hinge up to rounding.
 _SHARPEST = 1e-12
-# No gap is claimed to be smaller, relative to the objective, than sums in float64 can tell.
+# Smallest gap, relative to the objective, that sums in float64 can prove.
 _ROUNDING = 1e-13
 
 
@@ -27,11 +27,11 @@ def minimize_hinge(
     """Minimise P(w) = ½‖w‖² + C · Σ max(0, z) over weighted pairs with slacks z.
 
     The hinge is smoothed into z²/2k for 0 < z ≤ k and z - k/2 beyond. At any w, the multipliers
-    α = C·min(z/k, 1)₊ are feasible for the dual D(α) = Σ α - ½‖Σ α (x_i - x_j)‖², so that
-    P - D bounds the distance to the minimum. At the minimum of the smoothed problem the bound is
-    at most a quarter of k times C times the weight of the pairs on the quadratic part, so the
-    knee k goes down until the bound is small enough. The second derivatives are those of a part
-    of the groups for as long as that makes good steps.
+    α = C·min(z/k, 1)₊ are feasible for the dual D(α) = Σ α - ½‖Σ α (x_i - x_j)‖². P - D therefore
+    bounds the distance to the minimum. At the minimum of the smoothed problem, the bound is at
+    most a quarter of k times C times the weight of the pairs on the quadratic part. The knee k is
+    lowered until the bound is small enough. Second derivatives are computed from a part of the
+    groups for as long as that makes good steps.
     """
     part = None
     knee = 1.0 if start is None else 0.1
@@ -39,12 +39,12 @@ def minimize_hinge(
         start = np.zeros(pairs.features.shape[1])
         part = part_of(pairs)
     if part is not None:
-        there = minimize_hinge(part, C, None, max(tol, 1e-3), max_iter)
-        start = there.weights
-        wanted = tol * scale(start, there.objective, C)
-        knee = there.knee * _fall(wanted, there.gap, 0.2, 1.0)
+        rough = minimize_hinge(part, C, None, max(tol, 1e-3), max_iter)
+        start = rough.weights
+        wanted = tol * scale(start, rough.objective, C)
+        knee = rough.knee * _fall(wanted, rough.gap, 0.2, 1.0)
     elif not start.any():
-        # As far as no pair comes to its margin the minimum is a step down the gradient.
+        # If no pair reaches its margin, the minimum is one step down the gradient.
         at = evaluate(pairs, 2 * C, 0.5, start)
         down = _certified(C, evaluate(pairs, 2 * C, 0.5, -at.gradient), 1)
         if down.gap <= tol * scale(down.weights, down.objective, C):
@@ -52,13 +52,13 @@ def minimize_hinge(
     at = evaluate(pairs, C / knee, knee, start)
     best, settled = _certified(C, at, 0), False
     for step in range(1, max_iter + 1):
-        here = _certified(C, at, step - 1)
-        best = min(best, here, key=lambda solution: solution.gap)
+        current = _certified(C, at, step - 1)
+        best = min(best, current, key=lambda solution: solution.gap)
         wanted = tol * scale(best.weights, best.objective, C)
         if best.gap <= wanted or knee < _SHARPEST:
             return best
-        if settled or at.gap <= 0.2 * here.gap:
-            knee *= _fall(wanted, here.gap, 0.1, 0.7)
+        if settled or at.gap <= 0.2 * current.gap:
+            knee *= _fall(wanted, current.gap, 0.1, 0.7)
             at = evaluate(pairs, C / knee, knee, at.weights, at.losses.graph.scores)
         further = newton_step(pairs, C / knee, at, part)
         settled = further is None and part is None
@@ -71,8 +71,8 @@ def minimize_hinge(
 def _certified(C: float, at: Point, n_steps: int) -> Solution:
     """The objective at a point, and its gap to the dual at the multipliers the point implies.
 
-    With v = Σ α (x_i - x_j) the gap is ½‖w - v‖² + Σ (C·z₊ - α·z), which needs no difference of
-    large numbers; w - v is the gradient of the smoothed problem.
+    With v = Σ α (x_i - x_j), the gap is ½‖w - v‖² + Σ (C·z₊ - α·z). This avoids differences of
+    large numbers. w - v is the gradient of the smoothed problem.
     """
     objective = 0.5 * float(at.weights @ at.weights) + C * at.losses.hinge
     knee, excess = at.losses.graph.knee, max(at.losses.excess, 0.0)
@@ -81,5 +81,5 @@ def _certified(C: float, at: Point, n_steps: int) -> Solution:
 
 
 def _fall(wanted: float, gap: float, least: float, most: float) -> float:
-    """The factor by which the knee should change, since the gap is about quadratic in it."""
+    """The factor for the knee. The gap is about quadratic in the knee."""
     return min(max(0.8 * float(np.sqrt(wanted / max(gap, 1e-300))), least), most)

@@ -9,16 +9,16 @@ import numpy as np
 from localrank.arrays import Floats
 from localrank.rankers.rank_svm.ranking_pairs import PairLosses, RankingPairs
 
-# Most products with the matrix of second derivatives for one step, where it is not formed.
+# Largest number of products with the matrix of second derivatives per step, if it is not formed.
 _PRODUCTS = 200
-# Fewer rows than this are solved at once; more start from a solution for every eighth group.
+# Up to this many rows are solved at once. More start from a solution for every eighth group.
 _SMALL = 4000
 _STEP = 8
 
 
 @dataclass(frozen=True)
 class Point:
-    """A weight vector with the objective ½‖w‖² + c · loss, and its gradient, there."""
+    """A weight vector with its objective ½‖w‖² + c · loss and the gradient."""
 
     weights: Floats
     losses: PairLosses
@@ -28,10 +28,10 @@ class Point:
 
     @property
     def gap(self) -> float:
-        """How far the objective is above its minimum, at most.
+        """Largest possible distance of the objective from its minimum.
 
         The objective less ½‖w‖² is convex, so a quadratic of curvature 1 that touches it here
-        lies below it. (The same number is the gap to the dual at multipliers c · loss'(z).)
+        lies below it. (The gap to the dual at multipliers c · loss'(z) is the same number.)
         """
         return 0.5 * float(self.gradient @ self.gradient)
 
@@ -39,7 +39,7 @@ class Point:
 def evaluate(
     pairs: RankingPairs, c: float, knee: float, weights: Floats, scores: Floats | None = None
 ) -> Point:
-    """The objective at a weight vector, whose scores may be known already."""
+    """The objective at a weight vector. `scores`: its scores, if they are known already."""
     losses = pairs.losses(pairs.features @ weights if scores is None else scores, knee)
     objective = 0.5 * float(weights @ weights) + c * losses.loss
     gradient = weights + c * (losses.gradient @ pairs.features)
@@ -48,17 +48,17 @@ def evaluate(
 
 
 def scale(weights: Floats, objective: float, at_zero: float) -> float:
-    """What an accuracy is relative to: the objective, or the gain over w = 0 where that is less.
+    """The reference of a relative accuracy: the objective, or the gain over w = 0 if smaller.
 
-    Features of tiny numbers leave the objective nearly as it is at 0, and rank all the same. The
-    gain is at least ½‖w‖² at the minimum, which keeps its digits.
+    Features with tiny values barely lower the objective, but they still rank. At the minimum, the
+    gain is at least ½‖w‖², which is computed without loss of digits.
     """
     return min(objective, max(0.5 * float(weights @ weights), at_zero - objective))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Weights, the objective there, its distance from the minimum at most, and the steps taken."""
+    """Weights, their objective, its largest distance from the minimum, and the steps taken."""
 
     weights: Floats
     objective: float
@@ -72,8 +72,8 @@ def minimize(
 ) -> Solution:
     """Minimise ½‖w‖² + C · Σ max(0, z)²/2 over weighted pairs with slacks z.
 
-    The objective is piecewise quadratic, so the method ends in a full step to the exact minimum
-    of the right piece. Without a start, a part of the groups gives one at a fraction of the cost.
+    The objective is piecewise quadratic, so the last step is a full step to the exact minimum of
+    one piece. Without a start, the solution for a part of the groups is used: it costs much less.
     """
     if start is None:
         part = part_of(pairs)
@@ -92,7 +92,7 @@ def minimize(
 
 
 def part_of(pairs: RankingPairs) -> RankingPairs | None:
-    """A part to start from, or None where the whole is small."""
+    """A part of the pairs to start from; None if there are few."""
     if len(pairs.features) <= _SMALL or len(pairs.n_pairs) <= _STEP:
         return None
     return pairs.every(_STEP)
@@ -101,9 +101,9 @@ def part_of(pairs: RankingPairs) -> RankingPairs | None:
 def newton_step(
     pairs: RankingPairs, c: float, at: Point, part: RankingPairs | None = None
 ) -> Point | None:
-    """A lower point; None where rounding hides any further descent.
+    """A point with a lower objective; None if rounding prevents any further decrease.
 
-    With a part of the pairs, the second derivatives are those of the part.
+    With `part`, the second derivatives are computed from this part of the pairs.
     """
     if part is None:
         direction = _newton_direction(pairs, c, at)
@@ -120,12 +120,12 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
         return -at.gradient
     if not pairs.explicit:
         return _conjugate_gradients(pairs, c, at)
-    # Imported by those who need it: to load a model takes less.
+    # Imported here: loading a model does not need it.
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     hessian = c * pairs.hessian(at.losses)
     diagonal = np.diagonal(hessian).copy()
-    # Rounding may make a matrix of huge entries indefinite; a ridge beyond it mends that.
+    # Rounding may make a matrix of huge entries indefinite. A large enough ridge repairs it.
     size = max(1.0, float(np.abs(hessian).sum(axis=0).max()))
     for ridge in (0.0, *(size * 10.0**power for power in range(-15, 2))):
         np.fill_diagonal(hessian, diagonal + 1.0 + ridge)
@@ -139,13 +139,13 @@ def _newton_direction(pairs: RankingPairs, c: float, at: Point) -> Floats:
 
 
 def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> Floats:
-    """An approximate Newton direction, always one of descent."""
+    """An approximate Newton direction. It always descends."""
     diagonal = 1.0 + c * pairs.weighted_squares(at.losses.graph.degrees)
     direction = np.zeros_like(at.gradient)
     residual = -at.gradient
     search = residual / diagonal
     product = float(residual @ search)
-    # Tighter as the gradient falls: the steps converge faster than linearly.
+    # The tolerance falls with the gradient: the steps converge faster than linearly.
     size = float(np.linalg.norm(at.gradient))
     bound = min(0.1, np.sqrt(size / (1.0 + np.linalg.norm(at.weights)))) * size
     for _ in range(_PRODUCTS):
@@ -162,11 +162,11 @@ def _conjugate_gradients(pairs: RankingPairs, c: float, at: Point) -> Floats:
 
 
 def _line_search(pairs: RankingPairs, c: float, at: Point, direction: Floats) -> Point | None:
-    """A point near the minimum along a direction, lower than here; None where none is found.
+    """A lower point near the minimum along a direction; None if there is none.
 
-    The objective is convex: where its slope is not positive yet, it has only fallen. The root of
-    the slope is bracketed and found by interpolation and bisection in turn: near a sharp hinge
-    the slope is almost a step, on which interpolation alone creeps.
+    The objective is convex: it falls for as long as its slope is negative. The root of the slope
+    is bracketed, and found by interpolation and bisection in turn. Near a sharp hinge the slope is
+    almost a step function, and interpolation alone converges slowly.
     """
     initial = float(at.gradient @ direction)
     scores = pairs.features @ (at.weights + direction)

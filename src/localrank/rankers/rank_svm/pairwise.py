@@ -23,18 +23,21 @@ if TYPE_CHECKING:
 
 
 class PairwiseRanker(ScalingRanker):
-    """Minimises ½‖w‖² + C/N · Σ loss over the N pairs of documents of the same query.
+    """Base class of rankers that minimise ½‖w‖² + C/N · Σ loss over N pairs of documents.
 
-    A subclass has the parameters declared here, makes the pairs by `_pairs` and minimises by
-    `_minimized`.
+    A pair is two documents of the same query. A subclass has the parameters declared here. It
+    makes the pairs with `_pairs` and minimises with `_minimized`.
 
     Attributes
     ----------
     objective_ : float
+        Value of the formula above at its minimum.
     duality_gap_ : float
-        The objective is at most this far above its minimum.
+        Largest possible distance of the objective from its minimum.
     n_iter_ : int
+        Number of steps.
     n_pairs_ : int
+        Number of pairs.
     """
 
     C: float
@@ -68,8 +71,8 @@ class PairwiseRanker(ScalingRanker):
         query_weights: Weights,
         label_pairs: Sequence[tuple[float, float]] | None = None,
     ) -> RankingPairs:
-        """The pairs of a dataset, features scaled by what is learned from it."""
-        # Kernels that only training needs: `best` and linear models are loaded without.
+        """The pairs of a dataset, with features scaled by a scaling learned from it."""
+        # Only training needs these kernels: `best` and linear models load without them.
         from localrank.rankers.rank_svm.centred_table import Scaled, is_large
         from localrank.rankers.rank_svm.ranking_pairs import EXPLICIT, RankingPairs
 
@@ -77,14 +80,14 @@ class PairwiseRanker(ScalingRanker):
         wide = dataset.n_features > EXPLICIT or is_large(dataset)
         in_place = wide and self.scaling != "query" and label_pairs is None
         if in_place and is_made(dataset) and dataset.n_documents > MOST_DOCUMENTS:
-            # All rows must be held. Queries are in an order that is as good as random.
+            # All rows must be in memory. Queries are in an order that is as good as random.
             lessons = np.flatnonzero(teaching)
             queries = lessons[: n_first(dataset.query_sizes[lessons], MOST_DOCUMENTS)]
             self._learns_from_part(dataset, lessons, queries)
             dataset = dataset.taken(queries)
             query_weights = None if query_weights is None else query_weights[queries]
         if label_pairs is not None or (in_place and is_made(dataset)):
-            # Read many times, or not query by query.
+            # The rows are read many times, or not query by query.
             dataset = gathered(dataset)
         self._learn_scaling(dataset)
         features: Any = self._scaled_blocks(dataset)
@@ -101,7 +104,7 @@ class PairwiseRanker(ScalingRanker):
         )
 
     def _minimized(self, pairs: RankingPairs, start: Floats | None = None) -> Floats:
-        """The weights at the minimum; what is known of it is kept."""
+        """The weights at the minimum. Sets the fitted attributes that describe it."""
         from localrank.rankers.rank_svm.hinge import minimize_hinge
         from localrank.rankers.rank_svm.newton import minimize
 

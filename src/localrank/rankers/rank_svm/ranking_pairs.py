@@ -23,9 +23,9 @@ from localrank.rankers.rank_svm.pair_graphs import (
 )
 from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
 
-# More features than this and the matrix of second derivatives is not formed.
+# With more features than this, the matrix of second derivatives is not formed.
 EXPLICIT = 500
-# Rows of the Laplacian times the features that are held at once: few enough for the cache.
+# Rows of the Laplacian times the features in memory at once: few enough for the cache.
 _BLOCK = 1024
 
 
@@ -42,24 +42,23 @@ class PairLosses:
 
 @dataclass(frozen=True)
 class RankingPairs:
-    """Documents in groups, where a pair is two documents of a group with different levels.
+    """Documents in groups. A pair is two documents of a group with different levels.
 
     Groups are queries, or the documents of a query with one of two labels. Groups without a pair
-    are left out. Features are centred in each group, which leaves differences as they are and
-    makes them exact.
+    are left out. Features are centred in each group: differences stay the same, and are exact.
 
     Parameters
     ----------
     features : ndarray, CentredTable or BlockTable of shape (n_rows, n_features)
     offsets : ndarray of shape (n_groups + 1,)
     levels : ndarray of shape (n_rows,)
-        Labels of each group numbered from 0.
+        Levels of the documents: the labels of each group, numbered from 0.
     n_levels : ndarray of shape (n_groups,)
     weights : ndarray of shape (n_groups,)
-        Weight of each pair of a group; over all pairs they sum to 1.
+        Weight of each pair of a group. The weights of all pairs sum to 1.
     n_pairs : ndarray of shape (n_groups,)
     queries : ndarray of shape (n_groups,)
-        Which query of the dataset each group is of.
+        Query of each group, as its position in the dataset.
     """
 
     features: Floats | CentredTable | BlockTable
@@ -80,11 +79,10 @@ class RankingPairs:
         label_pairs: Sequence[tuple[float, float]] | None = None,
         by_query: bool = False,
     ) -> Self:
-        """The pairs of a dataset with other features: a table, or blocks of whole queries.
+        """The pairs of a dataset, with other features: a table, or blocks of whole queries.
 
-        Every pair weighs the same times its query's weight; with `by_query` each query's pairs
-        share the query's weight. There is at least one pair. Blocks and `Scaled` are for groups
-        that are queries.
+        Every pair has the weight of its query. With `by_query`, the pairs of a query share its
+        weight. There must be at least one pair. Blocks and `Scaled` need groups that are queries.
         """
         rows, offsets, queries = _groups(dataset, label_pairs)
         labels = dataset.labels if rows is None else dataset.labels[rows]
@@ -121,19 +119,19 @@ class RankingPairs:
         )
 
     def in_blocks(self, weights: Floats) -> Self:
-        """The same pairs with rows a ⊗ x in place of x, for weights a of each query.
+        """The same pairs with rows a ⊗ x instead of x, for block weights a of each query.
 
         Parameters
         ----------
         weights : ndarray of shape (n_queries, n_blocks)
-            Of all queries of the dataset. One block of weight 1 leaves everything as it is.
+            Block weights of all queries of the dataset. One block of weight 1 changes nothing.
         """
         if isinstance(self.features, BlockTable):
             raise TypeError("features are in blocks already")
         if weights.shape[1] == 1 and (weights == 1).all():
             return self
         n_rows, n_blocks = len(self.features), weights.shape[1]
-        # Shares of all rows, and products with all weight vectors.
+        # Memory for the shares of all rows, and for products with all weight vectors.
         check_memory(
             16 * n_rows * n_blocks,
             f"A model of {n_blocks:,} parts on {n_rows:,} documents",
@@ -143,7 +141,7 @@ class RankingPairs:
         return replace(self, features=BlockTable(self.features, rows))
 
     def every(self, step: int) -> Self:
-        """Every so manieth group, of the same total weight."""
+        """Every `step`-th group, with the same total weight."""
         groups = np.arange(0, len(self.n_pairs), step)
         rows, offsets = rows_of(self.offsets, groups)
         weights, n_pairs = self.weights[groups], self.n_pairs[groups]
@@ -161,6 +159,7 @@ class RankingPairs:
         )
 
     def losses(self, scores: Floats, knee: float) -> PairLosses:
+        """The losses of all pairs at given scores."""
         scores = read_only(scores, np.float64)
         order = np.empty(len(scores), np.int64)
         gradient, degrees = np.empty(len(scores)), np.empty(len(scores))
@@ -171,17 +170,17 @@ class RankingPairs:
 
     @property
     def explicit(self) -> bool:
-        """Whether the matrix of second derivatives is formed, and not only multiplied with."""
+        """Whether the matrix of second derivatives is formed explicitly."""
         known = isinstance(self.features, np.ndarray | CentredTable)
         return known and self.features.shape[1] <= EXPLICIT
 
     def hessian(self, at: PairLosses) -> Floats:
-        """The matrix Xᵀ L X of second derivatives of the loss in the weight vector."""
+        """The matrix Xᵀ L X of second derivatives of the loss by the weight vector."""
         n_features = self.features.shape[1]
         total = np.zeros((n_features, n_features))
         longest = int(np.diff(self.offsets).max())
         higher, lower = np.empty((2, max(_BLOCK, longest), n_features))
-        # Room for a row of each level beside one of each document.
+        # Room for one row per level and one per document.
         scaled = np.empty((2 * len(higher), n_features))
         room = np.empty((len(higher) if isinstance(self.features, CentredTable) else 0, n_features))
         first = 0
@@ -193,7 +192,7 @@ class RankingPairs:
                 features = self.features.filled(int(self.offsets[first]), room[: len(graph.order)])
                 groups = 0, last - first
             else:
-                # A table of blocks has no such matrix.
+                # This matrix is never formed for a table of blocks.
                 features, graph, groups = cast(Floats, self.features), at.graph, (first, last)
             n_scaled, n_higher = laplacian_factors(features, graph, *groups, scaled, higher, lower)
             crossed = higher[:n_higher].T @ lower[:n_higher]
@@ -202,7 +201,7 @@ class RankingPairs:
         return total
 
     def weighted_squares(self, weights: Floats) -> Floats:
-        """The sum over the rows of a weight times the squares of the features."""
+        """Weighted sum of the squared features over the rows."""
         if not isinstance(self.features, np.ndarray):
             return self.features.weighted_squares(weights)
         squares: Floats = np.einsum(
@@ -211,7 +210,7 @@ class RankingPairs:
         return squares
 
     def hessian_product(self, at: PairLosses, vector: Floats) -> Floats:
-        """The product of that matrix and a vector, without the matrix."""
+        """The product of the matrix of second derivatives with a vector, without forming it."""
         along: Floats = self.features @ vector
         product = np.empty_like(along)
         laplacian_product(along, at.graph, product)
@@ -222,7 +221,7 @@ class RankingPairs:
 def _centred_blocks(
     blocks: Iterator[tuple[slice, Floats]], order: Integers, offsets: Integers, n_features: int
 ) -> Floats:
-    """The rows in `order`, ascending ones and whole queries, less the mean of their query."""
+    """The rows in `order`, less the mean of their query. They ascend and are whole queries."""
     centred = np.empty((len(order), n_features))
     for rows, block in blocks:
         first, last = np.searchsorted(order, [rows.start, rows.stop])
@@ -239,15 +238,15 @@ def _centred_blocks(
 def _groups(
     dataset: RankingDataset, label_pairs: Sequence[tuple[float, float]] | None
 ) -> tuple[Integers | None, Integers, Integers]:
-    """Rows (None for all as they are), offsets and query of the groups of documents."""
+    """Rows, offsets and query of the groups of documents. Rows None: all rows, in order."""
     if label_pairs is None:
         return None, dataset.offsets, np.arange(dataset.n_queries)
     rows, sizes, queries = [], [], []
     for pair in label_pairs:
         chosen = np.flatnonzero(np.isin(dataset.labels, pair))
-        found, counts = np.unique(dataset.query_index[chosen], return_counts=True)
+        pair_queries, counts = np.unique(dataset.query_index[chosen], return_counts=True)
         rows.append(chosen)
         sizes.append(counts)
-        queries.append(found)
+        queries.append(pair_queries)
     offsets = offsets_of(np.concatenate(sizes))
     return np.concatenate(rows), offsets, np.concatenate(queries)

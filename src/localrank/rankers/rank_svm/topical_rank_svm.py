@@ -28,38 +28,38 @@ if TYPE_CHECKING:
 
 @declare(
     "topical-rank-svm",
-    "linear, a mixture of topics that each query has its own shares in",
+    "linear, one weight vector per topic, mixed for each query",
     kind="local",
     grid={"n_topics": [2, 4, 8], "C": [0.01, 0.1, 1.0, 10.0]},
     sample={"n_topics": 3},
 )
 class TopicalRankSVM(PairwiseRanker):
-    """RankSVM whose weights are a mixture over topics, with shares P(c|q) of each query [1]_.
+    """RankSVM with one weight vector per topic, mixed by each query's shares P(c|q) [1]_.
 
-    A document x of query q scores Σ_c P(c|q) w_c·x. All w_c are trained together, on
+    A document x of query q scores Σ_c P(c|q) w_c·x. All w_c are trained together. They minimise
 
         ½ Σ_c ‖w_c‖² + C/N · Σ loss(1 - Σ_c P(c|q) w_c·(x_i - x_j))
 
-    over the N pairs of documents of the same query with y_i > y_j: every query teaches every
-    topic, by its share. It is RankSVM on the columns P(·|q) ⊗ x, which are not stored. With one
-    topic it is `RankSVM`, to the last bit.
+    over the N pairs of documents of the same query with y_i > y_j. Every query teaches every
+    topic, in proportion to its share. It is RankSVM on the columns P(·|q) ⊗ x, which are not
+    stored. With one topic it is `RankSVM`, to the last bit.
 
-    Topics are the k-means clusters of the training queries' descriptions. With d_c the distance
+    Topics are the k-means clusters of the training queries' descriptions. Let d_c be the distance
     of a query to centre c, and σ² the mean squared distance of the training queries to their
-    nearest centre, P(c|q) is in proportion to exp(-d_c²/2σ²): clusters far apart give shares near
-    0 and 1, clusters that overlap give mixtures. No labels are needed for it.
+    nearest centre. P(c|q) is proportional to exp(-d_c²/2σ²): clusters far apart give shares near
+    0 and 1, clusters that overlap give mixtures. This needs no labels.
 
     Parameters
     ----------
     n_topics : int, default=4
-        With 1, RankSVM.
+        Number of topics. 1: the same model as RankSVM.
     C : float, default=1.0
         Weight of the pairs against the size of the weight vectors.
     representation : Representation, optional
-        How queries are described, as points. TopDocuments() by default: the mean of a query's
-        top documents. Wrap it in `Scaled` where features come in different units.
+        Description of queries as points. None: TopDocuments(), the mean of a query's top
+        documents. Wrap it in `Scaled` if features have different units.
     n_used : int, optional
-        A query is ranked by so many topics, those of its largest shares. None: by all.
+        Number of topics that rank a query, those of its largest shares. None: all topics.
     loss, pair_weight, scaling, tol, max_iter, missing
         As for `RankSVM`.
     random_state : int or None, default=0
@@ -68,12 +68,14 @@ class TopicalRankSVM(PairwiseRanker):
     Attributes
     ----------
     coef_ : ndarray of shape (n_topics, n_features)
-        Weights of the scaled features, then of the indicators, for each topic. Where there are
-        fewer different training queries than topics, there are as many topics as these.
+        Weights of the scaled features, then of the indicators, for each topic. There are at most
+        as many topics as different training queries.
     centres_ : ndarray of shape (n_topics, n_dimensions)
+        Centre of each topic.
     width_ : float
-        σ² above; 1 where every training query is a centre.
+        σ² above; 1 if every training query is a centre.
     representation_ : Representation
+        The fitted description of queries.
     scale_, objective_, duality_gap_, n_iter_, n_pairs_
         As for `RankSVM`.
 
@@ -154,7 +156,7 @@ class TopicalRankSVM(PairwiseRanker):
         self.coef_ = weights.reshape(len(self.centres_), -1)
 
     def _learn_topics(self, dataset: RankingDataset) -> None:
-        # Imported by those who train: a model is loaded without scikit-learn.
+        # Imported here: a model is loaded without scikit-learn.
         from sklearn.cluster import KMeans
 
         representation = clone(self.representation or TopDocuments())
@@ -162,10 +164,10 @@ class TopicalRankSVM(PairwiseRanker):
             refuse(self, "representation", "one that makes points of queries without labels")
         self.representation_ = representation.fit_rows(dataset)
         described = self.representation_.transform_rows(dataset)
-        # In ascending order, so that k-means begins alike whatever the labels and their order.
+        # Sorted, so that k-means starts the same way for any labels and any order of queries.
         centres, counts = np.unique(described, axis=0, return_counts=True)
         if len(centres) > self.n_topics:
-            # One thread, because sums over several round differently from run to run.
+            # One thread: sums over several threads are rounded differently from run to run.
             with threadpool_limits(1, user_api="openmp"):
                 clusters = KMeans(self.n_topics, n_init=10, random_state=self.random_state)
                 centres = clusters.fit(centres, sample_weight=counts).cluster_centers_
@@ -181,8 +183,7 @@ class TopicalRankSVM(PairwiseRanker):
 
     def _memberships(self, dataset: RankingDataset) -> Floats:
         described = np.ascontiguousarray(self.representation_.transform_rows(dataset))
-        # One centre at a time, not by products of matrices: these round a query by which others
-        # come with it.
+        # One centre at a time: a matrix product would round a query by the queries beside it.
         squares = [((described - centre) ** 2).sum(axis=1) for centre in self.centres_]
         exponents = np.stack(squares, axis=1) / (2 * self.width_)
         likelihoods = np.exp(exponents.min(axis=1, keepdims=True) - exponents)
@@ -190,7 +191,7 @@ class TopicalRankSVM(PairwiseRanker):
         return memberships
 
     def _used_memberships(self, dataset: RankingDataset) -> Floats:
-        """The shares that count."""
+        """The shares P(c|q), with 0 for topics beyond the largest `n_used`."""
         memberships = self._memberships(dataset)
         if self.n_used is not None:
             order = np.argsort(-memberships, axis=1, kind="stable")
@@ -223,7 +224,7 @@ class TopicalRankSVM(PairwiseRanker):
         if description is None:
             raise NotExportable(
                 "TopicalRankSVM",
-                f"{type(self.representation_).__name__} describes lists in a way of its own",
+                f"{type(self.representation_).__name__} has no description in the export format",
                 "Take a representation such as TopDocuments or Mean.",
             )
         router = CentreRouter(

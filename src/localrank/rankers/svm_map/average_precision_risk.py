@@ -15,26 +15,26 @@ from localrank.rankers.svm_map.query_planes import centre_by_query, store_planes
 class AveragePrecisionRisk:
     """R(w), the weighted sum over queries of max over rankings of loss + margin violation.
 
-    A ranking of a query is a plane in w: its loss 1 - AP is the intercept, the difference of its
-    Psi to that of the ideal ranking the slope. R is the sum of each query's highest plane. Beside
-    the ideal ranking's, a few planes of each query's most violated rankings are kept, so that R
-    can be bounded from below at a fraction of the cost [1]_.
+    A ranking of a query is a plane in w. The intercept is its loss 1 - AP. The slope is the
+    difference between its Psi and that of the ideal ranking. R is the sum of each query's highest
+    plane. For each query, the plane of the ideal ranking and a few planes of its most violated
+    rankings are kept. They give a lower bound on R at a fraction of the cost [1]_.
 
-    Values and intercepts are those of R(w) - R(0), precise however little w changes. At w = 0 the
-    most violated ranking is the worst one.
+    Values and intercepts are those of R(w) - R(0), which is precise even for tiny changes of w. At
+    w = 0 the most violated ranking is the worst one.
 
     Parameters
     ----------
     features : ndarray or CentredTable of shape (n_documents, n_features)
-        By query, each query's relevant documents before its irrelevant ones.
+        Rows ordered by query. In each query, relevant documents come first.
     offsets : ndarray of shape (n_queries + 1,)
     n_relevant : ndarray of shape (n_queries,)
-        At least one and not all.
+        Number of relevant documents of each query: at least one, and not all.
     weights : ndarray of shape (n_queries,)
     n_kept : int
-        Planes kept per query.
+        Number of planes kept per query.
     overwrite : bool
-        Whether the features may be centred where they are.
+        Whether the features may be centred in place.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class AveragePrecisionRisk:
         n_documents, n_features = self.features.shape
         self.worst, _ = most_violated_rankings(np.zeros(n_documents), self.offsets, n_relevant)
         self.at_zero = float(self.weights @ self.worst)
-        # The first slot is the ideal ranking's for good, the others are empty at first.
+        # The first slot always holds the ideal ranking. The others are empty at first.
         self.slopes = np.zeros((1 + n_kept, len(n_relevant), n_features))
         self.intercepts = np.tile(-self.worst, (1 + n_kept, 1))
         self.last_used = np.full(self.intercepts.shape, -1)
@@ -78,7 +78,7 @@ class AveragePrecisionRisk:
         self.time = 0
 
     def separate(self, w: Floats) -> float:
-        """R(w) - R(0), keeping the most violated ranking of each query that has none as high."""
+        """R(w) - R(0). Keeps the most violated ranking of a query if no kept one is as high."""
         scores = self.features @ w
         losses, contributions = most_violated_rankings(scores, self.offsets, self.n_relevant)
         losses -= self.worst
@@ -91,7 +91,7 @@ class AveragePrecisionRisk:
         return float(self.weights @ values)
 
     def _store(self, contributions: Floats, losses: Floats, queries: Integers) -> None:
-        """Keep the planes of some queries, each in its slot that was used longest ago."""
+        """Keep the planes of some queries, each in its least recently used slot."""
         kept = self.slopes, self.intercepts, self.last_used
         if isinstance(self.features, CentredTable):
             rows, _ = rows_of(self.offsets, queries)
@@ -103,18 +103,18 @@ class AveragePrecisionRisk:
             store_planes(self.features, self.offsets, contributions, losses, queries, *kept)
 
     def heights(self, w: Floats) -> Floats:
-        """Of each kept plane at w, of shape (n_slots, n_queries)."""
+        """Height of each kept plane at w, of shape (n_slots, n_queries)."""
         slopes = self.slopes[: self.n_slots]
         flat = slopes.reshape(-1, slopes.shape[2])
         heights: Floats = (flat @ w).reshape(slopes.shape[:2]) + self.intercepts[: self.n_slots]
         return heights
 
     def lower_bound(self, heights: Floats) -> float:
-        """Of R(w) - R(0) where the kept planes have these heights."""
+        """Lower bound on R(w) - R(0), from the heights of the kept planes."""
         return float(self.weights @ heights.max(axis=0))
 
     def highest(self, heights: Floats) -> tuple[Floats, float]:
-        """The plane below R(w) - R(0) that attains the lower bound, as slope and intercept."""
+        """Slope and intercept of the plane below R(w) - R(0) that attains the lower bound."""
         self.time += 1
         slope, intercept = sum_of_highest(
             heights, self.weights, self.slopes, self.intercepts, self.last_used, self.time

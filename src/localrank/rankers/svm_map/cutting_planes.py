@@ -1,4 +1,4 @@
-"""Regularised minimum of a convex risk by cutting planes, with a gap that proves it."""
+"""Regularised minimum of a convex risk by cutting planes, with a proven gap."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRis
 from localrank.rankers.svm_map.query_planes import lowest_between
 from localrank.rankers.svm_map.simplex_qp import minimise_over_simplex
 
-# Share of the way down from w = 0 that must be proven to be done, however large `tol`.
+# Share of the decrease from w = 0 that must be proven, even for a large `tol`.
 DESCENT = 0.9
-# A plane that was not needed this often in a row is dropped.
+# A plane is dropped after this many minima in a row that did not need it.
 PATIENCE = 50
-# The kept planes of the queries are used up when they leave this share of the gap unexplained.
+# A new search is needed when the kept planes leave at most this share of the gap unexplained.
 UNEXPLAINED = 0.1
 # New planes are taken this share of the way from the best point to the planes' minimum.
 AHEAD = 0.1
-# Rounding is in the way when so many planes in a row close less than a hundredth of the gap, and
-# prevails when so many searches in a row end like that.
+# A search stalls if this many planes in a row close less than a hundredth of the gap. After this
+# many stalled searches in a row, rounding prevents progress.
 STALLED_PLANES, STALLED_SEARCHES = 300, 3
 
 
 class CuttingPlanes:
     """Planes below a risk R(w), and the minimum of ||w||² / 2 + C max(planes).
 
-    With slopes g_i and intercepts b_i the dual is to maximise, over shares a_i >= 0 that sum to
-    1, C a'b - ||C sum a_i g_i||² / 2, and w = -C sum a_i g_i. Any shares bound the minimum of
-    ||w||² / 2 + C R(w) from below. Planes serve for every C.
+    Let g_i be the slopes and b_i the intercepts. The dual problem maximises
+    C a'b - ||C sum a_i g_i||² / 2 over shares a_i >= 0 that sum to 1, and w = -C sum a_i g_i. Any
+    shares give a lower bound on the minimum of ||w||² / 2 + C R(w). Planes are valid for every C.
 
     Parameters
     ----------
     n_features : int
     floor : float
-        A lower bound of R: the first plane, which stays.
+        A lower bound of R. It is the first plane, which is never dropped.
     """
 
     def __init__(self, n_features: int, floor: float) -> None:
@@ -79,19 +79,20 @@ class CuttingPlanes:
 
 @dataclass
 class Minimum:
-    """What the cutting planes found.
+    """The best w so far, and how far it may be from the minimum.
 
     Attributes
     ----------
     w : ndarray of shape (n_features,)
-        The best.
+        The best w.
     at_zero : float
         The objective at w = 0.
     change : float
         The objective at w less that at 0.
     bound : float
-        No w has a lower change.
+        Lower bound on the change of any w.
     n_separations : int
+        Number of searches for the most violated rankings of all queries.
     history : list of (float, float)
         Change and bound after each separation.
     """
@@ -109,7 +110,7 @@ class Minimum:
 
     @property
     def gap(self) -> float:
-        """Between objective and bound, relative to the objective, with room for rounding."""
+        """Difference between objective and bound, relative to the objective, plus rounding."""
         rounding = float(np.finfo(np.float64).eps) * self.at_zero
         return (max(self.change - self.bound, 0.0) + rounding) / max(self.objective, rounding)
 
@@ -128,48 +129,48 @@ def minimise(
 ) -> Minimum:
     """Minimise ||w||² / 2 + C R(w) until the relative gap is at most `tol`.
 
-    The gap must also be a tenth or less of the decrease from w = 0: where C or the features are
-    so small that w hardly lowers the risk, w = 0 would else do, which ranks nothing.
+    The gap must also be at most a tenth of the decrease from w = 0. Otherwise w = 0, which ranks
+    nothing, would be good enough if C or the features are so small that w hardly lowers the risk.
 
     Separation, the search for every query's most violated ranking, gives R(w), a plane, and
-    planes of single queries. Between two separations the sum of the queries' kept planes takes
-    the place of R: it is minimised, nearly, by the same cutting planes.
+    planes of single queries. Between two separations, the sum of the queries' kept planes replaces
+    R. The same cutting planes nearly minimise it.
     """
-    found = Minimum(start, C * risk.at_zero)
+    best = Minimum(start, C * risk.at_zero)
     w, n_stalled = start, 0
     while True:
         value = risk.separate(w)
         planes.add(*risk.highest(risk.heights(w)))
         change = float(0.5 * w @ w + C * value)
-        if change < found.change:
-            found.w, found.change = w, change
-        w, stalled = _recombine(risk, planes, C, found, tol)
-        found.n_separations += 1
-        found.history.append((found.change, found.bound))
-        stalled |= len(found.history) > 1 and found.history[-1] == found.history[-2]
+        if change < best.change:
+            best.w, best.change = w, change
+        w, stalled = _recombine(risk, planes, C, best, tol)
+        best.n_separations += 1
+        best.history.append((best.change, best.bound))
+        stalled |= len(best.history) > 1 and best.history[-1] == best.history[-2]
         n_stalled = n_stalled + 1 if stalled else 0
-        if found.is_within(tol) or found.n_separations >= max_iter or n_stalled == STALLED_SEARCHES:
-            return found
+        if best.is_within(tol) or best.n_separations >= max_iter or n_stalled == STALLED_SEARCHES:
+            return best
 
 
 def _recombine(
-    risk: AveragePrecisionRisk, planes: CuttingPlanes, C: float, found: Minimum, tol: float
+    risk: AveragePrecisionRisk, planes: CuttingPlanes, C: float, best: Minimum, tol: float
 ) -> tuple[Floats, bool]:
-    """Minimise with the kept planes for the risk; tell whether rounding stalled it.
+    """Minimise with the kept planes instead of the risk. Returns w, and whether it stalled.
 
-    From the best point so far the objective is lowered along the line to the minimum of the
-    planes, and a new plane taken a little further on: Franc and Sonnenburg's line search, which
-    keeps the points from jumping about.
+    The objective is lowered along the line from the best point so far to the minimum of the
+    planes, and a new plane is taken a little further on. This is Franc and Sonnenburg's line
+    search. It keeps the points from jumping about.
     """
-    w, heights = found.w, risk.heights(found.w)
+    w, heights = best.w, risk.heights(best.w)
     since = 0
     least = float("inf")
     while since < STALLED_PLANES:
         towards, bound = planes.minimum(C)
-        found.bound = max(found.bound, bound)
+        best.bound = max(best.bound, bound)
         lowest = 0.5 * w @ w + C * risk.lower_bound(heights)
-        unexplained = lowest - found.bound
-        if found.is_within(tol) or unexplained <= UNEXPLAINED * (found.change - found.bound):
+        unexplained = lowest - best.bound
+        if best.is_within(tol) or unexplained <= UNEXPLAINED * (best.change - best.bound):
             return w, False
         since += 1
         if unexplained < 0.99 * least:

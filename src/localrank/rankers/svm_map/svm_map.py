@@ -26,50 +26,54 @@ from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
 class SVMMap(PathRanker, RelevanceRanker):
     """Linear support vector machine whose loss is 1 - average precision [1]_.
 
-    Minimises, over the Q queries with relevant documents (R) and irrelevant ones (I),
+    Use it if MAP is the measure that counts. A label only says whether a document is relevant.
+
+    It minimises, over the Q queries with relevant documents (R) and irrelevant ones (I),
 
         ||w||² / 2 + C / Q * sum over queries of
             max over rankings of 1 - AP(ranking) + w·Psi(ranking) - w·Psi(ideal ranking)
 
-    where Psi(ranking) is the mean over R x I of x_r - x_i where the ranking has r above i, and
-    of x_i - x_r where it has not. The maximum bounds the loss of ranking by w·x from above. It
-    is found exactly, and the sum minimised by cutting planes with one slack variable [2]_ up to
-    a proven gap. The model does not depend on the order of the rows.
+    where Psi(ranking) is the mean over R x I of x_r - x_i if the ranking has r above i, and of
+    x_i - x_r otherwise. The maximum is an upper bound on the loss of ranking by w·x. It is found
+    exactly. The sum is minimised by cutting planes with one slack variable [2]_, up to a proven
+    gap. The model does not depend on the order of the rows.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss. As in the paper, and in svm_struct, it is divided by the number of
-        queries, so that it means the same on every dataset.
+        Weight of the loss. It is divided by the number of queries, as in the paper and in
+        svm_struct, so it means the same on every dataset. Powers of ten from 0.01 to 10 are a
+        sensible grid; `fit_path` fits them faster than one by one.
     relevance_level : float, optional
-        The smallest relevant label; any label above 0 where None.
+        The smallest relevant label. None: any label above 0 is relevant.
     scaling : {"standard", "query", None}, default="standard"
-        Divide each feature by its standard deviation within queries, bring it to 0 to 1 within
-        each query, or leave it as it is.
+        "standard": divide each feature by its standard deviation within queries. "query": map
+        each feature to [0, 1] within each query. None: leave features as they are.
     tol : float, default=1e-3
-        Stop when the objective is proven to be within this share of the minimum, and to have come
-        nine tenths of the way from w = 0 to it.
+        Stop when the objective is proven to be within this share of the minimum, and to have made
+        at least nine tenths of the possible decrease from w = 0.
     max_iter : int, default=1000
-        Most searches for the most violated rankings of all queries.
+        Largest number of searches for the most violated rankings of all queries.
     missing : {"impute", "refuse"}, default="impute"
-        Missing values are filled by the median of the query, with an indicator for each feature
-        that has any in training; or refused.
+        "impute": fill a missing value with the median of its query, and add an indicator column
+        for each feature that has missing values in training. "refuse": raise an error.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
         Weights of the scaled features, then of the indicators.
     objective_ : float
-        What is minimised, at `coef_`.
+        Value of the formula above at `coef_`.
     duality_gap_ : float
-        How far the objective may be from its minimum, relative to it; at most `tol`, save where
-        a ConvergenceWarning told otherwise.
+        Largest possible distance of the objective from its minimum, as a share of the objective.
+        At most `tol`, unless a ConvergenceWarning said otherwise.
     n_iter_ : int
-        Searches for the most violated rankings of all queries.
+        Number of searches for the most violated rankings of all queries.
     n_constraints_ : int
-        Cutting planes in the last quadratic program.
+        Number of cutting planes in the last quadratic program.
     n_skipped_queries_ : int
-        Queries without a relevant or without an irrelevant document, which say nothing.
+        Number of queries without a relevant or without an irrelevant document. Nothing can be
+        learned from them.
 
     References
     ----------
@@ -126,12 +130,12 @@ class SVMMap(PathRanker, RelevanceRanker):
         self.missing = missing
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        # Cutting planes hold for every C.
+        # Cutting planes are valid for every C.
         carried = self._carried
         if "training" not in carried:
             carried["training"] = self._prepare(dataset, query_weights)
         training: _Training = carried["training"]
-        found = minimise(
+        minimum = minimise(
             training.risk,
             training.planes,
             self.C,
@@ -139,21 +143,21 @@ class SVMMap(PathRanker, RelevanceRanker):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        training.start = found.w
+        training.start = minimum.w
         if training.scale is not None:
             self.scale_ = training.scale
-        self.coef_ = found.w
-        self.objective_ = found.objective
-        self.duality_gap_ = found.gap
-        self.n_iter_ = found.n_separations
+        self.coef_ = minimum.w
+        self.objective_ = minimum.objective
+        self.duality_gap_ = minimum.gap
+        self.n_iter_ = minimum.n_separations
         self.n_constraints_ = len(training.planes)
         self.n_skipped_queries_ = training.n_skipped_queries
-        if found.gap > self.tol:
+        if minimum.gap > self.tol:
             from sklearn.exceptions import ConvergenceWarning
 
             warnings.warn(
                 f"SVMMap stopped after {self.n_iter_} iterations with the objective proven to be "
-                f"within {found.gap:.2g} of its minimum, not {self.tol:g}. Raise 'max_iter' or "
+                f"within {minimum.gap:.2g} of its minimum, not {self.tol:g}. Raise 'max_iter' or "
                 f"'tol', lower C, or scale the features.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -163,13 +167,13 @@ class SVMMap(PathRanker, RelevanceRanker):
         relevant = self._relevant(dataset)
         used = self._teaching(dataset, query_weights)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
-        # Queries in use first, in each the relevant documents first.
+        # Used queries come first. In each query, relevant documents come first.
         queries = np.argsort(~used, kind="stable")
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
         rows = np.argsort(2 * place[dataset.query_index] + ~relevant, kind="stable")
         if is_made(dataset):
-            # Read three times.
+            # The features are read three times.
             dataset = gathered(dataset)
         sorted_rows = view(dataset).reordered(rows, queries)
         self._learn_scaling(sorted_rows)
@@ -201,7 +205,7 @@ class SVMMap(PathRanker, RelevanceRanker):
 
 @dataclass
 class _Training:
-    """What fits with different C on the same data share."""
+    """What fits on the same data with different C share."""
 
     risk: AveragePrecisionRisk
     planes: CuttingPlanes
