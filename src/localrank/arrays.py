@@ -1,4 +1,4 @@
-"""Names for the types of arrays."""
+"""Types of arrays."""
 
 from __future__ import annotations
 

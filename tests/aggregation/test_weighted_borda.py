@@ -180,7 +180,7 @@ def test_whole_weights_leave_their_ties_tied():
 def test_given_weights_of_another_number_of_lists_are_refused(queries):
     given = WeightedBorda(weights=[1, 2])
     for use in (given.fit, given.aggregate):
-        with pytest.raises(ValueError, match="has weights of 2 lists. Got 3 instead"):
+        with pytest.raises(ValueError, match="has weights for 2 lists. Got 3 instead"):
             use(queries, queries.features[:, :3])
 
 

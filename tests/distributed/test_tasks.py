@@ -223,7 +223,7 @@ def test_a_task_that_ends_every_worker_is_named(single, monkeypatch):
     monkeypatch.setattr(single.cluster.scheduler, "allowed_failures", 0)
     with (
         single.as_current(),
-        pytest.raises(MemoryError, match=r"Group models, task 1: it ended 1 workers.* 1\.9 GiB"),
+        pytest.raises(MemoryError, match=r"Group models, task 1: 1 workers ended .* 1\.9 GiB"),
     ):
         in_parallel(lambda item: die(), [0], n_jobs=None, description="Group models")
 

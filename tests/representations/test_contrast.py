@@ -37,7 +37,7 @@ def assert_leading(directions, matrix):
     "representation", [RelevantContrast(relevance_level=99), TopContrast(n=10_000)], ids=repr
 )
 def test_queries_of_one_kind_alone_are_refused(queries, representation):
-    with pytest.raises(ValueError, match="finds no direction: no training query has documents of"):
+    with pytest.raises(ValueError, match="needs a training query with documents of both kinds"):
         representation.fit(queries)
 
 

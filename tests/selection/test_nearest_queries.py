@@ -151,7 +151,7 @@ def test_a_wide_bandwidth_weighs_alike_and_a_narrow_one_leaves_the_nearest(cloud
     assert_array_equal(narrow, fitted(NearestQuery(), train, every).weights(test, []))
 
 
-def test_the_usual_bandwidth_is_the_median_distance_to_the_kth_other_query(clouds):
+def test_the_default_bandwidth_is_the_median_distance_to_the_kth_other_query(clouds):
     train, types, _ = clouds
     selector = fitted(NearestQueries(3), train, types)
     distances = selector.representation_.distances(selector.descriptions_, selector.descriptions_)
