@@ -18,7 +18,7 @@ def described_workers(client: Any) -> str:
     threads = sum(worker["nthreads"] for worker in workers)
     count = "1 worker" if len(workers) == 1 else f"{len(workers):,} workers"
     more = f", {threads:,} threads" if threads != len(workers) else ""
-    line = f"{count}{more}, {_limit(workers)} of memory each"
+    line = f"{count}{more}, memory per worker: {_limit(workers)}"
     return f"{line}; dashboard {client.dashboard_link}" if client.dashboard_link else line
 
 
