@@ -52,8 +52,8 @@ def test_a_query_is_scored_by_the_model_of_its_nearest_training_querys_group(typ
     for query in range(test.n_queries):
         group = local.groups_.home[np.argmin(D[query])]
         members = np.flatnonzero(local.groups_.home == group)
-        own = RankSVM().fit(train.select(members)).predict(test.select([query]))
-        assert_allclose(scores[test.offsets[query] : test.offsets[query + 1]], own, rtol=1e-12)
+        expected = RankSVM().fit(train.select(members)).predict(test.select([query]))
+        assert_allclose(scores[test.offsets[query] : test.offsets[query + 1]], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_weights", [1, 7 * 60])
@@ -186,8 +186,8 @@ def test_query_weights_reach_the_models(typed):
     weighted = by_components().fit(train, query_weight=weights)
     group = 0
     queries = weighted.groups_[group]
-    own = RankSVM().fit(train.select(queries), query_weight=weights[queries])
-    assert_array_equal(weighted.models_[group].predict(test), own.predict(test))
+    alone = RankSVM().fit(train.select(queries), query_weight=weights[queries])
+    assert_array_equal(weighted.models_[group].predict(test), alone.predict(test))
     assert (weighted.predict(test) != plain.predict(test)).any()
 
 
@@ -196,8 +196,8 @@ def test_refinement_trains_with_the_query_weights_too(typed, seen):
     weights = np.linspace(1.0, 2.0, train.n_queries)
     by_means(Recorder(n_jobs=2), Refined(TWO_MEANS, rounds=2)).fit(train, query_weight=weights)
     assert len(seen) == 4
-    for dataset, own, _, n_jobs in seen:
-        assert_array_equal(own, weights[np.isin(train.query_ids, dataset.query_ids)])
+    for dataset, given, _, n_jobs in seen:
+        assert_array_equal(given, weights[np.isin(train.query_ids, dataset.query_ids)])
         assert n_jobs == 1
 
 
@@ -215,9 +215,9 @@ def test_validation_queries_go_to_the_group_that_serves_them(typed):
     local.fit(train, valid=valid)
     chosen = local.selector_.weights(valid, local.models_)
     for group, model in enumerate(local.models_):
-        own = valid.select(np.flatnonzero(chosen[:, group]))
+        sent = valid.select(np.flatnonzero(chosen[:, group]))
         alone = LambdaMART(60, min_leaf_documents=5, patience=5)
-        alone.fit(train.select(local.groups_[group]), valid=own)
+        alone.fit(train.select(local.groups_[group]), valid=sent)
         assert model.n_trees_ == alone.n_trees_
 
 
@@ -257,8 +257,8 @@ def test_a_representation_by_labels_needs_another_one_for_new_queries(typed):
     grouping = KMeans(3, random_state=0)
     with pytest.raises(ValueError, match="NearestCentroid cannot describe new queries.*its 'repre"):
         LocalRanker(RelevantMean(), grouping, RankSVM(), NearestCentroid()).fit(train)
-    own = NearestCentroid(representation=TopDocuments(5))
-    local = LocalRanker(RelevantMean(), grouping, RankSVM(), own).fit(train)
+    selector = NearestCentroid(representation=TopDocuments(5))
+    local = LocalRanker(RelevantMean(), grouping, RankSVM(), selector).fit(train)
     assert np.isfinite(local.predict(test.features, qid=test.query_index)).all()
 
 

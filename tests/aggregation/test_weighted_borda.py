@@ -81,10 +81,10 @@ def test_one_pass_is_a_beginning(good_and_bad):
 
 def test_the_seed_decides_the_order_of_lists(good_and_bad):
     dataset, lists = good_and_bad
-    found = {tuple(WeightedBorda(random_state=s).fit(dataset, lists).units_) for s in range(6)}
+    learned = {tuple(WeightedBorda(random_state=s).fit(dataset, lists).units_) for s in range(6)}
     again = {tuple(WeightedBorda(random_state=s).fit(dataset, lists).units_) for s in range(6)}
-    assert found == again
-    assert len(found) > 1
+    assert learned == again
+    assert len(learned) > 1
 
 
 def test_query_weights_decide_which_queries_count():

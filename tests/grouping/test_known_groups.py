@@ -46,9 +46,9 @@ def test_each_category_is_a_group_with_the_model_of_its_queries(typed, kinds):
     local = known(kinds).fit(train)
     order = np.argsort(NAMES)
     for group, kind in enumerate(order):
-        own = np.flatnonzero(types[:60] == kind)
-        assert_array_equal(local.groups_[group], own)
-        alone = RankSVM().fit(train.select(own))
+        members = np.flatnonzero(types[:60] == kind)
+        assert_array_equal(local.groups_[group], members)
+        alone = RankSVM().fit(train.select(members))
         asked = test.select(np.flatnonzero(types[60:] == kind))
         assert_array_equal(local.predict(asked), alone.predict(asked))
 

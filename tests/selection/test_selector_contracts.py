@@ -36,7 +36,7 @@ def groups(queries):
 
 @pytest.fixture(scope="module")
 def models(queries, groups):
-    return [RankSVM().fit(queries.select(own)) for own in groups]
+    return [RankSVM().fit(queries.select(members)) for members in groups]
 
 
 def fitted(selector, dataset, groups):

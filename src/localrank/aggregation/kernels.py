@@ -157,9 +157,9 @@ def _majorities(counts: Floats, wins: NDArray[np.uint8], margins: Integers, loss
             margins[j] = 0
         for place in range(n_lists):
             values = counts[place]
-            own = values[i]
+            value = values[i]
             for j in range(n):
-                margins[j] += np.int64(values[j] > own) - np.int64(values[j] < own)
+                margins[j] += np.int64(values[j] > value) - np.int64(values[j] < value)
         losses[i] = 0
         for j in range(n):
             wins[i, j] = margins[j] > 0

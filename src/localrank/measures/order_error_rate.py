@@ -129,7 +129,7 @@ def _order_error_rate(lists: RankedLists, high: float, low: float, longest: int)
 
 @kernel
 def _find(ascending: Floats, n: int, value: float) -> int:
-    """Where a value stands among the first n, -1 where it does not."""
+    """The position of a value among the first n; -1 if it is not among them."""
     first, last = 0, n - 1
     while first < last:
         middle = (first + last) // 2
@@ -142,7 +142,7 @@ def _find(ascending: Floats, n: int, value: float) -> int:
 
 @kernel
 def _lower_above(level: Integers, start: int, stop: int, tree: Integers) -> int:
-    """How many documents in the tree have a lower level, summed over the given ones."""
+    """The number of documents in the tree with a lower level, summed over the given ones."""
     total = 0
     for i in range(start, stop):
         node = level[i]
