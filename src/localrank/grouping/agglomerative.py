@@ -20,7 +20,7 @@ _BLOCK = 1 << 22
 _MOST_CLUSTERED = 100_000
 
 
-@declare("agglomerative", "the two nearest groups joined until enough are left")
+@declare("agglomerative", "the two nearest groups joined until few enough are left")
 class Agglomerative(Grouping):
     """Starts with one group per query and joins the two nearest until `n_clusters` are left.
 

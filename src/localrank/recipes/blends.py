@@ -82,7 +82,7 @@ def query_blend(
 
 @declare(
     "shared-specific",
-    "clusters whose models have a shared part, trained together",
+    "one model per cluster of queries with a shared part, trained together",
     kind="local",
     grid={
         "ranker__shrinkage": [0.1, 1.0, 10.0, 100.0],

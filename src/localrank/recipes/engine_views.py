@@ -18,7 +18,7 @@ ENGINE_FRACTION = 0.25
 
 @declare(
     "engine-coordinates",
-    "six models like those of best, in coordinates that Vespa can compute",
+    "six models like those of best, on values that Vespa can compute",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )

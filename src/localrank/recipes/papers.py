@@ -29,7 +29,7 @@ from localrank.selection.query_search import Index
 
 @declare(
     "local-rank",
-    "clusters of queries by the principal components of their documents",
+    "one model per cluster of queries, by the principal components of their documents",
     kind="local",
     grid={"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": [0.01, 0.1, 1.0, 10.0]},
     sample={"n_clusters": 3},
@@ -96,7 +96,7 @@ def local_rank(
 
 @declare(
     "adaptive-training",
-    "clusters refined by how well each cluster's model ranks each query",
+    "one model per cluster of queries, refined by how well each model ranks each query",
     kind="local",
     grid={"grouping__grouping__n_clusters": [1, 2, 5]},
     sample={"n_clusters": 2, "ranker": "rank-svm"},
@@ -193,7 +193,7 @@ def adaptive_training(
 
 @declare(
     "pca-queries",
-    "clusters of queries by their highest feature values",
+    "one model per cluster of queries, by their highest feature values",
     kind="local",
     grid={"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": [0.01, 0.1, 1.0, 10.0]},
     sample={"n_clusters": 3},
@@ -258,7 +258,7 @@ def pca_queries(
 
 @declare(
     "query-neighbours",
-    "a model for each training query and its neighbours",
+    "one model per training query and its neighbours",
     kind="local",
     grid={"grouping__n_neighbours": [25, 100]},
     sample={"n_neighbours": 15},

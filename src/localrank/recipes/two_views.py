@@ -27,7 +27,7 @@ from localrank.recipes.combining import Combine, combining
 
 @declare(
     "best",
-    "models of five kinds, on the features and in the query's coordinates",
+    "six models, on the features and relative to the query's documents",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
@@ -107,7 +107,7 @@ def best(
 
 @declare(
     "fast",
-    "two models, one on the features, one in the query's coordinates",
+    "two models, one on the features, one relative to the query's documents",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
@@ -163,7 +163,7 @@ def fast(
 
 @declare(
     "one",
-    "one model in the query's coordinates that learns the scores of best",
+    "one model, relative to the query's documents, that learns the scores of best",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
