@@ -144,7 +144,7 @@ def out_of_core(folder: Path, n_workers: int, recipe: str) -> None:
 def parts_of_fit(step: Steps, ranker: LocalRanker) -> Iterator[None]:
     """Measure the steps inside of a LocalRanker's fit."""
     parts: list[tuple[type, str, str]] = [
-        (type(ranker.representation), "fit_rows", "learn how to describe"),
+        (type(ranker.representation), "fit_rows", "fit the representation"),
         (type(ranker.representation), "transform_rows", "describe"),
         (TrainingQueries, "grouped", "group"),
         (type(ranker.selector), "fit", "prepare the choice of a group"),

@@ -7,7 +7,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import localrank
-from localrank import LocalRanker, local_ranker
+from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.measures import AveragePrecision
@@ -52,8 +52,8 @@ def test_a_query_is_scored_by_the_model_of_its_nearest_training_querys_group(typ
     for query in range(test.n_queries):
         group = local.groups_.home[np.argmin(D[query])]
         members = np.flatnonzero(local.groups_.home == group)
-        own = RankSVM().fit(train.select(members)).predict(test.select([query]))
-        assert_allclose(scores[test.offsets[query] : test.offsets[query + 1]], own, rtol=1e-12)
+        expected = RankSVM().fit(train.select(members)).predict(test.select([query]))
+        assert_allclose(scores[test.offsets[query] : test.offsets[query + 1]], expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("n_weights", [1, 7 * 60])
@@ -71,7 +71,7 @@ def test_scores_do_not_depend_on_how_many_queries_are_weighed_at_once(
         "weights",
         lambda self, data, models: asked.append(data.n_queries) or weights(self, data, models),
     )
-    monkeypatch.setattr(local_ranker, "_N_WEIGHTS", n_weights)
+    monkeypatch.setattr("localrank.selection.shares._N_WEIGHTS", n_weights)
     assert_array_equal(local.predict(test), scores)
     assert asked == ([1] * 30 if n_weights == 1 else [7, 7, 7, 7, 2])
     assert_array_equal(local.contribution_rows(test), table)
@@ -186,8 +186,8 @@ def test_query_weights_reach_the_models(typed):
     weighted = by_components().fit(train, query_weight=weights)
     group = 0
     queries = weighted.groups_[group]
-    own = RankSVM().fit(train.select(queries), query_weight=weights[queries])
-    assert_array_equal(weighted.models_[group].predict(test), own.predict(test))
+    alone = RankSVM().fit(train.select(queries), query_weight=weights[queries])
+    assert_array_equal(weighted.models_[group].predict(test), alone.predict(test))
     assert (weighted.predict(test) != plain.predict(test)).any()
 
 
@@ -196,8 +196,8 @@ def test_refinement_trains_with_the_query_weights_too(typed, seen):
     weights = np.linspace(1.0, 2.0, train.n_queries)
     by_means(Recorder(n_jobs=2), Refined(TWO_MEANS, rounds=2)).fit(train, query_weight=weights)
     assert len(seen) == 4
-    for dataset, own, _, n_jobs in seen:
-        assert_array_equal(own, weights[np.isin(train.query_ids, dataset.query_ids)])
+    for dataset, given, _, n_jobs in seen:
+        assert_array_equal(given, weights[np.isin(train.query_ids, dataset.query_ids)])
         assert n_jobs == 1
 
 
@@ -215,9 +215,9 @@ def test_validation_queries_go_to_the_group_that_serves_them(typed):
     local.fit(train, valid=valid)
     chosen = local.selector_.weights(valid, local.models_)
     for group, model in enumerate(local.models_):
-        own = valid.select(np.flatnonzero(chosen[:, group]))
+        sent = valid.select(np.flatnonzero(chosen[:, group]))
         alone = LambdaMART(60, min_leaf_documents=5, patience=5)
-        alone.fit(train.select(local.groups_[group]), valid=own)
+        alone.fit(train.select(local.groups_[group]), valid=sent)
         assert model.n_trees_ == alone.n_trees_
 
 
@@ -247,7 +247,7 @@ def test_a_clairvoyant_model_needs_labels_and_is_not_saved(typed, tmp_path):
     local = LocalRanker(Mean(), KMeans(2, random_state=0), RankSVM(), Clairvoyant()).fit(train)
     with pytest.raises(ValueError, match="Clairvoyant chooses by labels. The dataset has none"):
         local.predict(test.features, qid=test.query_index)
-    with pytest.raises(ValueError, match="cannot serve queries without: it is not saved"):
+    with pytest.raises(ValueError, match="cannot be saved: it chooses by labels"):
         local.save(tmp_path / "model.localrank")
     assert not list(tmp_path.iterdir())
 
@@ -255,17 +255,17 @@ def test_a_clairvoyant_model_needs_labels_and_is_not_saved(typed, tmp_path):
 def test_a_representation_by_labels_needs_another_one_for_new_queries(typed):
     train, test, _ = typed
     grouping = KMeans(3, random_state=0)
-    with pytest.raises(ValueError, match="NearestCentroid cannot describe new queries.*a 'repre"):
+    with pytest.raises(ValueError, match="NearestCentroid cannot describe new queries.*its 'repre"):
         LocalRanker(RelevantMean(), grouping, RankSVM(), NearestCentroid()).fit(train)
-    own = NearestCentroid(representation=TopDocuments(5))
-    local = LocalRanker(RelevantMean(), grouping, RankSVM(), own).fit(train)
+    selector = NearestCentroid(representation=TopDocuments(5))
+    local = LocalRanker(RelevantMean(), grouping, RankSVM(), selector).fit(train)
     assert np.isfinite(local.predict(test.features, qid=test.query_index)).all()
 
 
 def test_distances_alone_give_no_centroids(typed):
     train, _, _ = typed
     local = LocalRanker(Gaussian(), Agglomerative(3), RankSVM(), NearestCentroid())
-    with pytest.raises(ValueError, match="Gaussian only gives distances .* no centre of several"):
+    with pytest.raises(ValueError, match="Gaussian gives only distances .* no centre of several"):
         local.fit(train)
 
 
@@ -361,5 +361,5 @@ def test_another_selector_leaves_the_model_as_it_was(typed):
     assert_array_equal(oracle.predict(test), fitted.predict(test))
     assert oracle.models_ is local.models_
     assert_array_equal(local.predict(test), before)
-    with pytest.raises(ValueError, match="fitted to other queries than those in 'dataset'"):
+    with pytest.raises(ValueError, match="must hold the queries that the ranker was fitted on"):
         local.with_selector(Clairvoyant("map"), test)

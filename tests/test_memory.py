@@ -31,7 +31,7 @@ def test_the_machine_has_some_memory_and_an_error_names_both_figures():
     available = available_memory()
     assert available is None or available > 2**20
     if available is not None:
-        with pytest.raises(MemoryError, match=r"A table needs about .* GiB .* GiB are free. Wait."):
+        with pytest.raises(MemoryError, match=r"A table needs about .* GiB .* GiB is free. Wait."):
             check_memory(available + 2**40, "A table", "Wait.")
 
 

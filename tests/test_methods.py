@@ -53,16 +53,18 @@ def test_an_unknown_aggregator_is_refused():
 )
 def test_settings_read_as_python_or_json_writes_them(text, value):
     local = make_ranker("local-rank", [f"n_components={text}", f"ranker__C={text}"], None, 0)
-    for found in (local.representation.n_components, local.ranker.C):
-        assert (found, type(found)) == (value, type(value))
+    for setting in (local.representation.n_components, local.ranker.C):
+        assert (setting, type(setting)) == (value, type(value))
 
 
 def test_an_unknown_parameter_lists_the_methods_own_and_its_parts():
-    own = (
+    listed = (
         "grouping, index, min_queries, n_clusters, n_components, n_jobs, ranker, "
         "representation, scaling, selector"
     )
-    hint = f"local-rank has no parameter 'ranker__D'. Did you mean 'ranker__C'. There are: {own}."
+    hint = (
+        f"local-rank has no parameter 'ranker__D'. Did you mean 'ranker__C'. There are: {listed}."
+    )
     with pytest.raises(ValueError, match=hint):
         make_ranker("local-rank", ["ranker__D=1"], None, 0)
 

@@ -203,8 +203,8 @@ def test_every_newcomer_passes_the_contract_of_its_kind(call):
     passed = [line for line in out.splitlines() if "PASSED" in line]
     names = {"rankers": "[DummyRanker]", "recipes": "[dummy_recipe]"}
     for package, suite in SUITES.items():
-        own = [line for line in passed if suite in line and names.get(package, "ummy") in line]
-        assert len(own) >= 8, (package, out)
+        lines = [line for line in passed if suite in line and names.get(package, "ummy") in line]
+        assert len(lines) >= 8, (package, out)
 
 
 def test_newcomers_are_listed(call):

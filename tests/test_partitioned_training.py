@@ -308,7 +308,7 @@ def test_validation_queries_are_drawn_too_and_that_is_said(queries, monkeypatch)
 
 
 def test_by_default_partitions_are_drawn_from_and_memory_is_not(queries, partitioned, monkeypatch):
-    monkeypatch.setattr("localrank.data.drawing.MAX_DOCUMENTS", 300)
+    monkeypatch.setattr("localrank.data.drawing.MAX_DRAWN_DOCUMENTS", 300)
     assert "drawn" not in RankSVM().fit(queries).training_data_
     with pytest.warns(SampleWarning):
         assert RankSVM().fit(partitioned).training_data_["drawn"]["max_documents"] == 300

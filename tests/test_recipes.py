@@ -163,8 +163,8 @@ def test_scaling_makes_features_of_other_units_count_alike(typed):
     ],
 )
 def test_arguments_reach_their_parts(recipe, expected):
-    found = recipe.get_params()
-    assert {name: repr(found[name]) for name in expected} == {
+    parameters = recipe.get_params()
+    assert {name: repr(parameters[name]) for name in expected} == {
         name: repr(value) for name, value in expected.items()
     }
 
@@ -178,9 +178,9 @@ def test_trees_are_as_asked_for_in_every_model(recipe):
             return trees(ranker.ranker)
         return [] if isinstance(ranker, RankSVM | ListwiseNet) else [ranker]
 
-    found = trees(recipe(40, n_leaves=3, min_leaf_documents=9, random_state=8))
-    assert len(found) == (4 if recipe is best else 2)
-    assert {(t.n_leaves, t.min_leaf_documents, t.random_state) for t in found} == {(3, 9, 8)}
+    models = trees(recipe(40, n_leaves=3, min_leaf_documents=9, random_state=8))
+    assert len(models) == (4 if recipe is best else 2)
+    assert {(t.n_leaves, t.min_leaf_documents, t.random_state) for t in models} == {(3, 9, 8)}
 
 
 def test_models_of_the_views_are_trained_at_the_same_time():

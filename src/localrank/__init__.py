@@ -1,9 +1,14 @@
 """Query-adaptive learning to rank.
 
-`localrank.recipes` has the papers' local methods, `LocalRanker` what they are made of, from the
-parts in `localrank.representations`, `localrank.grouping`, `localrank.rankers` and
-`localrank.selection`. `localrank.data` and `localrank.measures` hold what they learn from and are
-measured by. `localrank.load` reads a saved model.
+A query differs from the next in two ways that a ranker can use: which queries it resembles
+(*split*: one model per group of similar queries) and how its own documents are spread
+(*re-coordinate*: each document relative to the others of its query).
+
+`localrank.recipes` has ready methods of both kinds. `LocalRanker` splits, with the parts of
+`localrank.representations`, `localrank.grouping`, `localrank.rankers` and `localrank.selection`.
+`localrank.rankers.QueryCoordinates` re-coordinates. `localrank.data` reads data,
+`localrank.measures` and `localrank.evaluation` compare methods, and `localrank.load` reads a saved
+model.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a part says about itself beside its class or function."""
+"""What the command line and the contract tests know about a part."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ Part = TypeVar("Part", bound=Callable[..., Any])
 
 @dataclass(frozen=True)
 class Declaration:
-    """What the command line and the contract tests know of a part.
+    """What the command line and the contract tests know about a part.
 
-    It decorates a class, or a function that makes a part, which then has it as `declaration`.
+    It decorates a class, or a function that makes a part. The class or function then has it as
+    its attribute `declaration`.
 
     Parameters
     ----------
     name : str
-        On the command line.
+        Name on the command line.
     summary : str
-        A line for lists.
+        One line that `localrank methods` shows.
     kind : {"global", "local"}
-        Of a ranker: whether one model serves every query.
+        For a ranker: "local" if it adapts to the query, "global" if it does not.
     grid : mapping
-        Of a ranker: parameters and the values to try where tuning is asked for.
+        For a ranker: parameters to tune, with the values to try.
     sample : mapping
-        Parameters that make the part small and quick for the contract tests; parts of it by
-        name, as on the command line.
+        Parameters that make the part small and quick, for contract tests. Inner parts are given
+        by name, as on the command line.
 
     Examples
     --------
@@ -50,12 +51,12 @@ class Declaration:
         return part
 
 
-# How it reads above a part.
+# The name to use as a decorator.
 declare = Declaration
 
 
 def declared(package: ModuleType) -> dict[str, Any]:
-    """The parts that a package exports and that declare themselves, by name.
+    """The exported parts of a package that have a declaration, by name.
 
     Examples
     --------
@@ -64,7 +65,7 @@ def declared(package: ModuleType) -> dict[str, Any]:
     ['borda', 'fixed-scale', 'markov-chain', 'mean-score']
     """
     parts = {}
-    # What it exports, and what was added while the program runs.
+    # The exports, and what was added at run time.
     names = dict.fromkeys([*dir(package), *vars(package)])
     for value in [getattr(package, name) for name in names]:
         if is_declared(value):
@@ -76,5 +77,5 @@ def declared(package: ModuleType) -> dict[str, Any]:
 
 
 def is_declared(value: Any) -> bool:
-    """Whether a part declares itself; a subclass does not go by the name of its base."""
+    """Whether a part has a declaration itself: a subclass does not inherit one."""
     return isinstance(getattr(value, "__dict__", {}).get("declaration"), Declaration)

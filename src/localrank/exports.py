@@ -1,7 +1,7 @@
-"""Packages whose names are imported when they are first used.
+"""Packages that import their exports on first use.
 
-A package lists what it exports below `if TYPE_CHECKING:`, a line for each module, where readers
-and type checkers look. Loading a model then imports the classes it is made of, and no others.
+A package lists its exports below `if TYPE_CHECKING:`, one line per name, where readers and type
+checkers look. Loading a model then imports only the classes that it is made of.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
     Parameters
     ----------
     package : str
-        Its `__name__`.
+        The `__name__` of the package.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 
 def _exports(module: Any) -> Iterator[tuple[str, str]]:
-    """Names that a package lists, and the modules that have them."""
+    """The names that a package exports, with their modules."""
     for block in ast.parse(module.__spec__.loader.get_source(module.__name__)).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:

@@ -1,8 +1,8 @@
-"""What the fitted attributes of a part must be, declared beside it and checked when it is loaded.
+"""Rules for the fitted attributes of a part, checked when a model is loaded.
 
-A part declares `_fitted = {"coef_": floats("n_features"), "n_iter_": count(0)}`. The names are all
-that a model file may hold of it, and what they hold is checked before anything is computed with it.
-A name in a shape, such as "n_features", is one number in the whole part.
+A part declares `_fitted = {"coef_": floats("n_features"), "n_iter_": count(0)}`. A model file may
+hold only these attributes, and their values are checked before they are used. A name in a shape,
+such as "n_features", means the same number everywhere in the part.
 """
 
 from __future__ import annotations
@@ -15,22 +15,23 @@ import numpy as np
 
 Sizes = dict[str, int]
 
-# Features of a model. A file says their number in a few letters, and every document has them.
+# Most features of a model. A file could claim any number, and each document needs that many.
 MOST_FEATURES = 2**24
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What an attribute must be.
+    """What a fitted attribute must be.
 
     Attributes
     ----------
     holds : callable
-        Whether a value is so, given the sizes known by now; it adds those it is the first to name.
+        A function of a value and the known sizes: whether the value is right. It adds sizes that
+        it is the first to name.
     words : str
-        The rule as it stands in the message, after "must be".
+        The rule in words, as the message says it after "must be".
     may_lack : bool
-        Whether a fitted part may be without it.
+        Whether a fitted part may lack the attribute.
     """
 
     holds: Callable[[Any, Sizes], bool]
@@ -47,8 +48,9 @@ def floats(*shape: int | str | None, above: float | None = None) -> Kind:
     Parameters
     ----------
     *shape : int, str or None
-        Lengths of the axes: a number, a name, or None for any. Without any, every shape will do.
+        Length of each axis: a number, a name, or None for any length. Without lengths, any shape.
     above : float, optional
+        Bound that all numbers must exceed. None: no bound.
 
     Examples
     --------
@@ -66,7 +68,7 @@ def floats(*shape: int | str | None, above: float | None = None) -> Kind:
 
 
 def integers(*shape: int | str | None, below: int | str) -> Kind:
-    """Whole numbers from 0 on in an array, below a bound.
+    """Whole numbers in an array, from 0 to below a bound.
 
     Examples
     --------
@@ -92,11 +94,13 @@ def count(
     Parameters
     ----------
     least : int
+        Smallest allowed value.
     below : str, optional
-        Name of a size.
-    most : int, optional
+        Name of a size that the number must stay below. None: no such bound.
     name : str, optional
-        The size that it is.
+        Name of the size that the number defines. None: it defines none.
+    most : int, optional
+        Largest allowed value. None: no such bound.
     """
 
     def holds(value: Any, sizes: Sizes) -> bool:
@@ -110,14 +114,14 @@ def count(
     return Kind(holds, f"a whole number, {least} or larger{bound}")
 
 
-# Of whatever learns from features.
+# The number of features that a part learns from.
 n_features = count(1, name="n_features", most=MOST_FEATURES)
-# Of what may add columns of its own before it learns from them.
+# The number of features that a part gets before it adds columns.
 n_inputs = count(1, name="n_inputs", most=MOST_FEATURES)
 
 
 def texts(length: str) -> Kind:
-    """Texts or numbers, such as ids and names, in an array."""
+    """An array of texts or numbers, such as ids and names."""
 
     def holds(value: Any, sizes: Sizes) -> bool:
         known = isinstance(value, np.ndarray) and value.dtype.kind in "UTiufMb"
@@ -150,12 +154,12 @@ def choice(*values: Any) -> Kind:
 
 text = Kind(lambda value, _: type(value) is str, "a text")
 real = Kind(lambda value, _: type(value) is float, "a number")
-# Numbers and texts that nothing is computed from, for people to read.
+# Numbers and texts for people to read. Nothing is computed from them.
 facts = Kind(lambda value, _: isinstance(value, dict | list | tuple), "facts")
 
 
 def maybe(kind: Kind) -> Kind:
-    """What a fitted part may lack, or have as None."""
+    """An attribute that a fitted part may lack, or have as None."""
     return Kind(lambda value, sizes: value is None or kind.holds(value, sizes), kind.words, True)
 
 
@@ -168,7 +172,7 @@ def kinds(cls: type) -> Kinds:
 
 
 def check_fitted(component: Any) -> None:
-    """Refuse the first fitted attribute that is not what the part declares.
+    """Refuse the first fitted attribute that breaks the part's declaration.
 
     A part may check more in `_check_fitted`, which raises a ValueError.
     """
@@ -183,13 +187,13 @@ def check_fitted(component: Any) -> None:
 
 
 def check_together(component: Any, *, holds: bool) -> None:
-    """Refuse a part whose attributes are right one by one, and do not fit each other."""
+    """Refuse a part whose attributes do not fit each other."""
     if not holds:
         raise ValueError(f"parts of {type(component).__name__} do not fit each other")
 
 
 def have_features(n_features: int, *fitted: Any) -> bool:
-    """Whether parts were all fitted on so many features."""
+    """Whether all parts were fitted on this number of features."""
     return all(part.n_features_in_ == n_features for part in fitted)
 
 

@@ -1,8 +1,7 @@
-"""One ranker per group of queries, chosen or blended for each query."""
+"""One ranker per group of similar queries, chosen or blended for each query."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import copy
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -11,10 +10,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from localrank.aggregation import ZScore
-from localrank.arrays import Array, Flags, Floats, Integers
+from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.data.deferred import gathered
-from localrank.data.offsets import rows_of
 from localrank.data.passes import in_partitions, passes_with
 from localrank.estimator import check_is_fitted, clone
 from localrank.explanation import Explanation
@@ -36,60 +34,69 @@ from localrank.rankers.base import HeldOut, Weights, lists_of
 from localrank.rankers.contribution_tables import N_MORE, centred_rows
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
+from localrank.selection.shares import shares, validation_queries
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
 
-# Weights of groups that are held at a time.
-_N_WEIGHTS = 1 << 24
-
 
 class LocalRanker(Ranker):
-    """Groups the training queries, trains a ranker on each group, and weighs them for a query.
+    """Splits the queries: one model per group of similar queries, weighed for each new query.
 
-    Five steps: describe each query (`representation`), group the training queries (`grouping`),
-    train one ranker per group (`ranker`), weigh the groups for a new query (`selector`), and add
-    up their scores with these weights; with `NearestQueries`, scores that are standardised within
-    the query first. `localrank.recipes` has the papers' combinations.
+    It works in five steps. It describes each query (`representation`), groups the training
+    queries (`grouping`), trains one ranker per group (`ranker`), weighs the groups for a new
+    query (`selector`), and adds up the models' scores with these weights. `NearestQueries`
+    standardises the scores within the query first. `localrank.recipes` has the papers'
+    combinations of parts.
+
+    Splitting is one of two ways to adapt to a query. The other is to re-coordinate: to describe
+    each document relative to the others of its query, as `QueryCoordinates` does. On public
+    collections the papers' splits do not beat one global model; re-coordinating does.
+    `localrank.evaluation.compare` tests which one helps on your data.
 
     Parameters
     ----------
     representation : Representation
-        Of `localrank.representations`.
+        How a query is described: a part of `localrank.representations`.
     grouping : Grouping or clusterer
-        Of `localrank.grouping`, or scikit-learn's, such as KMeans.
+        How training queries are grouped: a part of `localrank.grouping`, or a clusterer of
+        scikit-learn such as KMeans.
     ranker : Ranker
-        A clone is trained on each group; a `SharedRankSVM` trains those of all groups together.
+        The ranker to train. Each group gets a clone of it. `SharedRankSVM` trains the models of
+        all groups together.
     selector : Selector
-        Of `localrank.selection`.
+        How groups are weighed for a new query: a part of `localrank.selection`.
     min_queries : int, default=1
-        A group with fewer queries that the ranker can learn from is merged into its nearest
-        group.
+        Queries that a group needs, counting those that the ranker can learn from. A smaller
+        group is merged into its nearest group.
     n_jobs : int or None, default=None
-        Models trained at the same time, with one thread each; -1 for all cores. The result does
-        not depend on it.
+        Models trained at the same time, with one thread each. None: one. -1: one per core. The
+        result does not depend on it.
 
     Attributes
     ----------
     models_ : list of Ranker
-        One for each group.
+        One model per group.
     groups_ : Groups
         The training queries of each group, after merging.
     selector_ : Selector
+        The fitted selector.
     n_groups_ : int
+        Number of groups after merging.
     n_merged_groups_ : int
-        Groups that had too little to learn from, in the last clustering.
+        Number of groups that were merged into others in the last clustering.
     training_query_ids_ : ndarray
+        Ids of the training queries.
 
     Notes
     -----
-    A `PartitionedDataset` is described a partition at a time, and each group's queries are read
-    where its model is trained: only these must fit into memory, and `max_documents` of `fit` says
-    how many documents a model learns from at most.
+    A `PartitionedDataset` is described one partition at a time. Each group's queries are read
+    when its model is trained, and only these must fit into memory. `fit(…, max_documents=…)`
+    limits the documents that a model learns from.
 
-    Validation queries go to the group that the selector sends them to; a group without
-    validation queries that decide anything uses all of them. Query weights count in training
-    the models, not in grouping.
+    The selector sends each validation query to a group. A group that gets no validation query
+    with something to order uses all of them. Query weights count in training the models, not in
+    grouping.
 
     Examples
     --------
@@ -155,7 +162,7 @@ class LocalRanker(Ranker):
     def _fit_drawn(
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
     ) -> Self:
-        """Describe and group all queries, and draw those that each group's model learns from."""
+        """Describe and group all queries, then train each model on queries drawn from its group."""
         dataset = dataset if in_partitions(dataset) else gathered(dataset)
         training = self._fit_groups(dataset, query_weights, valid, limit)
         self._remember(dataset)
@@ -174,11 +181,11 @@ class LocalRanker(Ranker):
         valid: HeldOut,
         limit: int | None = None,
     ) -> TrainingQueries:
-        """Describe and group the queries, and train the models; what was trained on."""
+        """Describe and group the queries and train the models; return the training queries."""
         training = TrainingQueries(
             dataset, self.ranker, query_weights, self.min_queries, self.n_jobs, limit
         )
-        # One thread in each step, because sums over several round differently from run to run.
+        # One thread: sums over several threads round differently from run to run.
         with (
             passes_with(self.n_jobs),
             one_blas_thread(),
@@ -188,7 +195,9 @@ class LocalRanker(Ranker):
             descriptions = representation.transform_rows(dataset)
             groups = training.grouped(self.grouping, representation, descriptions)
             selector = clone(self.selector).fit(dataset, groups, representation, descriptions)
-            held_out = None if valid is None else _held_out(valid, selector, self.ranker)
+            held_out = None
+            if valid is not None:
+                held_out = validation_queries(selector, self.ranker, valid)
             models = training.models(groups, held_out=held_out)
         self.models_ = models
         self.selector_ = selector
@@ -200,18 +209,19 @@ class LocalRanker(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         scores = np.zeros(dataset.n_documents)
-        for model, rows, served, weights, blended in self._shares(dataset):
-            own = model.predict_rows(served)
-            if blended.any():
-                own = np.where(blended, ZScore().aggregate_rows(served, own[None]), own)
-            scores[rows] += weights * own
+        for share in shares(self.selector_, self.models_, dataset):
+            of_model = share.model.predict_rows(share.queries)
+            if share.standardised.any():
+                standardised = ZScore().aggregate_rows(share.queries, of_model[None])
+                of_model = np.where(share.standardised, standardised, of_model)
+            scores[share.rows] += share.weights * of_model
         return scores
 
     def _formula(self) -> Formula:
         from localrank.formulas import Routed
 
         router = self.selector_.router()
-        # Values may be missing in the training queries of some groups alone.
+        # Some groups may have missing values in their training queries and others none.
         fills = any(hasattr(model, "filling_") for model in self.models_)
         groups = tuple(
             model.filled_formula() if fills and not model._sees_missing else model.formula()
@@ -221,55 +231,32 @@ class LocalRanker(Ranker):
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
-        for model, rows, served, weights, blended in self._shares(dataset):
-            own = model.contribution_rows(served)
-            if blended.any():
-                form = ZScore().linear_form(model.predict_rows(served)[None], served.offsets)
-                factors = form.weights[0, served.query_index, None]
-                own = np.where(blended[:, None], factors * centred_rows(own, served.offsets), own)
-            table[rows] += weights[:, None] * own
+        for share in shares(self.selector_, self.models_, dataset):
+            queries, offsets = share.queries, share.queries.offsets
+            of_model = share.model.contribution_rows(queries)
+            if share.standardised.any():
+                form = ZScore().linear_form(share.model.predict_rows(queries)[None], offsets)
+                factors = form.weights[0, queries.query_index, None]
+                standardised = factors * centred_rows(of_model, offsets)
+                of_model = np.where(share.standardised[:, None], standardised, of_model)
+            table[share.rows] += share.weights[:, None] * of_model
         return table
 
     def _importances(self) -> Floats:
         importances = [model.feature_importances_ for model in self.models_]
         return np.average(importances, axis=0, weights=self.groups_.sizes)
 
-    def _shares(
-        self, dataset: RankingDataset
-    ) -> Iterator[tuple[Ranker, Integers, RankingDataset, Floats, Flags]]:
-        """Each model with the rows of the queries it serves, these queries, and its weights.
-
-        The last says which of their documents have standardised scores: those of queries that
-        several models rank, where the selector asks for it. Where weights of all queries would
-        be many, a part of the queries comes after another, each with its models.
-        """
-        n_queries = max(_N_WEIGHTS // self.n_groups_, 1)
-        for first in range(0, dataset.n_queries, n_queries):
-            asked = np.arange(first, min(first + n_queries, dataset.n_queries))
-            some = dataset if len(asked) == dataset.n_queries else dataset.taken(asked)
-            weights = self.selector_.weights(some, self.models_)
-            blended = (weights != 0).sum(axis=1) > 1
-            blended &= self.selector_.standardises
-            query, group = np.nonzero(weights)
-            query = query[np.argsort(group, kind="stable")]
-            groups, sizes = np.unique(group, return_counts=True)
-            for number, queries in zip(groups, np.split(query, np.cumsum(sizes)[:-1]), strict=True):
-                rows, _ = rows_of(dataset.offsets, asked[queries])
-                served = some.taken(queries)
-                n_documents = served.query_sizes
-                own = np.repeat(weights[queries, number], n_documents)
-                several = np.repeat(blended[queries], n_documents)
-                yield self.models_[number], rows, served, own, several
-
     def with_selector(self, selector: Selector, dataset: RankingDataset) -> Self:
-        """The same groups and models with another way to weigh them.
+        """A copy with the same groups and models, and another selector.
+
+        Use it to compare selectors without training the models again.
 
         Parameters
         ----------
         selector : Selector
-            Stays as it is: a clone is fitted.
+            The new selector. A clone of it is fitted.
         dataset : RankingDataset
-            The training queries.
+            The training queries that this ranker was fitted on.
 
         Examples
         --------
@@ -286,7 +273,10 @@ class LocalRanker(Ranker):
         check_is_fitted(self, "models_")
         self._check_same(dataset)
         if not np.array_equal(self.training_query_ids_, dataset.query_ids):
-            raise ValueError("The ranker was fitted to other queries than those in 'dataset'.")
+            raise ValueError(
+                "'dataset' must hold the queries that the ranker was fitted on, in the same order. "
+                "Its query ids differ."
+            )
         twin = copy(self)
         twin.selector = selector
         with (
@@ -304,8 +294,8 @@ class LocalRanker(Ranker):
     def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
         if self.selector.needs_labels:
             raise ValueError(
-                f"A model with {type(self.selector).__name__} chooses by labels, and cannot serve "
-                f"queries without: it is not saved."
+                f"A model with {type(self.selector).__name__} cannot be saved: it chooses by "
+                f"labels, which new queries do not have."
             )
         super().save(path, private_key=private_key)
 
@@ -324,16 +314,16 @@ class LocalRanker(Ranker):
         return not self.selector_.refuses
 
     def explain(self, dataset: RankingDataset, query: Any, *, n_neighbours: int = 5) -> Explanation:
-        """Why a query's documents get their scores.
+        """Explain one query's scores: its groups, its neighbours, and each model's ranking.
 
         Parameters
         ----------
         dataset : RankingDataset
-            Holds the query.
+            A dataset with the query.
         query : id
-            As in `dataset.query_ids`.
+            The query's id, as in `dataset.query_ids`.
         n_neighbours : int, default=5
-            How many of the nearest training queries to name.
+            Number of nearest training queries to show.
 
         Examples
         --------
@@ -370,42 +360,29 @@ class LocalRanker(Ranker):
         array([0., 1., 0.])
         """
         check_is_fitted(self, "models_")
-        found = np.flatnonzero(dataset.query_ids == query)
-        if not found.size:
+        position = np.flatnonzero(dataset.query_ids == query)
+        if not position.size:
             first = ", ".join(map(str, dataset.query_ids[:3]))
             raise ValueError(
                 f"There is no query {query!r}. The {dataset.n_queries:,} queries of the data "
                 f"are {first}{', ...' if dataset.n_queries > 3 else ''}"
             )
-        one = dataset.select(found)
-        self._check_same(one)
+        documents = dataset.select(position)
+        self._check_same(documents)
         selector = self.selector_
-        described = selector.representation_.transform_rows(one)
+        described = selector.representation_.transform_rows(documents)
         distances = selector.representation_.distances(described, selector.descriptions_)[0]
         nearest = np.argsort(distances, kind="stable")[:n_neighbours]
         return Explanation(
             query=query,
-            weights=selector.weights(one, self.models_)[0],
+            weights=selector.weights(documents, self.models_)[0],
             group_sizes=self.groups_.sizes,
             neighbours=self.training_query_ids_[nearest],
             neighbour_groups=self.groups_.home[nearest],
             distances=distances[nearest],
             similarities=selector.representation_.similarities(distances[nearest]),
-            document_ids=one.document_ids,
-            labels=one.relevance,
-            scores=self.predict_rows(one),
-            group_scores=lists_of(self.models_, one).T,
+            document_ids=documents.document_ids,
+            labels=documents.relevance,
+            scores=self.predict_rows(documents),
+            group_scores=lists_of(self.models_, documents).T,
         )
-
-
-def _held_out(valid: RankingDataset, selector: Selector, ranker: Ranker) -> list[RankingDataset]:
-    """The validation queries of each group."""
-    everyone = [valid] * selector.n_groups_
-    if selector.needs_labels:
-        return everyone
-    weights = selector.weights(valid, [])
-    decides = ranker.learns_from(valid)
-    return [
-        valid.select(own) if decides[own].any() else valid
-        for own in (np.flatnonzero(weights[:, group]) for group in range(selector.n_groups_))
-    ]

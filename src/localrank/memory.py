@@ -1,4 +1,4 @@
-"""What an array will take, against what the machine has, and what the process has taken."""
+"""Memory: what is needed, what is free, and what this process has used."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-# Limits of containers, by version of control groups: the most, and what is in use.
+# Files with the limit of a container and its use, for both versions of control groups.
 _LIMITS = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     (
@@ -17,16 +17,16 @@ _LIMITS = (
 
 
 def check_memory(n_bytes: float, what: str, instead: str) -> None:
-    """Refuse what needs more memory than there is, before it is asked for.
+    """Raise a MemoryError if more memory is needed than is free, before it is allocated.
 
     Parameters
     ----------
     n_bytes : float
-        An estimate.
+        Estimate of the needed memory.
     what : str
         What needs it, as the beginning of a sentence.
     instead : str
-        A sentence on what to do.
+        A sentence on what to do instead.
 
     Examples
     --------
@@ -38,13 +38,13 @@ def check_memory(n_bytes: float, what: str, instead: str) -> None:
     available = available_memory()
     if available is not None and n_bytes > available:
         raise MemoryError(
-            f"{what} needs about {_amount(n_bytes)} of memory, and {_amount(available)} are free. "
+            f"{what} needs about {_amount(n_bytes)} of memory, and {_amount(available)} is free. "
             f"{instead}"
         )
 
 
 def peak_memory() -> int | None:
-    """The most bytes that this process has held at a time; None where the system does not tell.
+    """The peak memory of this process in bytes; None if the system does not tell.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def peak_memory() -> int | None:
 
 
 def available_memory() -> int | None:
-    """Bytes that may still be taken, by the machine and its container; None where unknown."""
+    """Bytes that are free on the machine and in its container; None if unknown."""
     amounts = [_free_on_machine(), *(_free_in_container(*files) for files in _LIMITS)]
     return min((amount for amount in amounts if amount is not None), default=None)
 

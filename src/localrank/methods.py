@@ -1,4 +1,4 @@
-"""The methods by name, and rankers made of a name and settings."""
+"""The methods by name, and rankers made from a name and settings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from localrank.rankers import Ranker
 
 
 class Methods(Mapping[str, Any]):
-    """The rankers and recipes that declare themselves and need nothing else to be made.
+    """The methods of the command line: rankers and recipes that need no further arguments.
 
-    By name, global methods first: classes, or functions that make a ranker.
+    A mapping from names to classes, or to functions that make a ranker. Global methods come first.
     """
 
     def __getitem__(self, name: str) -> Any:
@@ -28,12 +28,12 @@ class Methods(Mapping[str, Any]):
         return len(self._all())
 
     def _all(self) -> dict[str, Any]:
-        found = {
+        methods = {
             name: part
             for name, part in parts("ranker").items()
             if inspect.Parameter.empty not in parameters(part).values()
         }
-        return dict(sorted(found.items(), key=lambda item: (item[1].declaration.kind, item[0])))
+        return dict(sorted(methods.items(), key=lambda item: (item[1].declaration.kind, item[0])))
 
 
 METHODS = Methods()
@@ -42,11 +42,12 @@ METHODS = Methods()
 def make_ranker(
     method: str, settings: Sequence[str], n_jobs: int | None, random_state: int | None
 ) -> Ranker:
-    """A method by name, with `name=value` parameters; threads and seed where it has them.
+    """A ranker by the name of its method, with parameters given as `name=value`.
 
-    Parameters of parts are named as in scikit-learn, `ranker__C=0.1`. A part itself goes by its
-    name: `ranker` is another method, `representation`, `grouping`, `selector` and `aggregator`
-    are those that `localrank methods` lists. The order of the settings does not matter.
+    Parameters of parts are named as in scikit-learn: `ranker__C=0.1`. A part itself is given by
+    its name: `ranker=rank-svm` is a method; `localrank methods` lists the names for
+    `representation`, `grouping`, `selector` and `aggregator`. The order of settings does not
+    matter. `n_jobs` and `random_state` are set if the method has them.
 
     Examples
     --------
@@ -65,7 +66,7 @@ def make_ranker(
 
 
 def setting_values(settings: Sequence[str]) -> dict[str, Any]:
-    """What `name=value` settings set, by name.
+    """The values of `name=value` settings, by name.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def setting_values(settings: Sequence[str]) -> dict[str, Any]:
 
 
 def setting_value(name: str, text: str) -> Any:
-    """A parameter as Python or JSON would write it, or the text itself: a part's name always.
+    """The value of a text: a Python or JSON literal, otherwise the text. Parts stay names.
 
     Examples
     --------
@@ -101,7 +102,7 @@ def setting_value(name: str, text: str) -> Any:
 
 
 def check_method(name: str) -> str:
-    """The name of a method as the registry has it; an error that suggests one otherwise."""
+    """The name of a method in lower case. An unknown name is an error that suggests one."""
     if name.lower() not in METHODS:
         raise unknown("There is no method", name.lower(), METHODS)
     return name.lower()

@@ -1,4 +1,4 @@
-"""What to say of a name that nothing goes by."""
+"""The error for an unknown name."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from difflib import get_close_matches
 def unknown(
     what: str, name: str, known: Iterable[str], listed: Iterable[str] | None = None
 ) -> ValueError:
-    """The error of a name that is not known: the nearest that is, and all there are.
+    """The error for an unknown name, with the nearest known name and a list of names.
 
     Parameters
     ----------
     what : str
-        Begins the message.
+        Beginning of the message.
     name : str
+        The unknown name.
     known : iterable of str
-        What may have been meant.
+        Names that may have been meant.
     listed : iterable of str, optional
-        What to list, where that is not all that is known.
+        Names to list. None: all known names.
 
     Examples
     --------
@@ -31,5 +32,5 @@ def unknown(
     spelled = {other.lower(): other for other in known}
     near = get_close_matches(name.lower(), spelled, n=1, cutoff=0.5)
     hint = f" Did you mean {spelled[near[0]]!r}?" if near else ""
-    there = ", ".join(sorted(spelled.values() if listed is None else listed))
-    return ValueError(f"{what} {name!r}.{hint} There are: {there}.")
+    names = ", ".join(sorted(spelled.values() if listed is None else listed))
+    return ValueError(f"{what} {name!r}.{hint} There are: {names}.")

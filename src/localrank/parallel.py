@@ -1,4 +1,4 @@
-"""Independent work on all cores, one thread each, with progress."""
+"""Independent work on several cores, with one thread each and a progress bar."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Part = TypeVar("Part", bound=Estimator)
 
 
 class _Users:
-    """How many blocks want linear algebra with one thread, and what it had before."""
+    """The number of blocks that want single-threaded linear algebra, and the limits before."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -47,15 +47,15 @@ class _Users:
                 self.limits = None
 
     def forked(self) -> None:
-        """A thread that is not in the child may have held the lock."""
+        """Make a new lock: a thread that the child process lacks may have held the old one."""
         self.lock = threading.Lock()
 
 
 def _take_control() -> None:
-    """Let this thread set the number, also where another one did before.
+    """Let this thread set the number of threads, even if another thread did so before.
 
-    From 3.8 on threadpoolctl listens to one thread until it ends: then a block that ends in
-    another one would restore nothing.
+    From version 3.8 on, threadpoolctl obeys only one thread until that ends. A block that ends in
+    another thread would restore nothing.
     """
     openblas: Any = getattr(threadpoolctl, "OpenBLASController", None)
     if hasattr(openblas, "clear_controlling_thread"):
@@ -69,10 +69,10 @@ if hasattr(os, "register_at_fork"):
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Linear algebra with one thread inside the block: sums over several round differently.
+    """Run linear algebra with one thread inside the block: sums over several round differently.
 
-    The number is one for the whole process. Blocks of several threads overlap in any way: the
-    last one to end restores what was there before the first one began.
+    The limit holds for the whole process. Blocks in several threads may overlap. The last one to
+    end restores the limit from before the first.
 
     Examples
     --------
@@ -96,29 +96,29 @@ def in_parallel(
     here: bool = False,
     finished: Callable[[int, Result], None] | None = None,
 ) -> list[Result]:
-    """Results of a function for each item, in their order.
+    """Call a function for each item in parallel; return the results in the items' order.
 
-    Where a Dask client is in scope, its workers do the work, whatever the number of jobs.
-    Otherwise threads do it, because kernels and LightGBM release the interpreter; under
-    `joblib.parallel_config` it may be processes. Linear algebra has one thread meanwhile,
-    whatever the number of jobs, so that results do not depend on it.
+    If a Dask client is in scope, its workers do the work, whatever the number of jobs. Otherwise
+    threads do it, because kernels and LightGBM release the interpreter lock. Under
+    `joblib.parallel_config` processes may do it. Linear algebra uses one thread in the meantime,
+    so that results do not depend on the number of jobs.
 
     Parameters
     ----------
     function : callable
-        Of an item, and what is shared.
+        A function of an item and the shared arguments.
     items : sequence
-        Small: what is large belongs into `shared`.
+        The items. They should be small; large objects belong in `shared`.
     shared : sequence
-        Further arguments, the same for every item: data that is sent to a worker once.
+        Further arguments, the same for every item. They are sent to a worker only once.
     n_jobs : int or None
-        None is one job, -1 as many as cores.
+        Items worked on at the same time. None: one. -1: one per core.
     description : str
-        What the progress bar says.
+        Text of the progress bar.
     here : bool, default=False
-        Stay in this process in any case: the work is less than that of sending its data.
+        Whether to stay in this process, for work that costs less than sending its data.
     finished : callable, optional
-        Told the number of each item and its result, here, as they come.
+        A function of an item's number and its result, called in this process when each is done.
 
     Examples
     --------
@@ -143,17 +143,17 @@ def _as_they_come(
     description: str,
     here: bool,
 ) -> Iterator[tuple[int, Result]]:
-    """Numbers of items and their results, in any order."""
+    """The numbers of items with their results, in the order in which they finish."""
     if not here and client_in_scope() is not None:
         calls = ((item, shared) for item in items)
         for index, get in as_finished(function, calls, description=description):
             yield index, get()
         return
-    # Only who trains needs it.
+    # Imported here: only training needs it.
     import joblib
 
-    one = joblib.delayed(_numbered)
-    jobs = (one(index, function, item, shared) for index, item in enumerate(items))
+    call = joblib.delayed(_numbered)
+    jobs = (call(index, function, item, shared) for index, item in enumerate(items))
     yield from joblib.Parallel(n_jobs, prefer="threads", return_as="generator_unordered")(jobs)
 
 
@@ -169,24 +169,24 @@ def as_finished(
     *,
     description: str,
 ) -> Iterator[tuple[int, Callable[[], Result]]]:
-    """Calls of a function, on a cluster as they finish, otherwise one after the other.
+    """Calls of a function: on a cluster as they finish, otherwise one after the other.
 
     Parameters
     ----------
     function : callable
-        Of an item, and what is shared.
+        A function of an item and the shared arguments.
     calls : iterable of (item, shared)
-        Read as there is room for more.
+        The calls, read when there is room for more.
     description : str
-        Names the tasks on a cluster.
+        Name of the tasks on a cluster.
 
     Yields
     ------
     index : int
         The number of the call.
     get : callable
-        Returns the result of the call, or raises its exception. Without a cluster this is where
-        it is made.
+        Returns the result of the call, or raises its exception. Without a cluster, it makes the
+        call.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def as_finished(
             get = partial(function, item, *shared)
             del item, shared
             yield index, get
-            # What was shared is let go before the next call is read.
+            # Let go of the shared arguments before the next call is read.
             del get
             index += 1  # noqa: SIM113 (enumerate holds on to what it gave last)
         return
@@ -213,20 +213,20 @@ def as_finished(
 
 @dataclass(frozen=True)
 class _OneThread:
-    """A function that works with one thread, as every task does."""
+    """A function that runs with one thread, as every task does."""
 
     function: Callable[..., Any]
 
     def __call__(self, *arguments: Any) -> Any:
         import joblib
 
-        # All that asks joblib for a number of threads is told one, LightGBM too.
+        # Everything that asks joblib for the number of threads gets one, LightGBM included.
         with joblib.parallel_config("sequential"), one_blas_thread():
             return self.function(*arguments)
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process; in a task, which shares it with others, of its thread.
+    """CPU seconds of this process; in a task, of its thread, as tasks share a process.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def cpu_seconds() -> float:
 
 
 def one_thread(estimator: Part) -> Part:
-    """A clone that works with one thread, as everything that runs beside others should.
+    """A clone that uses one thread, for work beside other work.
 
     Examples
     --------
@@ -249,7 +249,7 @@ def one_thread(estimator: Part) -> Part:
 
 
 def with_jobs(estimator: Part, n_jobs: int | None) -> Part:
-    """A clone in which every part that has `n_jobs` has this one, members of lists too.
+    """A clone with this `n_jobs` in every part that has the parameter, in lists too.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Rules that parameters must keep, declared beside a component and checked with one message.
+"""Rules for the parameters of a component, with one form of error message.
 
-A component declares `_parameters = {"C": number(above=0), "loss": one_of("hinge", "log")}`; its
+A component declares `_parameters = {"C": number(above=0), "loss": one_of("hinge", "log")}`. Its
 base calls `check_parameters` at the beginning of `fit`.
 """
 
@@ -24,9 +24,9 @@ class Rule:
     Attributes
     ----------
     holds : callable
-        Whether a value keeps the rule.
+        A function of a value: whether it keeps the rule.
     words : str
-        The rule as it stands in the message, after "must be".
+        The rule in words, as the message says it after "must be".
     """
 
     holds: Callable[[Any], bool]
@@ -35,7 +35,7 @@ class Rule:
 
 Rules = Mapping[str, Rule]
 
-# Of a value in a message, in characters.
+# Most characters of a value in a message.
 _LONGEST = 200
 
 
@@ -63,7 +63,7 @@ def number(
     most: float | None = None,
     below: float = inf,
 ) -> Rule:
-    """A finite number above or at least one bound, below or at most another.
+    """A finite number within bounds.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def instance(kind: type, words: str) -> Rule:
 
 
 def optional(rule: Rule) -> Rule:
-    """None, or what keeps a rule."""
+    """None, or a value that keeps a rule."""
     return Rule(lambda value: value is None or rule.holds(value), rule.words)
 
 
@@ -130,7 +130,7 @@ def check_parameters(component: Estimator) -> None:
 
 
 def parts_of(component: Any) -> Iterator[Any]:
-    """A component, and the parts among its parameters, each before its own parts.
+    """A component and all parts among its parameters, each before its inner parts.
 
     Examples
     --------
@@ -161,7 +161,7 @@ def check_rules(component: Any, declared: Rules) -> None:
 
 
 def refuse(component: Any, name: str, words: str) -> NoReturn:
-    """Raise the error of a parameter that breaks a rule."""
+    """Raise the error for a parameter that breaks a rule."""
     got = repr(getattr(component, name))
     if len(got) > _LONGEST:
         got = f"{got[:_LONGEST]}…"

@@ -1,4 +1,4 @@
-"""Parts by name, with parameters by name: how settings become rankers."""
+"""Parts made from their names and settings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localrank.names import unknown
 PACKAGES = {
     "aggregator": [aggregation],
     "grouping": [grouping],
-    # A recipe of the same name gives a ranker that wraps another one its default.
+    # A recipe overrides a ranker of the same name: it gives a wrapper its default ranker.
     "ranker": [rankers, recipes],
     "representation": [representations],
     "selector": [selection],
@@ -32,22 +32,24 @@ def parts(kind: str) -> dict[str, Any]:
 
 
 def parameters(part: Callable[..., Any]) -> dict[str, Any]:
-    """Names and defaults of a part's own parameters; those without a default are `empty`."""
+    """The names and defaults of a part's parameters; `empty` if there is no default."""
     return {name: p.default for name, p in inspect.signature(part).parameters.items()}
 
 
 def make_part(kind: str, name: str, settings: Mapping[str, Any], **shared: Any) -> Any:
-    """A part by its name.
+    """Make a part from its name and settings.
 
     Parameters
     ----------
     kind : {"aggregator", "grouping", "ranker", "representation", "selector"}
+        The kind of part.
     name : str
+        The name of the part.
     settings : mapping
-        Parameters of the part, and of its parts by the names of scikit-learn, in any order; a
-        part among them by its name.
+        Parameters of the part and of its inner parts, named as in scikit-learn, in any order. An
+        inner part is given by its name.
     **shared
-        Parameters that are set where the part has them, as `random_state`.
+        Parameters that are set if the part has them, such as `random_state`.
 
     Examples
     --------
@@ -55,11 +57,11 @@ def make_part(kind: str, name: str, settings: Mapping[str, Any], **shared: Any) 
     >>> make_part("representation", "scaled", settings)
     Scaled(representation=TopDocuments(n=3))
     """
-    return _made(_found(kind, name), settings, shared, sample=False)
+    return _made(_named(kind, name), settings, shared, sample=False)
 
 
 def make_sample(part: Any) -> Any:
-    """A part as contract tests have it: small, and of small parts.
+    """A small and quick instance of a part, for contract tests.
 
     Examples
     --------
@@ -70,7 +72,7 @@ def make_sample(part: Any) -> Any:
     return _made(part, {}, {}, sample=True)
 
 
-def _found(kind: str, name: str) -> Any:
+def _named(kind: str, name: str) -> Any:
     known = parts(kind)
     if name.lower() not in known:
         raise unknown(f"There is no {kind}", name, known)
@@ -78,15 +80,15 @@ def _found(kind: str, name: str) -> Any:
 
 
 def _made(part: Any, settings: Mapping[str, Any], shared: Mapping[str, Any], sample: bool) -> Any:
-    name, own = part.declaration.name, parameters(part)
+    name, defaults = part.declaration.name, parameters(part)
     values = {**part.declaration.sample, **settings} if sample else dict(settings)
 
     def inside(kind: str, name: str, settings: Mapping[str, Any]) -> Any:
         passed = {key: shared[key] for key in ("random_state",) if key in shared}
-        if kind == "grouping" and "n_clusters" in {**own, **shared}:
-            # As many groups as the method has, whatever makes them.
-            passed["n_clusters"] = {**own, **shared, **values}["n_clusters"]
-        return _made(_found(kind, name), settings, passed, sample)
+        if kind == "grouping" and "n_clusters" in {**defaults, **shared}:
+            # The method's number of groups holds for any grouping.
+            passed["n_clusters"] = {**defaults, **shared, **values}["n_clusters"]
+        return _made(_named(kind, name), settings, passed, sample)
 
     for key in sorted(values, key=_depth):
         kind = key.rpartition("__")[2]
@@ -97,20 +99,20 @@ def _made(part: Any, settings: Mapping[str, Any], shared: Mapping[str, Any], sam
         elif kind == "rankers" and isinstance(values.get(key), list):
             values[key] = [inside("ranker", ranker, {}) for ranker in values[key]]
 
-    given = {key: value for key, value in {**shared, **values}.items() if key in own}
-    for key, default in own.items():
+    given = {key: value for key, value in {**shared, **values}.items() if key in defaults}
+    for key, default in defaults.items():
         if default is inspect.Parameter.empty and key not in given:
             raise ValueError(f"{name} needs its parameter {key!r}.")
     made = part(**given)
-    for key in sorted(values.keys() - own.keys(), key=_depth):
+    for key in sorted(values.keys() - defaults.keys(), key=_depth):
         known = made.get_params()
         if key not in known:
-            listed = {*own, *(PACKAGES.keys() & made.get_params(deep=False).keys())}
-            raise unknown(f"{name} has no parameter", key, {**own, **known}, listed)
+            listed = {*defaults, *(PACKAGES.keys() & made.get_params(deep=False).keys())}
+            raise unknown(f"{name} has no parameter", key, {**defaults, **known}, listed)
         made.set_params(**{key: values[key]})
     return made
 
 
 def _depth(key: str) -> tuple[int, str]:
-    """Settings from the outside in: a part before its own parameters."""
+    """Sorts settings from the outside in: a part before its parameters."""
     return key.count("__"), key

@@ -1,4 +1,4 @@
-"""Compiling kernels ahead, for images of containers and for machines that must answer at once."""
+"""Compiling kernels ahead of time, for container images and fast first answers."""
 
 from __future__ import annotations
 
@@ -25,29 +25,30 @@ if TYPE_CHECKING:
     from localrank.text import TextRanker
 
 _MEASURES = ("ndcg@10", "map", "mrr", "p@10", "err@10", "oer")
-# Some kernels serve tables of more columns than this, as QueryCoordinates makes them.
+# Some kernels are used only for more columns than this, as QueryCoordinates makes them.
 _MANY_FEATURES = 140
 
 
 def warm_up(
     models: Sequence[str | PathLike[str]] = (), methods: Sequence[str] | None = None
 ) -> dict[str, list[str]]:
-    """Compile what models need to rank, or methods to be trained, and keep it for later processes.
+    """Compile what models need to rank and methods need to train, for later processes.
 
-    Reading data and measuring is compiled with methods.
+    With methods, it also compiles the reading of data and the measures.
 
     Parameters
     ----------
     models : sequence of paths
         Saved models. They are loaded, and rank made-up documents.
     methods : sequence of str or None
-        Names as `localrank methods` lists them. They are trained on made-up queries. None: all
-        that can be trained here where there are no models, none otherwise.
+        Names from `localrank methods`. They are trained on made-up queries. None: no methods if
+        models are given, otherwise all that can be trained here.
 
     Returns
     -------
     compiled : dict
-        The kernels that were compiled for each model, each method, "reading" and "measures".
+        The kernels that were compiled for each model, for each method, for "reading" and for
+        "measures".
 
     Examples
     --------
@@ -62,7 +63,7 @@ def warm_up(
     steps |= {str(path): _ranking(path) for path in models}
     compiled = {}
     with progress("Compiling", len(steps)) as advance, warnings.catch_warnings():
-        # Made-up queries are too few for some methods.
+        # Some methods warn that the made-up queries are too few.
         warnings.filterwarnings("ignore", category=UserWarning)
         for name, step in steps.items():
             known = len(compiled_kernels)
@@ -102,7 +103,7 @@ def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
     def rank() -> None:
         ranker, texts = load_ranker_and_texts(path)
         for dataset in made_up_lists(ranker.n_features_in_):
-            # Made-up documents may lie too far from all that the model was trained on.
+            # A model may refuse documents that are far from its training data.
             with suppress(ValueError):
                 ranker.predict(dataset)
         if texts is not None:
@@ -112,16 +113,16 @@ def _ranking(path: str | PathLike[str]) -> Callable[[], None]:
 
 
 def rank_by_made_up_words(texts: TextRanker) -> None:
-    """Rank by words, so that what it takes is compiled, and known of the index."""
+    """Rank by made-up words, to compile the kernels and to warm the index."""
     texts.rank("a")
     texts.rank("a", [dict.fromkeys(texts.extractor_.document_keys, "")])
-    # The words may not find a document.
+    # The words may match no document, so ask for one.
     index = texts.extractor_.index_
     texts.extractor_.transform(["a"], {"1": index.document_ids[:1].tolist()})
 
 
 def made_up_lists(n_features: int) -> Iterator[RankingDataset]:
-    """Lists that take different ways: of one document, of several, several, with missing values.
+    """Lists that need different kernels: one document, many, several lists, missing values.
 
     Examples
     --------
@@ -138,7 +139,7 @@ def made_up_lists(n_features: int) -> Iterator[RankingDataset]:
 
 
 def _datasets() -> Iterator[RankingDataset]:
-    """Few queries, in both precisions, of few features and of many."""
+    """A few queries in both precisions, with few features and with many."""
     for n_features, dtype in product((8, _MANY_FEATURES), (np.float64, np.float32)):
         dataset, _ = make_queries(
             30, n_documents=(3, 20), n_features=n_features, n_types=2, random_state=0

@@ -81,10 +81,10 @@ def test_one_pass_is_a_beginning(good_and_bad):
 
 def test_the_seed_decides_the_order_of_lists(good_and_bad):
     dataset, lists = good_and_bad
-    found = {tuple(WeightedBorda(random_state=s).fit(dataset, lists).units_) for s in range(6)}
+    learned = {tuple(WeightedBorda(random_state=s).fit(dataset, lists).units_) for s in range(6)}
     again = {tuple(WeightedBorda(random_state=s).fit(dataset, lists).units_) for s in range(6)}
-    assert found == again
-    assert len(found) > 1
+    assert learned == again
+    assert len(learned) > 1
 
 
 def test_query_weights_decide_which_queries_count():
@@ -180,7 +180,7 @@ def test_whole_weights_leave_their_ties_tied():
 def test_given_weights_of_another_number_of_lists_are_refused(queries):
     given = WeightedBorda(weights=[1, 2])
     for use in (given.fit, given.aggregate):
-        with pytest.raises(ValueError, match="has weights of 2 lists. Got 3 instead"):
+        with pytest.raises(ValueError, match="has weights for 2 lists. Got 3 instead"):
             use(queries, queries.features[:, :3])
 
 

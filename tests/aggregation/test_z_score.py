@@ -20,8 +20,8 @@ def standard(scores, *sizes):
 def test_each_list_is_standardised_in_each_query(rng):
     lists = rng.normal(size=(9, 3)) * [1, 100, 1e-3] + [0, 7, 1e3]
     expected = [zscore(part).mean(axis=1) for part in (lists[:4], lists[4:])]
-    found = ZScore().aggregate(of_sizes(4, 5), lists)
-    assert_allclose(found, np.concatenate(expected), rtol=1e-6)
+    scores = ZScore().aggregate(of_sizes(4, 5), lists)
+    assert_allclose(scores, np.concatenate(expected), rtol=1e-6)
 
 
 @pytest.mark.parametrize("aggregator", [ZScore(), MeanScore()])
@@ -39,15 +39,15 @@ def test_a_constant_score_adds_nothing():
 
 
 def test_small_differences_between_large_scores_count():
-    found = standard(1e6 + np.array([1.0, 2.0, 4.0]), 3)
-    assert_allclose(found, zscore([1.0, 2.0, 4.0]), rtol=1e-6)
+    scores = standard(1e6 + np.array([1.0, 2.0, 4.0]), 3)
+    assert_allclose(scores, zscore([1.0, 2.0, 4.0]), rtol=1e-6)
 
 
 def test_tiny_and_huge_scores_are_standardised_alike():
     scores = np.array([1.0, 2.0, 4.0, 1.0, 2.0, 4.0]) * np.repeat([1e-200, 1e200], 3)
-    found = standard(scores, 3, 3)
-    assert_allclose(found[:3], found[3:])
-    assert_allclose(found[:3], zscore([1.0, 2.0, 4.0]))
+    standardised = standard(scores, 3, 3)
+    assert_allclose(standardised[:3], standardised[3:])
+    assert_allclose(standardised[:3], zscore([1.0, 2.0, 4.0]))
 
 
 @pytest.mark.parametrize("aggregator", [ZScore(), MeanScore()])

@@ -205,7 +205,7 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
         (["rank", "{}/text", "{}/x.txt", "--query", "tea"], "or --query, not both"),
         (["rank", "{}/text", "--query", "zzz"], "No document of the index has a word of"),
         (["rank", "{}/text", "--corpus", CORPUS], "or give --query"),
-        (["rank", "{}/index", CORPUS], "no fitted ranker but FeatureExtractor"),
+        (["rank", "{}/index", CORPUS], "holds a FeatureExtractor, not a fitted ranker"),
         (
             ["train", "{}/x.parquet", "--extractor", "{}/index", "-o", "{}/m"],
             "index: makes other features than those of the data",
@@ -225,7 +225,7 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
         ),
         (
             ["train", "{}/x.parquet", "--extractor", "{}/svm", "-o", "{}/m"],
-            "no fitted extractor but RankSVM",
+            "holds a RankSVM, not a fitted extractor",
         ),
     ],
 )

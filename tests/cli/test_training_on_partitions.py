@@ -55,7 +55,7 @@ def test_what_a_model_learns_from_can_be_limited(run, logs, tmp_path):
 
 
 def test_zero_is_no_limit(run, logs, tmp_path, monkeypatch):
-    monkeypatch.setattr("localrank.data.drawing.MAX_DOCUMENTS", 100)
+    monkeypatch.setattr("localrank.data.drawing.MAX_DRAWN_DOCUMENTS", 100)
     path = tmp_path / "model.localrank"
     run("train", logs / "data", "--method", "rank-svm", "--max-documents", 0, "-o", path)
     assert "drawn" not in read_manifest(path)["training_data"]

@@ -63,12 +63,12 @@ def methods():
 
 def facts(result):
     """All that a run says, without its times."""
-    own = {name: value for name, value in vars(result).items() if name not in TIMES}
-    bound = own.pop("bound")
-    arrays = [own.pop("scores"), own.pop("groups")]
+    facts = {name: value for name, value in vars(result).items() if name not in TIMES}
+    bound = facts.pop("bound")
+    arrays = [facts.pop("scores"), facts.pop("groups")]
     if bound is not None:
         arrays += [bound.selected, bound.values, bound.control]
-    return repr(own), [array.tobytes() for array in arrays]
+    return repr(facts), [array.tobytes() for array in arrays]
 
 
 def everything(queries):
@@ -92,9 +92,9 @@ def everything(queries):
 def test_comparisons_are_the_same(sizes, queries):
     with sizes.as_current():
         assert client_in_scope() is sizes
-        found = everything(queries)
-    assert found[0]["failing"][0][0].count("The 'C' parameter of RankSVM must be") == 1
-    assert found == alone(everything, queries)
+        on_cluster = everything(queries)
+    assert on_cluster[0]["failing"][0][0].count("The 'C' parameter of RankSVM must be") == 1
+    assert on_cluster == alone(everything, queries)
 
 
 def tables(queries):
@@ -107,8 +107,8 @@ def tables(queries):
 
 def test_a_whole_comparison_is_the_same(sizes, queries):
     with sizes.as_current():
-        found = tables(queries)
-    assert found == alone(tables, queries)
+        on_cluster = tables(queries)
+    assert on_cluster == alone(tables, queries)
 
 
 def tuned(queries, valid):
@@ -130,5 +130,5 @@ def test_tuning_is_the_same(sizes, queries, n_valid):
 def test_importance_of_features_is_the_same(sizes, queries):
     ranker = RankSVM().fit(queries)
     with sizes.as_current():
-        found = permutation_importance(ranker, queries, n_repeats=2).losses
-    assert_array_equal(found, permutation_importance(ranker, queries, n_repeats=2).losses)
+        losses = permutation_importance(ranker, queries, n_repeats=2).losses
+    assert_array_equal(losses, permutation_importance(ranker, queries, n_repeats=2).losses)

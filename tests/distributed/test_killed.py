@@ -40,7 +40,7 @@ def test_training_goes_on_when_a_worker_ends(client, queries, flag, make):
 def test_scoring_goes_on_when_a_worker_ends(client, queries, flag):
     parts = [queries.select(range(first, first + 10)) for first in range(0, 60, 10)]
     model = DyingInScoring(flag=flag).fit(queries)
-    found = in_parallel(
+    scores = in_parallel(
         lambda part, model: model.predict(part),
         parts,
         shared=(model,),
@@ -48,7 +48,7 @@ def test_scoring_goes_on_when_a_worker_ends(client, queries, flag):
         description="Scoring",
     )
     assert os.path.exists(flag)
-    assert_array_equal(np.concatenate(found), model.predict(queries))
+    assert_array_equal(np.concatenate(scores), model.predict(queries))
 
 
 def test_scoring_by_a_model_for_each_query_goes_on_when_a_worker_ends(client, queries, flag):
@@ -107,5 +107,5 @@ def test_a_comparison_whose_client_was_killed_goes_on_where_it_was(tmp_path):
 
     subprocess.run(command(plain), capture_output=True, check=True)
     for path in after:
-        with np.load(path) as found, np.load(plain / path.relative_to(output)) as expected:
-            assert_array_equal(found["scores"], expected["scores"])
+        with np.load(path) as written, np.load(plain / path.relative_to(output)) as expected:
+            assert_array_equal(written["scores"], expected["scores"])

@@ -62,8 +62,8 @@ def test_a_comparison_on_files_is_the_same(client, partitioned):
 @pytest.mark.parametrize("n_jobs", [None, 1])
 def test_all_workers_read_partitions_whatever_the_number_of_jobs(client, partitioned, n_jobs):
     with passes_with(n_jobs):
-        found = over_parts(process, partitioned, description="Processes")
-    assert set(found) == set(client.run(os.getpid).values())
+        processes = over_parts(process, partitioned, description="Processes")
+    assert set(processes) == set(client.run(os.getpid).values())
 
 
 @pytest.mark.parametrize(

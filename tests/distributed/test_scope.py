@@ -45,8 +45,8 @@ def test_a_client_that_cannot_be_waited_for_is_not_taken(client):
     from distributed import Client
 
     async def scope():
-        async with Client(client.scheduler.address, asynchronous=True) as own:
-            with own.as_current():
+        async with Client(client.scheduler.address, asynchronous=True) as asynchronous:
+            with asynchronous.as_current():
                 return client_in_scope()
 
     assert asyncio.run(scope()) is None

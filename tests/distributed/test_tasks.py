@@ -28,11 +28,11 @@ from localrank.recipes import local_rank
 def left(client, but: int = 0) -> set[str]:
     """What workers have not forgotten within some seconds, where it is more than so much."""
     for _ in range(100):
-        found = {*client.who_has(), *client.futures}
-        if len(found) <= but:
+        held = {*client.who_has(), *client.futures}
+        if len(held) <= but:
             return set()
         time.sleep(0.1)
-    return found
+    return held
 
 
 def test_results_have_the_order_of_the_items_whichever_is_first(client):
@@ -45,13 +45,13 @@ def test_results_have_the_order_of_the_items_whichever_is_first(client):
 
 
 def test_workers_do_it_and_not_this_process(client):
-    found = in_parallel(process, range(8), n_jobs=None, description="Processes")
-    assert set(found) == set(client.run(os.getpid).values())
+    processes = in_parallel(process, range(8), n_jobs=None, description="Processes")
+    assert set(processes) == set(client.run(os.getpid).values())
 
 
 def test_what_is_better_done_here_stays_here(client):
-    found = in_parallel(process, range(2), n_jobs=2, description="Processes", here=True)
-    assert set(found) == {os.getpid()}
+    processes = in_parallel(process, range(2), n_jobs=2, description="Processes", here=True)
+    assert set(processes) == {os.getpid()}
 
 
 def test_a_task_does_in_turn_and_with_one_thread_what_it_would_send_off(client):
@@ -60,12 +60,17 @@ def test_a_task_does_in_turn_and_with_one_thread_what_it_would_send_off(client):
             lambda _: (threading.get_ident(), os.getpid()), range(3), n_jobs=-1, description=""
         )
         blas = {p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"}
-        own = threading.get_ident(), os.getpid()
-        return client_in_scope() is None, set(inner) == {own}, joblib.effective_n_jobs(-1), blas
+        this_one = threading.get_ident(), os.getpid()
+        return (
+            client_in_scope() is None,
+            set(inner) == {this_one},
+            joblib.effective_n_jobs(-1),
+            blas,
+        )
 
     np.ones((2, 2)) @ np.ones((2, 2))
-    [found] = in_parallel(facts, [0], n_jobs=None, description="Facts")
-    assert found == (True, True, 1, {1})
+    [result] = in_parallel(facts, [0], n_jobs=None, description="Facts")
+    assert result == (True, True, 1, {1})
 
 
 def test_cpu_seconds_of_a_task_are_those_of_its_thread(client):
@@ -138,10 +143,10 @@ def test_lists_and_tuples_are_shared_whole(client):
     def together(item, pair, names):
         return item, pair, names
 
-    found = in_parallel(
+    results = in_parallel(
         together, [(len, 2)], shared=((1, 2), ["a", "b"]), n_jobs=None, description=""
     )
-    assert found == [((len, 2), (1, 2), ["a", "b"])]
+    assert results == [((len, 2), (1, 2), ["a", "b"])]
 
 
 def test_calls_are_read_only_as_far_as_there_is_room(client):
@@ -194,10 +199,10 @@ def test_a_worker_that_ends_is_replaced(client, tmp_path):
             die_once(tmp_path / "flag")
         return item + values.sum()
 
-    found = in_parallel(
+    results = in_parallel(
         dying, range(12), shared=(np.arange(1000),), n_jobs=None, description="Sums"
     )
-    assert found == [item + 499_500 for item in range(12)]
+    assert results == [item + 499_500 for item in range(12)]
 
 
 def test_data_that_is_lost_is_sent_again(single, tmp_path, monkeypatch):
@@ -210,10 +215,10 @@ def test_data_that_is_lost_is_sent_again(single, tmp_path, monkeypatch):
 
     lasting = Lasting()
     with single.as_current():
-        found = in_parallel(
+        results = in_parallel(
             dying, range(12), shared=(np.arange(1000), lasting), n_jobs=None, description="Sums"
         )
-    assert found == [item + 499_500 for item in range(12)]
+    assert results == [item + 499_500 for item in range(12)]
     assert Lasting.n_sent == 2
     del lasting
     assert not left(single)
@@ -223,7 +228,7 @@ def test_a_task_that_ends_every_worker_is_named(single, monkeypatch):
     monkeypatch.setattr(single.cluster.scheduler, "allowed_failures", 0)
     with (
         single.as_current(),
-        pytest.raises(MemoryError, match=r"Group models, task 1: it ended 1 workers.* 1\.9 GiB"),
+        pytest.raises(MemoryError, match=r"Group models, task 1: 1 workers ended .* 1\.9 GiB"),
     ):
         in_parallel(lambda item: die(), [0], n_jobs=None, description="Group models")
 

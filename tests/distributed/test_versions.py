@@ -52,7 +52,7 @@ def test_another_version_on_one_worker_is_refused_by_name(fresh):
     import localrank
 
     expected = (
-        f"worker {first} has localrank 0.0.9, this client {localrank.__version__}: "
+        f"worker {first} has localrank 0.0.9, this client has {localrank.__version__}: "
         "install the same versions"
     )
     with pytest.raises(ImportError) as refused:
@@ -76,7 +76,7 @@ def test_libraries_count_too(fresh, library):
 
     fresh.run(pretend, library)
     try:
-        with pytest.raises(ImportError, match=rf"has {library} 9\.9, this client \d"):
+        with pytest.raises(ImportError, match=rf"has {library} 9\.9, this client has \d"):
             check_versions(fresh)
     finally:
         fresh.run(restore)
@@ -89,5 +89,5 @@ def test_a_worker_without_localrank_is_refused(fresh):
         sys.modules["localrank"] = None
 
     fresh.run(forget)
-    with pytest.raises(ImportError, match=r"has localrank \(not installed\), this client 0"):
+    with pytest.raises(ImportError, match=r"has localrank \(not installed\), this client has 0"):
         check_versions(fresh)

@@ -5,7 +5,7 @@ from localrank.distributed import described_workers, peak_memory, workers
 
 def test_a_line_says_what_workers_there_are(client):
     assert re.match(
-        r"2 workers, memory of each 2\.0 GB; dashboard http://127", described_workers(client)
+        r"2 workers, memory per worker: 2\.0 GB; dashboard http://127", described_workers(client)
     )
 
 
@@ -31,4 +31,4 @@ def test_all_workers_are_counted_where_dask_tells_of_five(client, monkeypatch):
         return {"workers": dict.fromkeys(range(12 if n_workers < 0 else n_workers), each)}
 
     monkeypatch.setattr(client, "scheduler_info", scheduler_info)
-    assert described_workers(client).startswith("12 workers, memory of each 3.0 GB")
+    assert described_workers(client).startswith("12 workers, memory per worker: 3.0 GB")

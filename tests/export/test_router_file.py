@@ -190,15 +190,15 @@ def test_a_category_by_query_id_is_in_the_file_and_others_ask_a_service(lists):
         (NearestQuery(), "NearestQuery compares a list with 60 training queries", "one"),
         (NearestQueries(3), "NearestQueries compares a list with 60 training queries", "several"),
         (NearestCentroid(), "PrincipalComponents describes a list by more than sums", "one"),
-        (Classifier(GaussianNB(), representation=Mean()), "no logistic regression", "one"),
+        (Classifier(GaussianNB(), representation=Mean()), "not a logistic regression", "one"),
         (
             Classifier(GaussianNB(), hard=False, representation=Mean()),
-            "no logistic regression",
+            "not a logistic regression",
             "several",
         ),
         (
             Classifier(make_pipeline(GaussianNB()), representation=Mean()),
-            "no logistic regression",
+            "not a logistic regression",
             "one",
         ),
     ],

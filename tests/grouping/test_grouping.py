@@ -153,7 +153,7 @@ def test_groups_without_anything_to_learn_are_merged_into_the_nearest():
     groups = Groups.from_labels(np.array([0, 0, 1, 1, 2, 3]))
     teaches = np.array([True, True, True, True, False, True])
     merged = merge_small(groups, teaches, 1, Mean(), points)
-    assert [own.tolist() for own in merged] == [[0, 1], [2, 3, 4], [5]]
+    assert [members.tolist() for members in merged] == [[0, 1], [2, 3, 4], [5]]
     assert_array_equal(merged.home, [0, 0, 1, 1, 1, 2])
     assert merged.n_merged == 1
 
@@ -162,7 +162,7 @@ def test_groups_below_the_minimum_are_merged_until_none_is_left():
     points = np.array([[0.0], [1.0], [10.0], [11.0], [14.0], [30.0]])
     groups = Groups.from_labels(np.array([0, 0, 1, 1, 2, 3]))
     merged = merge_small(groups, np.ones(6, bool), 3, Mean(), points)
-    assert [own.tolist() for own in merged] == [[0, 1, 2, 3, 4, 5]]
+    assert [members.tolist() for members in merged] == [[0, 1, 2, 3, 4, 5]]
     assert merged.n_merged == 3
 
 
@@ -171,7 +171,7 @@ def test_groups_are_merged_from_the_smallest_up():
     groups = Groups.from_labels(np.array([0, 0, 1, 2, 2, 2]))
     merged = merge_small(groups, np.ones(6, bool), 3, Mean(), points)
     # The one in the middle goes to the right, and leaves none near enough to stay apart.
-    assert [own.tolist() for own in merged] == [[0, 1, 2, 3, 4, 5]]
+    assert [members.tolist() for members in merged] == [[0, 1, 2, 3, 4, 5]]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_only_queries_that_a_merged_group_served_are_served_by_another():
     groups = Groups.from_lists(lists, np.array([0, 1, 1, 1, 2]))
     teaches = np.array([False, False, True, True, True])
     merged = merge_small(groups, teaches, 1, Mean(), points)
-    assert [own.tolist() for own in merged] == [[1, 2, 3], [0, 1, 4]]
+    assert [members.tolist() for members in merged] == [[1, 2, 3], [0, 1, 4]]
     assert_array_equal(merged.home, [1, 0, 0, 0, 1])
     assert_array_equal(groups.home, [0, 1, 1, 1, 2])
 
@@ -237,7 +237,7 @@ def test_renumbered_groups_hold_the_same_queries_by_their_new_numbers(rng):
 
 def test_members_are_ascending_in_each_group(rng):
     groups = Groups.from_labels(rng.integers(3, size=1000))
-    assert all((np.diff(own) > 0).all() for own in groups)
+    assert all((np.diff(members) > 0).all() for members in groups)
 
 
 def test_groups_remember_how_many_were_merged():
@@ -257,7 +257,7 @@ def test_a_group_that_is_not_there_is_refused(group):
 
 def test_equal_groups_are_kept_once():
     groups = Neighbourhoods(1).group(Mean(), np.array([[0.0], [1.0], [10.0], [10.5]])).distinct()
-    assert [own.tolist() for own in groups] == [[0, 1], [2, 3]]
+    assert [members.tolist() for members in groups] == [[0, 1], [2, 3]]
     assert_array_equal(groups.home, [0, 0, 1, 1])
 
 

@@ -35,8 +35,8 @@ def clusters():
 def members(groups, names):
     """Each group as a set of names, with the names of the queries that it serves."""
     return {
-        (frozenset(names[own]), frozenset(names[groups.home == number]))
-        for number, own in enumerate(groups)
+        (frozenset(names[members]), frozenset(names[groups.home == number]))
+        for number, members in enumerate(groups)
     }
 
 
@@ -58,7 +58,7 @@ def test_groups_hold_every_query_and_none_is_empty(grouping, clusters):
     groups = group_queries(grouping, Mean(), clusters)
     assert (groups.sizes > 0).all()
     assert set(groups.members.tolist()) == set(range(36))
-    assert all((np.diff(own) > 0).all() for own in groups)
+    assert all((np.diff(members) > 0).all() for members in groups)
 
 
 def test_a_query_is_served_by_a_group_that_holds_it(grouping, clusters):
@@ -110,7 +110,7 @@ def test_one_query_is_one_group(grouping):
             group_queries(grouping, Mean(), np.ones((1, 2)))
         grouping.set_params(**dict.fromkeys(clusters, 1))
     groups = group_queries(grouping, Mean(), np.ones((1, 2)))
-    assert [own.tolist() for own in groups] == [[0]]
+    assert [members.tolist() for members in groups] == [[0]]
     assert groups.home.tolist() == [0]
 
 

@@ -46,9 +46,9 @@ def test_each_category_is_a_group_with_the_model_of_its_queries(typed, kinds):
     local = known(kinds).fit(train)
     order = np.argsort(NAMES)
     for group, kind in enumerate(order):
-        own = np.flatnonzero(types[:60] == kind)
-        assert_array_equal(local.groups_[group], own)
-        alone = RankSVM().fit(train.select(own))
+        members = np.flatnonzero(types[:60] == kind)
+        assert_array_equal(local.groups_[group], members)
+        alone = RankSVM().fit(train.select(members))
         asked = test.select(np.flatnonzero(types[60:] == kind))
         assert_array_equal(local.predict(asked), alone.predict(asked))
 
@@ -171,13 +171,13 @@ def test_a_small_category_is_merged_and_its_queries_follow(typed, kinds):
 
 def test_other_groups_than_those_of_categories_are_refused(typed, kinds):
     local = LocalRanker(Mean(), Agglomerative(3), RankSVM(), SameCategory(kinds))
-    with pytest.raises(ValueError, match="needs groups that hold whole categories"):
+    with pytest.raises(ValueError, match="needs groups of whole categories"):
         local.fit(typed[0])
 
 
 def test_categories_of_no_training_query_are_refused(typed):
     local = LocalRanker(Mean(), Agglomerative(3), RankSVM(), SameCategory({"x": "y"}))
-    with pytest.raises(ValueError, match="knows the category of no training query"):
+    with pytest.raises(ValueError, match="needs the category of at least one training query"):
         local.fit(typed[0])
 
 

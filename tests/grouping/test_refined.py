@@ -104,8 +104,8 @@ def test_adaptive_training_is_the_papers_steps(typed, rounds):
     clusters, profiles, selective, fusion = transcription(train, test, 3, rounds)
     ours = adaptive_training(3, ranker=MeanOfRelevant(), rounds=rounds).fit(train)
     assert_array_equal(ours.groups_.home, clusters)
-    found = PerformanceProfile(ours.models_).fit(train).transform(train)
-    assert_allclose(found, profiles, atol=1e-12)
+    transformed = PerformanceProfile(ours.models_).fit(train).transform(train)
+    assert_allclose(transformed, profiles, atol=1e-12)
     assert_allclose(ours.predict(test), selective, rtol=1e-9)
     soft = adaptive_training(3, ranker=MeanOfRelevant(), rounds=rounds, select="fusion")
     assert_allclose(soft.fit(train).predict(test), fusion, rtol=1e-9)
@@ -259,9 +259,9 @@ def test_without_training_queries_only_the_first_round_is_grouped(rng):
 def test_cross_fitting_changes_the_groups(typed):
     train, test, _ = typed
     trees = LambdaMART(15, min_leaf_documents=5)
-    own = adaptive_training(3, ranker=trees).fit(train)
+    without_folds = adaptive_training(3, ranker=trees).fit(train)
     crossed = adaptive_training(3, ranker=trees, n_folds=3).fit(train)
-    assert count_changed(own.groups_.home, crossed.groups_.home) > 0
+    assert count_changed(without_folds.groups_.home, crossed.groups_.home) > 0
     assert np.isfinite(crossed.predict(test)).all()
 
 

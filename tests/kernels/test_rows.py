@@ -7,9 +7,9 @@ from localrank.kernels.rows import projections, projections_by_query
 def test_each_query_is_projected_on_a_vector_of_its_own(rng):
     features, directions = rng.normal(size=(9, 6)), rng.normal(size=(3, 6))
     offsets = np.array([0, 2, 3, 9])
-    found = projections_by_query(features, directions, offsets)
+    projections = projections_by_query(features, directions, offsets)
     query = np.repeat(np.arange(3), np.diff(offsets))
-    assert_allclose(found, (features * directions[query]).sum(axis=1), rtol=1e-12)
+    assert_allclose(projections, (features * directions[query]).sum(axis=1), rtol=1e-12)
 
 
 def test_a_row_is_rounded_alike_alone_and_among_others(rng):

@@ -134,8 +134,8 @@ def test_a_wrong_convention_is_refused_with_what_there_is():
         ("p@5", "sklearn", "scikit-learn has no measure 'p'. It has map, ndcg."),
         ("err@5", "trec_eval", "trec_eval has no measure 'err'"),
         ("oer", "lightgbm", "LightGBM has no measure 'oer'"),
-        ("map@5", "ranklib", "RankLib knows 'map' without a cutoff only"),
-        ("map@5", "sklearn", "scikit-learn knows 'map' without a cutoff only"),
+        ("map@5", "ranklib", "RankLib has 'map' only without a cutoff"),
+        ("map@5", "sklearn", "scikit-learn has 'map' only without a cutoff"),
     ],
 )
 def test_a_measure_that_the_tool_does_not_have_is_refused(text, convention, message):

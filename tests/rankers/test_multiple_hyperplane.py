@@ -271,7 +271,7 @@ def test_weights_may_be_given_for_each_pair(three_levels, tmp_path):
     assert_array_equal(model.predict(three_levels), expected)
     model.save(tmp_path / "model.localrank")
     assert_array_equal(localrank.load(tmp_path / "model.localrank").predict(three_levels), expected)
-    with pytest.raises(ValueError, match="has weights of 2 lists. Got 3 instead"):
+    with pytest.raises(ValueError, match="has weights for 2 lists. Got 3 instead"):
         MultipleHyperplaneRanker(aggregator=WeightedBorda(weights=[1, 2])).fit(three_levels)
 
 

@@ -37,7 +37,7 @@ def assert_leading(directions, matrix):
     "representation", [RelevantContrast(relevance_level=99), TopContrast(n=10_000)], ids=repr
 )
 def test_queries_of_one_kind_alone_are_refused(queries, representation):
-    with pytest.raises(ValueError, match="finds no direction: no training query has documents of"):
+    with pytest.raises(ValueError, match="needs a training query with documents of both kinds"):
         representation.fit(queries)
 
 
@@ -46,10 +46,10 @@ def test_directions_are_those_of_the_scatter_of_relevant_and_other_documents(clo
     described = RelevantContrast(3, level).fit(clouds).transform(clouds)
     shares = []
     for query, directions in enumerate(described):
-        own = clouds.query_index == query
-        relevant = clouds.labels[own] >= (level or 1)
-        assert 0 < relevant.sum() < own.sum()
-        matrix = scatter_of_pairs(clouds.features[own], relevant.astype(float))
+        of_query = clouds.query_index == query
+        relevant = clouds.labels[of_query] >= (level or 1)
+        assert 0 < relevant.sum() < of_query.sum()
+        matrix = scatter_of_pairs(clouds.features[of_query], relevant.astype(float))
         assert_leading(directions, matrix)
         shares.append(np.linalg.eigvalsh(matrix)[::-1] / np.trace(matrix))
     explained = RelevantContrast(3, level).fit(clouds).explained_

@@ -10,9 +10,9 @@ from localrank.representations import RelevantMean
 def test_a_query_is_the_mean_of_its_relevant_documents(queries, level):
     points = RelevantMean(level).fit(queries).transform(queries)
     for query in range(queries.n_queries):
-        own = queries.query_index == query
-        labels = queries.relevance[own]
-        cloud = queries.features[own][labels > 0 if level is None else labels >= level]
+        of_query = queries.query_index == query
+        labels = queries.relevance[of_query]
+        cloud = queries.features[of_query][labels > 0 if level is None else labels >= level]
         expected = cloud.mean(axis=0) if len(cloud) else np.zeros(queries.n_features)
         assert_allclose(points[query], expected)
 

@@ -226,14 +226,14 @@ def test_a_query_is_described_by_the_values_present(representation, clouds):
         np.nanmedian(f[:, 0]) for f in np.split(filled, clouds.offsets[1:-1]) if f[0, 0] == f[0, 0]
     ]
     for query in range(clouds.n_queries):
-        own = filled[clouds.offsets[query] : clouds.offsets[query + 1]]
+        documents = filled[clouds.offsets[query] : clouds.offsets[query + 1]]
         for column in range(3):
             fill = (
                 np.median(medians)
-                if np.isnan(own[:, column]).all()
-                else np.nanmedian(own[:, column])
+                if np.isnan(documents[:, column]).all()
+                else np.nanmedian(documents[:, column])
             )
-            own[np.isnan(own[:, column]), column] = fill
+            documents[np.isnan(documents[:, column]), column] = fill
     complete = clouds.with_features(filled)
     expected = clone(representation).fit(complete).transform(complete)
     assert_array_equal(representation.fit(holed).transform(holed), expected)

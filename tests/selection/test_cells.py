@@ -42,9 +42,9 @@ def naive_neighbours(index, points, one, k):
 def test_neighbours_are_the_nearest_in_the_nearest_cells(points, asked, k, n_cells, n_probes):
     index = Cells(n_cells, n_probes).fit(Mean(), points)
     positions, apart = index.neighbours(Mean(), points, asked, k)
-    for one, found, far in zip(asked, positions, apart, strict=True):
-        assert_array_equal(found, naive_neighbours(index, points, one, k))
-        assert_allclose(far, distances(one[None], points[found])[0], atol=1e-12)
+    for one, neighbours, far in zip(asked, positions, apart, strict=True):
+        assert_array_equal(neighbours, naive_neighbours(index, points, one, k))
+        assert_allclose(far, distances(one[None], points[neighbours])[0], atol=1e-12)
 
 
 def test_with_every_cell_probed_the_search_is_exact(points, asked):

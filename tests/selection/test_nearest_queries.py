@@ -83,14 +83,14 @@ def test_hashing_weighs_what_it_finds_by_its_similarity(clouds):
         NearestQueries(4, 0.3, index=LSH(8, 1)), train, np.arange(60), PrincipalComponents()
     )
     described = selector.representation_.transform(test)
-    found, _ = selector.index_.neighbours(described, 4)
+    neighbours, _ = selector.index_.neighbours(described, 4)
     missed = 0
-    for U, own, weights in zip(described, found, selector.weights(test, []), strict=True):
+    for U, nearest, weights in zip(described, neighbours, selector.weights(test, []), strict=True):
         distances = 1 - np.abs(np.sum(U * selector.descriptions_, axis=2)).mean(axis=1)
         expected = np.zeros(60)
-        expected[own] = np.exp(-distances[own] / 0.3)
+        expected[nearest] = np.exp(-distances[nearest] / 0.3)
         assert_allclose(weights, expected / expected.sum(), rtol=1e-9)
-        missed += set(own) != set(np.argsort(distances)[:4])
+        missed += set(nearest) != set(np.argsort(distances)[:4])
     assert missed
 
 
@@ -151,7 +151,7 @@ def test_a_wide_bandwidth_weighs_alike_and_a_narrow_one_leaves_the_nearest(cloud
     assert_array_equal(narrow, fitted(NearestQuery(), train, every).weights(test, []))
 
 
-def test_the_usual_bandwidth_is_the_median_distance_to_the_kth_other_query(clouds):
+def test_the_default_bandwidth_is_the_median_distance_to_the_kth_other_query(clouds):
     train, types, _ = clouds
     selector = fitted(NearestQueries(3), train, types)
     distances = selector.representation_.distances(selector.descriptions_, selector.descriptions_)
@@ -197,12 +197,12 @@ def test_an_answer_depends_neither_on_blocks_nor_on_queries_asked_together(cloud
     selector = fitted(NearestQueries(5), doubled, np.arange(120), PrincipalComponents())
     queries = selector.representation_.transform(test)
     neighbours = selector.representation_.neighbours
-    found, _ = neighbours(queries, selector.descriptions_, 5)
+    positions, _ = neighbours(queries, selector.descriptions_, 5)
     alone = [neighbours(query[None], selector.descriptions_, 5)[0][0] for query in queries]
-    assert_array_equal(alone, found)
+    assert_array_equal(alone, positions)
     for size in (1, 120 * 7):
         monkeypatch.setattr(base, "_BLOCK", size)
-        assert_array_equal(neighbours(queries, selector.descriptions_, 5)[0], found)
+        assert_array_equal(neighbours(queries, selector.descriptions_, 5)[0], positions)
 
 
 @pytest.mark.parametrize("ranker", [RankSVM(), LambdaMART(5, min_leaf_documents=5)], ids=repr)

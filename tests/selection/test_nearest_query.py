@@ -36,9 +36,9 @@ def test_the_nearest_query_has_the_largest_similarity_of_the_paper(clouds):
     selector = fitted(NearestQuery(), train, types)
     queries = selector.representation_.transform(test)
     P = queries.shape[1]
-    for U, found in zip(queries, selector.nearest(queries), strict=True):
+    for U, nearest in zip(queries, selector.nearest(queries), strict=True):
         sims = [sum(abs(U[p] @ V[p]) for p in range(P)) / P for V in selector.descriptions_]
-        assert found == np.argmax(sims)
+        assert nearest == np.argmax(sims)
 
 
 def test_one_hyperplane_finds_what_the_exact_search_finds(clouds):
@@ -67,11 +67,11 @@ def test_an_answer_depends_neither_on_blocks_nor_on_queries_asked_together(cloud
     train, types, test = clouds
     selector = fitted(NearestQuery(), train, types)
     queries = selector.representation_.transform(test)
-    found = selector.nearest(queries)
-    assert_array_equal([selector.nearest(query[None])[0] for query in queries], found)
+    together = selector.nearest(queries)
+    assert_array_equal([selector.nearest(query[None])[0] for query in queries], together)
     for size in (1, 60 * 7):
         monkeypatch.setattr(base, "_BLOCK", size)
-        assert_array_equal(selector.nearest(queries), found)
+        assert_array_equal(selector.nearest(queries), together)
 
 
 def test_the_exact_search_takes_any_representation(clouds):

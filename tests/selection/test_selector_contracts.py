@@ -36,7 +36,7 @@ def groups(queries):
 
 @pytest.fixture(scope="module")
 def models(queries, groups):
-    return [RankSVM().fit(queries.select(own)) for own in groups]
+    return [RankSVM().fit(queries.select(members)) for members in groups]
 
 
 def fitted(selector, dataset, groups):
@@ -129,7 +129,7 @@ def test_a_representation_by_labels_is_refused_where_queries_have_none(selector,
     if selector.needs_labels:
         fitted(selector, queries, groups)
     else:
-        with pytest.raises(ValueError, match="cannot describe new queries, which have no labels"):
+        with pytest.raises(ValueError, match="cannot describe new .*, which needs labels"):
             fitted(selector, queries, groups)
 
 
@@ -137,7 +137,7 @@ def test_a_local_ranker_of_it_is_saved_where_it_can_serve(selector, queries, tmp
     local = LocalRanker(Mean(), Agglomerative(3), RankSVM(), selector).fit(queries)
     path = tmp_path / "model.localrank"
     if selector.needs_labels:
-        with pytest.raises(ValueError, match="cannot serve"):
+        with pytest.raises(ValueError, match="cannot be saved: it chooses by labels"):
             local.save(path)
         return
     local.save(path)

@@ -177,7 +177,7 @@ def test_an_extractor_alone_ranks_nothing(text_files):
     path = text_files["texts"].with_name("index.localrank")
     application = Application(Settings({"index": path}, {}))
     application.models.refresh()
-    assert "no fitted ranker but FeatureExtractor" in application.models.problems["index"]
+    assert "holds a FeatureExtractor, not a fitted ranker" in application.models.problems["index"]
 
 
 def test_a_shadow_is_compared_where_it_ranks_the_same_documents(serve, text_files):

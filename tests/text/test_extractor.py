@@ -241,11 +241,11 @@ def test_what_a_file_says_of_itself(extractor, tmp_path):
 def test_an_index_is_no_ranker_and_a_ranker_no_index(extractor, tmp_path):
     extractor.save(tmp_path / "index.localrank")
     assert localrank.load(tmp_path / "index.localrank").n_documents == 4
-    with pytest.raises(ValueError, match="no fitted ranker but FeatureExtractor"):
+    with pytest.raises(ValueError, match="holds a FeatureExtractor, not a fitted ranker"):
         load_ranker(tmp_path / "index.localrank")
     dataset = extractor.dataset(QUERIES, {"q1": {"a": 1}, "q2": {"c": 1}})
     RankSVM().fit(dataset).save(tmp_path / "model.localrank")
-    with pytest.raises(ValueError, match="no fitted extractor but RankSVM"):
+    with pytest.raises(ValueError, match="holds a RankSVM, not a fitted extractor"):
         load_extractor(tmp_path / "model.localrank")
 
 

@@ -225,13 +225,13 @@ def test_a_folder_may_have_the_file_of_an_extractor_in_memory(tmp_path):
 def test_a_file_of_another_kind_is_no_index(folder):
     dataset = load_extractor(folder).dataset({"q1": QUERIES["q1"]}, {"q1": {"d1é": 1}})
     RankSVM().fit(dataset).save(folder / EXTRACTOR_FILE)
-    with pytest.raises(ValueError, match="extractor.localrank: .* holds no fitted extractor but"):
+    with pytest.raises(ValueError, match="extractor.localrank: .* not a fitted extractor"):
         load_extractor(folder)
     stored = StoredIndex(Analyzer())
     stored.files_, stored.n_documents_ = {}, 1
     stored.extractor.feature_names = ()
     save_model(stored, folder / EXTRACTOR_FILE)
-    with pytest.raises(ValueError, match="holds no fitted extractor but StoredIndex"):
+    with pytest.raises(ValueError, match="holds a StoredIndex, not a fitted extractor"):
         load_extractor(folder)
 
 

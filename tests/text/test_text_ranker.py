@@ -276,7 +276,7 @@ def _swapped(content):
         (_no_ranker, "TextRanker lacks ranker_"),
         (_other_class, "'Popen', which a model file may not use"),
         (_swapped, "extractor_ of TextRanker must be a FeatureExtractor"),
-        (lambda content: content.pop("fitted"), "no fitted model but TextRanker"),
+        (lambda content: content.pop("fitted"), "holds a TextRanker, not a fitted model"),
     ],
 )
 def test_files_whose_parts_do_not_fit_are_refused(model, tmp_path, change, message):

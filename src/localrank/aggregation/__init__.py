@@ -1,4 +1,4 @@
-"""Rank aggregation: several lists of each query's documents made into one."""
+"""Rank aggregation: combine several rankings of each query's documents into one."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What every aggregator promises."""
+"""The bases of aggregators."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class LinearForm:
     Attributes
     ----------
     weights : ndarray of shape (n_lists, n_queries)
-        Of each list for the documents of each query.
+        Weight of each list in each query.
     centred : bool
-        Whether the mean over the query is taken from each list first.
+        Whether each list's mean over the query is subtracted first.
     """
 
     weights: Floats
@@ -39,6 +39,7 @@ class FixedSum:
     Attributes
     ----------
     weights : ndarray of shape (n_lists,)
+        Weight of each list.
     standardised : bool
         Whether the scores of each list are standardised within the query first, as by `ZScore`.
     """
@@ -48,13 +49,13 @@ class FixedSum:
 
 
 class Aggregator(Estimator):
-    """Makes one list of several lists of each query's documents.
+    """Combines several lists of each query's documents into one.
 
-    Lists come as scores, larger is better. `fit` and `aggregate` are the doors, with one row for
-    each document in the order of the input and one column for each list. Behind them `fit_rows`
-    and `aggregate_rows` trust lists of shape (n_lists, n_documents) in the order of the rows. An
-    aggregator implements `_aggregate` and, where it learns something from labelled queries,
-    `_fit`. One that learns nothing serves unfitted.
+    A list is given by its scores; larger is better. `fit` and `aggregate` check scores with one
+    row per document, in the order of the input, and one column per list. `fit_rows` and
+    `aggregate_rows` trust lists of shape (n_lists, n_documents) in the order of the rows. An
+    aggregator implements `_aggregate`, and `_fit` if it learns from labelled queries. One that
+    learns nothing works without `fit`.
     """
 
     # Whether `fit` has something to learn.
@@ -68,9 +69,11 @@ class Aggregator(Estimator):
         Parameters
         ----------
         dataset : RankingDataset
+            Labelled queries.
         scores : array-like of shape (n_documents, n_lists)
+            Scores of each document in each list.
         query_weight : array-like of shape (n_queries,), optional
-            What each query counts.
+            Weight of each query. None: equal weights.
         """
         check_parameters(self)
         weights = None
@@ -86,7 +89,7 @@ class Aggregator(Estimator):
     def fit_rows(
         self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None = None
     ) -> Self:
-        """Learn from lists in the order of the rows that a door has checked."""
+        """Learn from checked lists in the order of the rows."""
         self._fit(dataset, self._prepared(lists, dataset.offsets), query_weights)
         return self
 
@@ -96,18 +99,19 @@ class Aggregator(Estimator):
         Parameters
         ----------
         dataset : RankingDataset
-            Says which documents are of the same query; its labels are not used.
+            The queries of the documents. Labels are not used.
         scores : array-like of shape (n_documents, n_lists)
+            Scores of each document in each list.
         """
         check_parameters(self)
         return dataset.in_input_order(self.aggregate_rows(dataset, self._admitted(dataset, scores)))
 
     def aggregate_rows(self, dataset: RankingDataset, lists: Floats) -> Floats:
-        """One score per row, of lists in the order of the rows that a door has checked."""
+        """One score per row, from checked lists in the order of the rows."""
         return self._aggregate(self._prepared(lists, dataset.offsets), dataset.offsets)
 
     def _admitted(self, dataset: RankingDataset, scores: Any) -> Floats:
-        """Lists as callers have them, checked, in the order of the rows."""
+        """The caller's scores as checked lists, in the order of the rows."""
         lists = np.asarray(scores, dtype=np.float64)
         if lists.ndim != 2 or len(lists) != dataset.n_documents or lists.shape[1] < 1:
             raise ValueError(
@@ -117,28 +121,31 @@ class Aggregator(Estimator):
         return np.ascontiguousarray(dataset.in_query_order(lists).T)
 
     def _prepared(self, lists: Floats, offsets: Integers) -> Floats:
-        """What `_fit` and `_aggregate` are given for the lists."""
+        """The lists in the form that `_fit` and `_aggregate` take."""
         return lists
 
     def _fit(self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None) -> None:
-        """Learn from what `_aggregate` is given and the labels."""
+        """Learn from prepared lists and the labels."""
 
     def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm | None:
-        """How the result is a weighted sum of these lists; None where it is not one.
+        """The result as a weighted sum of these lists; None if it is not one.
 
         Parameters
         ----------
         lists : ndarray of shape (n_lists, n_documents)
+            The lists.
         offsets : ndarray of shape (n_queries + 1,)
+            Start of each query's documents, and the end of the last.
         """
         return None
 
     def fixed_sum(self, n_lists: int) -> FixedSum | None:
-        """How the result is a weighted sum of any such lists; None where it is not one.
+        """The result as a sum with the same weights for any lists; None if it is not one.
 
         Parameters
         ----------
         n_lists : int
+            Number of lists.
         """
         return None
 
@@ -148,15 +155,16 @@ class Aggregator(Estimator):
 
 
 class RankAggregator(Aggregator):
-    """An aggregator to which only the order within each list and query counts.
+    """An aggregator that uses only the order of documents in each list.
 
-    Any increasing transformation of a list leaves the result as it is, and lists that all agree
-    are reproduced, with their ties. Documents with equal scores share their average rank. NaN and
-    -inf say that a list does not hold a document: all of these share the ranks below the
-    documents it holds. A list that holds no document of a query has no say in it.
+    An increasing transformation of a list does not change the result. Lists that all agree give
+    the same order, with the same ties. Documents with equal scores share their average rank. NaN
+    or -inf means that a list does not hold a document. Such documents share the ranks below those
+    that it holds. A list that holds no document of a query does not count in it.
 
-    Instead of scores `_fit` and `_aggregate` get how many documents of the query each list puts
-    below a document; tied ones count half, and NaN says that a list has no say in a query.
+    `_fit` and `_aggregate` get counts instead of scores: the number of documents of the query
+    that each list puts below a document. Tied documents count half. NaN means that the list does
+    not count in the query.
     """
 
     def _prepared(self, lists: Floats, offsets: Integers) -> Floats:
@@ -164,7 +172,7 @@ class RankAggregator(Aggregator):
 
 
 class ScoreAggregator(Aggregator):
-    """An aggregator of the scores themselves, of which every list needs one for each document."""
+    """An aggregator that uses scores. Every list needs a score for every document."""
 
     def _admitted(self, dataset: RankingDataset, scores: Any) -> Floats:
         lists = super()._admitted(dataset, scores)
@@ -173,7 +181,7 @@ class ScoreAggregator(Aggregator):
             raise ValueError(
                 f"{type(self).__name__} needs a finite score for every document in every list. "
                 f"List {number} has {lists[number, row]} for a document of query "
-                f"{dataset.query_ids[dataset.query_index[row]]}: take Borda(), to which a list "
-                f"may lack documents."
+                f"{dataset.query_ids[dataset.query_index[row]]}. Take Borda(), which accepts lists "
+                f"without some documents."
             )
         return lists

@@ -9,11 +9,11 @@ from localrank.arrays import Floats, Integers
 from localrank.declaration import declare
 
 
-@declare("borda", "how many documents are below, all lists together")
+@declare("borda", "the number of documents below, summed over lists")
 class Borda(RankAggregator):
-    """Scores a document by how many documents the lists put below it, all lists together [1]_.
+    """Scores a document by the number of documents below it, summed over the lists [1]_.
 
-    A tied document counts half, which is the same order as by the mean of average ranks.
+    A tied document counts half. The order is the same as by the mean of average ranks.
 
     References
     ----------

@@ -14,28 +14,29 @@ from localrank.declaration import declare
 from localrank.estimator import check_is_fitted
 from localrank.fitted import Kinds, floats
 
-# Scores that differ by no more than this part of the largest count as equal.
+# Scores are equal if they differ by at most this share of the largest.
 _NOISE = 1e-12
-# Quotients by smaller scales would overflow.
+# Division by a smaller scale would overflow.
 _LEAST = 1e-290
 
 
-@declare("fixed-scale", "the mean of scores, each divided by its spread in training queries")
+@declare("fixed-scale", "the mean of scores, each divided by its list's spread in training")
 class FixedScale(ScoreAggregator):
     """The mean of the lists' scores, each divided by a scale learned on training queries.
 
-    The scale of a list is the mean of its standard deviations within the training queries in
-    which it varies, or 1 where it varies in none. A list counts in every query as it does in the
-    typical one: more where its scores are far apart, less where they are close. `ZScore` divides
-    by the standard deviation in the query itself instead. With fixed scales the score of a
-    document is a weighted sum of its scores in the lists, and does not depend on the other
-    documents of the query, so that a search engine can compute it for one document at a time.
+    The scale of a list is its mean standard deviation within the training queries in which it
+    varies, or 1 if it varies in none. So a list counts more in a query where its scores are far
+    apart, and less where they are close. `ZScore` divides by the standard deviation in the query
+    itself instead. With fixed scales, a document's score is a weighted sum of its scores in the
+    lists and does not depend on the other documents of the query. A search engine can compute it
+    for one document at a time.
 
-    Scales are the same for any order of queries and documents. Labels are not used.
+    Scales do not depend on the order of queries and documents. Labels are not used.
 
     Attributes
     ----------
     scales_ : ndarray of shape (n_lists,)
+        The scale of each list.
 
     Examples
     --------
@@ -85,14 +86,14 @@ def _scale(scores: Floats, dataset: RankingDataset, weights: Floats) -> float:
     deviations = _deviations(scores, dataset)
     counted = weights * (deviations > 0)
     weighted, total = ExactSums.of(np.column_stack([counted * deviations, counted])).rounded()
-    # Also where there is no query to learn from.
+    # 1 also if there is no query to learn from.
     return float(weighted / total) if weighted > _LEAST * total else 1.0
 
 
 def _deviations(scores: Floats, dataset: RankingDataset) -> Floats:
-    """The standard deviation of the scores in each query, 0 where they are equal.
+    """The standard deviation of the scores in each query; 0 if they are equal.
 
-    Sums run over the scores in their order, so that they do not depend on that of the documents.
+    Scores are sorted before they are summed, so the result does not depend on their order.
     """
     begins, sizes = dataset.offsets[:-1], dataset.query_sizes
     ordered = scores[np.lexsort((scores, dataset.query_index))]

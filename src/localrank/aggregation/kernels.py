@@ -12,29 +12,29 @@ from localrank.arrays import Array, Floats, Integers
 from localrank.kernels.compilation import kernel
 from localrank.kernels.sorting import read_only, sort_rows
 
-# Probabilities are solved for until a step changes none by more than this part of it.
+# Solving stops when a step changes each probability by at most this share of it.
 _CONVERGED = 1e-13
-# Bits that are kept of them, so that rounding does not order documents in the same position.
+# Bits of a probability that are kept, so that rounding does not break ties.
 _BITS = 36
 
 
 def counts_below(lists: Array, offsets: Integers) -> Floats:
-    """How many documents of its query each list puts below a document, tied ones as halves.
+    """The number of documents that each list puts below a document; tied ones count half.
 
-    A document's average rank is the number of its query's documents less this count.
+    A document's average rank is the number of its query's documents minus this count.
 
     Parameters
     ----------
     lists : ndarray of shape (n_lists, n_documents)
-        Scores, larger is better; NaN for documents that a list does not hold. They are tied
-        below the ones it holds.
+        Scores; larger is better. NaN for documents that a list does not hold: they are tied
+        below those that it holds.
     offsets : ndarray of shape (n_queries + 1,)
-        Where each query's documents begin, and the end.
+        Start of each query's documents, and the end of the last.
 
     Returns
     -------
     ndarray of shape (n_lists, n_documents)
-        NaN in queries of which a list holds no document.
+        The counts. NaN if a list holds no document of the query.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def counts_below(lists: Array, offsets: Integers) -> Floats:
 
 
 def medians(counts: Floats) -> Floats:
-    """The median of each column without NaN; 0 where there is nothing else.
+    """The median of each column without NaN; 0 if all are NaN.
 
     Examples
     --------
@@ -63,16 +63,17 @@ def medians(counts: Floats) -> Floats:
 def majority_chain(counts: Floats, offsets: Integers, restart: float) -> Floats:
     """Stationary distribution of each query's majority chain, times its number of documents.
 
-    From a document the chain draws one of the query's n documents and goes there where more lists
-    put it above than below; with probability `restart` it goes to the drawn one in any case.
+    From a document the chain draws one of the query's documents, and goes there if more lists put
+    it above than below. With probability `restart` it goes there in any case.
 
     Parameters
     ----------
     counts : ndarray of shape (n_lists, n_documents)
-        What a list compares documents by; NaN where it says nothing.
+        Values by which each list compares documents. NaN: the list does not count in the query.
     offsets : ndarray of shape (n_queries + 1,)
+        Start of each query's documents, and the end of the last.
     restart : float
-        Above 0, below 1.
+        Probability of going to the drawn document in any case, above 0 and below 1.
 
     Examples
     --------
@@ -156,9 +157,9 @@ def _majorities(counts: Floats, wins: NDArray[np.uint8], margins: Integers, loss
             margins[j] = 0
         for place in range(n_lists):
             values = counts[place]
-            own = values[i]
+            value = values[i]
             for j in range(n):
-                margins[j] += np.int64(values[j] > own) - np.int64(values[j] < own)
+                margins[j] += np.int64(values[j] > value) - np.int64(values[j] < value)
         losses[i] = 0
         for j in range(n):
             wins[i, j] = margins[j] > 0

@@ -14,27 +14,28 @@ from localrank.memory import check_memory
 from localrank.parameters import Rules, number
 
 
-@declare("markov-chain", "a walk towards what most lists prefer")
+@declare("markov-chain", "visits of a random walk towards what most lists prefer")
 class MarkovChain(RankAggregator):
-    """Ranks documents by how often a walk towards what the majority prefers visits them.
+    """Ranks documents by how often a random walk towards the majority's preference visits them.
 
-    The chain MC4 of Dwork et al. [1]_: from a document draw one of the query's documents at
-    random; go there where more lists put it above the present one than below, else stay. With
-    probability `restart` go to the drawn document in any case, so that every document is visited
-    and the ones below the best are told apart too. Scores are the stationary probabilities times
-    the number of the query's documents, 1 where the lists prefer nothing, to eleven digits.
+    This is the chain MC4 of Dwork et al. [1]_. From a document, draw one of the query's documents
+    at random. Go there if more lists put it above the present one than below; otherwise stay.
+    With probability `restart` go to the drawn document in any case. So every document is visited,
+    and documents below the best are told apart too. Scores are the stationary probabilities times
+    the number of the query's documents, to eleven digits. They are 1 if the lists prefer nothing.
 
     A query of n documents takes O(n²) comparisons in each list, and O(n²) memory.
 
     Parameters
     ----------
     restart : float, default=0.05
-        At least 0.0001, below 1. Solving takes longer in proportion to 1 / restart.
+        Probability of going to the drawn document in any case, from 0.0001 to below 1. Time grows
+        with 1 / restart.
 
     Notes
     -----
-    Dwork et al. compare two documents in the lists that hold both. Here a list also prefers one
-    that it holds to one that it does not, as all aggregators of localrank do: lists of search
+    Dwork et al. compare two documents in the lists that hold both. Here a list also prefers a
+    document that it holds to one that it does not, as in all aggregators of localrank: search
     results are cut off at the end.
 
     References

@@ -13,7 +13,8 @@ from localrank.declaration import declare
 class MeanScore(ScoreAggregator):
     """The mean of the lists' scores as they are.
 
-    For lists whose scores compare. One with larger scores than the others decides the order.
+    Use it for lists on one scale. A list with much larger scores than the others would decide the
+    order alone.
 
     Examples
     --------

@@ -12,9 +12,9 @@ from localrank.declaration import declare
 class MedianRank(RankAggregator):
     """Ranks documents by the median of their ranks in the lists [1]_.
 
-    A document's score is the median over the lists of how many documents are below it; of an
-    even number of lists, the mean of the middle two. A list that puts a document far off hardly
-    matters, and documents are often tied.
+    A document's score is the median, over the lists, of the number of documents below it. With an
+    even number of lists it is the mean of the middle two. One list that misplaces a document
+    hardly matters. Documents are often tied.
 
     References
     ----------

@@ -18,13 +18,13 @@ from localrank.measures.parsing import a_measure
 from localrank.parameters import Rule, Rules, optional, whole
 from localrank.progress import progress
 
-# What a list may weigh, relative to the others. Sums of whole numbers are exact, so that
-# documents with the same count stay tied whatever the order of the lists.
+# Possible weights of a list, relative to the others. Sums of whole numbers are exact, so documents
+# with the same count stay tied in any order of the lists.
 UNITS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 START = 8
-# What the largest given weight is, where they are not whole numbers.
+# The largest weight after rounding, if given weights are not whole numbers.
 FINEST = 2**20
-# The mean of a measure is the same up to this in another order of the queries.
+# Rounding error of a mean in another order of the queries.
 ROUNDING = 1e-10
 
 
@@ -39,36 +39,37 @@ def _are_weights(value: Any) -> bool:
 
 @declare("weighted-borda", "Borda with a weight for each list, learned from labels or given")
 class WeightedBorda(RankAggregator):
-    """Borda's count with a weight for each list, given, or learned on lists of labelled queries.
+    """Borda's count with a weight for each list, given or learned from labelled queries.
 
-    A document's score is Σ_k α_k s_k, with s_k the number of documents that list k puts below it
-    and weights α_k ≥ 0 that sum to 1 [1]_. They are learned so: from equal weights, one list
-    after another, in random order, gets the weight that ranks the labelled queries best, the
-    others keeping their proportions, until no list's weight can be improved alone. So on these
-    queries the weights are never worse than equal ones.
+    A document's score is Σ_k α_k s_k, where s_k is the number of documents that list k puts below
+    it, and the weights α_k ≥ 0 sum to 1 [1]_. Learning starts from equal weights and visits the
+    lists in random order. Each list gets the weight that ranks the labelled queries best, while
+    the others keep their proportions. It stops when no list's weight can be improved alone. So on
+    these queries the weights are never worse than equal ones.
 
     Parameters
     ----------
     measure : str or Measure, default="ndcg@10"
-        What weights are learned for.
+        The measure that learned weights maximise.
     weights : sequence of float, optional
-        One for each list, 0 or larger, of which only the proportions matter. Then nothing is
-        learned, and `fit` is not needed. Other than whole numbers are rounded to a millionth of
-        the largest, so that documents with equal sums stay tied.
+        One weight per list, 0 or larger. Only their proportions matter. Weights that are not
+        whole numbers are rounded to a millionth of the largest, so that documents with equal
+        sums stay tied. `fit` is then not needed. None: learn the weights.
     max_passes : int, default=10
-        How often to go over all lists at most.
+        Largest number of passes over all lists.
     random_state : int or None, default=0
         Seed of the order of the lists.
 
     Attributes
     ----------
     units_ : ndarray of shape (n_lists,)
-        The weights as whole numbers, of which only the proportions matter; learned ones are from
-        0 to 64.
+        The weights as whole numbers. Only their proportions matter. Learned ones are from 0 to
+        64.
     weights_ : ndarray of shape (n_lists,)
-        The same with sum 1.
+        The weights, with sum 1.
     uniform_value_, value_ : float
-        Mean measure on the queries they were learned from, with equal weights and with these.
+        Mean measure on the queries that weights were learned from: with equal weights, and with
+        the learned ones.
 
     References
     ----------
@@ -84,7 +85,7 @@ class WeightedBorda(RankAggregator):
     >>> round(aggregator.uniform_value_, 3), round(aggregator.value_, 3)
     (0.836, 0.9)
 
-    By hand, the first list twice as much as the others.
+    Weights by hand: the first list counts twice as much as the others.
 
     >>> by_hand = WeightedBorda(weights=[2, 1, 1, 1])
     >>> by_hand.aggregate(dataset, dataset.features)[:3]
@@ -126,7 +127,7 @@ class WeightedBorda(RankAggregator):
         return weights
 
     def _known_units(self) -> Floats:
-        """The weights that were learned, or given, as whole numbers."""
+        """The learned or given weights as whole numbers."""
         if self.weights is None:
             check_is_fitted(self, "units_")
             return self.units_
@@ -139,8 +140,8 @@ class WeightedBorda(RankAggregator):
     def _check_lists(self, n_lists: int) -> None:
         known = len(self._known_units())
         if n_lists != known:
-            said = "was fitted on" if self.weights is None else "has weights of"
-            raise ValueError(f"WeightedBorda {said} {known} lists. Got {n_lists} instead.")
+            origin = "was fitted on" if self.weights is None else "has weights for"
+            raise ValueError(f"WeightedBorda {origin} {known} lists. Got {n_lists} instead.")
 
     def _fit(self, dataset: RankingDataset, counts: Floats, query_weights: Floats | None) -> None:
         if self.weights is not None:
@@ -158,8 +159,8 @@ class WeightedBorda(RankAggregator):
                 counted &= query_weights > 0
             if not counted.any():
                 raise ValueError(f"{measure} skips every query: there is nothing to learn.")
-            own = None if query_weights is None else query_weights[counted]
-            return sign * float(np.average(values[counted], weights=own))
+            weights = None if query_weights is None else query_weights[counted]
+            return sign * float(np.average(values[counted], weights=weights))
 
         rng = np.random.default_rng(self.random_state)
         units = np.full(len(counts), float(START))
@@ -171,7 +172,7 @@ class WeightedBorda(RankAggregator):
                 for place in rng.permutation(len(counts)):
                     advance()
                     if units[place] == units.sum():
-                        continue  # alone, any weight is the same
+                        continue  # the only list with a weight: any weight is the same
                     others = total - units[place] * counts[place]
                     for candidate in UNITS:
                         reached = value(others + candidate * counts[place])

@@ -15,8 +15,8 @@ from localrank.kernels.sorting import read_only
 class ZScore(ScoreAggregator):
     """The mean of the lists' scores, each standardised within the query.
 
-    Every list counts alike, whatever the unit of its scores: they have mean 0 and standard
-    deviation 1 in each query, or are 0 where a list has one score for all of its documents.
+    Every list counts alike, whatever the scale of its scores. In each query a list's scores get
+    mean 0 and standard deviation 1. They are 0 if the list scores all documents alike.
 
     Examples
     --------
@@ -29,13 +29,13 @@ class ZScore(ScoreAggregator):
     def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm:
         begins, sizes = offsets[:-1], np.diff(offsets)
         weights = np.empty((len(lists), len(sizes)))
-        for own, scores in zip(weights, lists, strict=True):
+        for of_list, scores in zip(weights, lists, strict=True):
             centred = scores - np.repeat(np.add.reduceat(scores, begins) / sizes, sizes)
             standardised = self._aggregate(scores[None], offsets)
-            # The farthest from the mean tells what all were divided by.
+            # The score farthest from the mean shows the divisor of all.
             before = np.maximum.reduceat(np.abs(centred), begins)
             after = np.maximum.reduceat(np.abs(standardised), begins)
-            own[:] = after / np.where(after > 0, before, 1.0)
+            of_list[:] = after / np.where(after > 0, before, 1.0)
         return LinearForm(weights / len(lists), centred=True)
 
     def fixed_sum(self, n_lists: int) -> FixedSum:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from localrank.cli.cluster import on_cluster
-from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
+from localrank.cli.inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import Fold
@@ -44,7 +44,7 @@ def compare(
         help="Known categories of the queries, to show how groups agree with them: a file with a "
         "query id and a category on each line, or a feature that is constant within queries.",
     ),
-    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
+    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from localrank.rankers import Ranker
 
 STANDARD_INPUT = Path("/dev/stdin")
-MAX_DOCUMENTS = (
+MAX_DOCUMENTS_HELP = (
     "Documents that a model learns from at most, of queries drawn by their ids; 0 for all. By "
     "default all, and 2,000,000 of a folder of partitions."
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from localrank.cli.cluster import on_cluster
-from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
+from localrank.cli.inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
 
 
 @on_cluster
@@ -27,7 +27,7 @@ def train(
         help="What `localrank features` saved: the model then ranks by the words of a query.",
     ),
     measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
-    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
+    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
     keep: Path | None = typer.Option(
         None,
         file_okay=False,

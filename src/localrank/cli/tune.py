@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from localrank.cli.cluster import on_cluster
-from localrank.cli.inputs import MAX_DOCUMENTS, Reading, reads_data
+from localrank.cli.inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.evaluation import Tuning
@@ -42,7 +42,7 @@ def tune(
     valid: list[Path] = typer.Option([], help="Queries to choose by, instead of folds."),
     folds: int = typer.Option(3, min=2, help="Folds of the training queries to choose by."),
     measure: str = typer.Option("ndcg@10", help="What the best is best by."),
-    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS),
+    max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
     n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
     seed: int = typer.Option(0, help="Seed of all randomness."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),

@@ -13,7 +13,7 @@ from localrank.data.dataset import RankingDataset
 from localrank.data.passes import in_partitions
 
 # Documents that a model learns from, unless told otherwise, where the data is in partitions.
-MAX_DOCUMENTS = 2_000_000
+MAX_DRAWN_DOCUMENTS = 2_000_000
 # What `max_documents` takes: a number, None for all, or what suits the data.
 Limit = int | Literal["auto"] | None
 
@@ -92,7 +92,7 @@ def checked_limit(max_documents: Limit, dataset: RankingDataset) -> int | None:
     (None, None)
     """
     if max_documents == "auto":
-        max_documents = MAX_DOCUMENTS if in_partitions(dataset) else None
+        max_documents = MAX_DRAWN_DOCUMENTS if in_partitions(dataset) else None
     if max_documents is None:
         return None
     whole = isinstance(max_documents, int | np.integer) and not isinstance(max_documents, bool)

@@ -1,4 +1,4 @@
-"""Work on a Dask cluster: the client in scope, its workers, and tasks on them."""
+"""Work on a Dask cluster: the client in scope, its workers, and their tasks."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A cluster by its name on the command line."""
+"""Connecting to a cluster that is named on the command line."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TO_CONNECT = 5
 
 @contextmanager
 def connected(where: str | None) -> Iterator[Any]:
-    """A client in scope inside the block, where one is wanted.
+    """Connect to a cluster: a Dask client is in scope inside the block.
 
     Parameters
     ----------
     where : str or None
-        The address of a scheduler, as "tcp://host:8786". "local:4" starts four worker processes
-        on this machine, with one thread each; four workers and this process share what memory is
-        free when they start. None is no client.
+        Address of a scheduler, such as "tcp://host:8786". "local:4" starts four worker processes
+        on this machine, with one thread each. The workers and this process share the memory that
+        is free when they start. None: no client.
 
     Examples
     --------
@@ -81,6 +81,6 @@ def _local(n_workers: int) -> Any:
         processes=True,
         memory_limit="auto" if free is None else free // (n_workers + 1),
         dashboard_address="127.0.0.1:0",
-        # What goes wrong in a task is raised here, and need not be said twice.
+        # The error of a task is raised in this process, and need not be logged as well.
         silence_logs=logging.CRITICAL,
     )

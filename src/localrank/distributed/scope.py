@@ -1,4 +1,4 @@
-"""Whether work is to go to a cluster, or is on one already."""
+"""Whether work goes to a cluster, and whether this process is one of its workers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 
 def client_in_scope() -> Any:
-    """The Dask client that work goes to, None where there is none.
+    """The Dask client that work goes to; None if there is none.
 
-    It is the one of `with Client(…)`, of `Client.as_current()`, or the last one started. Inside
-    a task there is none: what a task would send off, it does itself. An asynchronous client is
-    not taken, because it cannot be waited for.
+    It is the client of `with Client(…)`, of `Client.as_current()`, or the last one started. Inside
+    a task there is none, so a task does all its work itself. An asynchronous client is ignored,
+    because it cannot be waited for.
 
     Examples
     --------
     >>> client_in_scope() is None
     True
     """
-    # Without the library loaded there can be no client, and loading it takes half a second.
+    # No client exists unless the library is loaded. Loading it takes half a second.
     distributed = sys.modules.get("distributed")
     if distributed is None or in_task():
         return None
@@ -30,7 +30,7 @@ def client_in_scope() -> Any:
 
 
 def in_task() -> bool:
-    """Whether this is a task on a worker.
+    """Whether this code runs in a task on a worker.
 
     Examples
     --------

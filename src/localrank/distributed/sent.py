@@ -1,4 +1,4 @@
-"""Data on its way to workers: once, however many tasks need it."""
+"""Data for workers, sent once however many tasks need it."""
 
 from __future__ import annotations
 
@@ -6,36 +6,37 @@ from collections.abc import Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
-# So many workers get a copy at once; the others fetch it when they need it. With two, the end of
-# a worker loses nothing.
+# Workers that get a copy at once. The others fetch it when they need it. With two copies, nothing
+# is lost when a worker ends.
 N_COPIES = 2
-# Seconds to wait for a worker where there is none.
+# Seconds to wait for a worker if there is none.
 TO_FIND_WORKERS = 60
 _LOST = ("cancelled", "lost")
 
 
 class Sent:
-    """What the tasks of one call share, each object sent when it is first needed.
+    """Objects that the tasks of one call share, each sent when it is first needed.
 
-    Frozen dataclasses such as datasets stay on the workers for as long as the client's process
-    has them: calls that follow find them there.
+    Frozen dataclasses such as datasets stay on the workers as long as the client's process holds
+    them. Later calls use them again.
 
     Parameters
     ----------
     client : distributed.Client
+        The client that sends.
     """
 
     def __init__(self, client: Any) -> None:
         self.client = client
-        # With the client, whose futures refer to it: so they end together.
+        # Stored on the client, because its futures refer to it: both end together.
         self._lasting: WeakKeyDictionary[Any, Any] = vars(client).setdefault(
             "_localrank_sent", WeakKeyDictionary()
         )
-        # By identity, with the object itself, so that no other takes its place.
+        # By identity. Holding the object keeps its identity from being used again.
         self._of_call: dict[int, tuple[Any, Any]] = {}
 
     def arguments(self, shared: Sequence[Any]) -> list[Any]:
-        """What stands for each object in a task: a future, or what is small itself."""
+        """The arguments of a task: a future for each object, small objects themselves."""
         missing = {id(value): value for value in shared if self._to_send(value)}
         if missing:
             wait_for_worker(self.client)
@@ -60,11 +61,12 @@ class Sent:
 
 
 def wait_for_worker(client: Any) -> None:
-    """Wait for a worker where there is none: one that ended may come back.
+    """Wait until there is a worker: one that ended may come back.
 
     Parameters
     ----------
     client : distributed.Client
+        The client of the cluster.
     """
     try:
         client.wait_for_workers(1, timeout=TO_FIND_WORKERS)
@@ -81,6 +83,6 @@ def _is_small(value: Any) -> bool:
 
 
 def _lasts(value: Any) -> bool:
-    """Whether an object stays as it is, and is equal to itself alone."""
+    """Whether an object never changes, and is equal only to itself."""
     parameters = getattr(type(value), "__dataclass_params__", None)
     return parameters is not None and parameters.frozen and not parameters.eq

@@ -1,4 +1,4 @@
-"""Independent work as tasks of a cluster."""
+"""Independent calls as tasks on a cluster."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from localrank.distributed.sent import Sent, wait_for_worker
 from localrank.distributed.versions import check_versions
 from localrank.distributed.warned import collected
 
-# Tasks that wait or run, for each thread of the workers: enough that none is idle.
+# Tasks that wait or run, per thread of the workers: enough to keep all busy.
 N_AHEAD = 2
-# How often a task is given again to workers that lost the data it needs.
+# How often a task is submitted again after its data was lost.
 N_AGAIN = 3
-# While no task is done: how often to look whether there are workers, in seconds.
+# Seconds between checks for workers while no task is done.
 TO_LOOK = 5.0
 
 Call = tuple[Any, Sequence[Any]]
@@ -29,28 +29,29 @@ Outcome = tuple[int, Callable[[], Any]]
 def finished_tasks(
     client: Any, function: Callable[..., Any], calls: Iterable[Call], description: str
 ) -> Iterator[Outcome]:
-    """Do calls of a function on workers; yield each when it is done, as it comes.
+    """Call a function on workers, and yield each result when it is done.
 
-    Calls are read as workers have room for more, so that neither the scheduler nor this process
-    holds all of them. Tasks of workers that end run again on others; it is an error if none is
-    left and none comes back. Leaving the iteration cancels what is left.
+    Calls are read when workers have room for more, so neither the scheduler nor this process
+    holds all of them. If a worker ends, its tasks run again on others. It is an error if no worker
+    is left and none comes back. Leaving the iteration cancels the remaining tasks.
 
     Parameters
     ----------
     client : distributed.Client
+        The client of the cluster.
     function : callable
-        Of an item, and what is shared.
+        A function of an item and the shared arguments.
     calls : iterable of (item, shared)
-        Items travel with their tasks, what is shared is sent once.
+        The calls. Items travel with their tasks; shared arguments are sent once.
     description : str
-        Names the tasks on the dashboard.
+        Name of the tasks on the dashboard.
 
     Yields
     ------
     index : int
         The number of the call.
     get : callable
-        Returns its result, or raises its exception.
+        Returns the result of the call, or raises its exception.
     """
     from distributed import as_completed
 
@@ -77,27 +78,28 @@ def finished_tasks(
         while waiting:
             _wait_for_one(done, client)
             future = next(done)
-            own = waiting.pop(future.key)
-            index, get = own.index, _result(future, description, own.index)
+            submitted = waiting.pop(future.key)
+            index, n_times = submitted.index, submitted.n_times
+            get = _result(future, description, index)
             if get is not None:
-                # Workers may forget the result.
-                del own, future
+                # Let go of the future, so that workers may forget the result.
+                del submitted, future
                 yield index, get
-            elif own.n_times <= N_AGAIN:
-                submit(own.index, own.task, own.shared, own.n_times + 1)
+            elif n_times <= N_AGAIN:
+                submit(index, submitted.task, submitted.shared, n_times + 1)
             else:
                 raise RuntimeError(
-                    f"{description}, task {own.index + 1}: its data was lost {own.n_times} times "
-                    f"with the workers that held it. Most often their memory is too small."
+                    f"{description}, task {index + 1}: its data was lost {n_times} times with the "
+                    f"workers that held it. The usual cause is too little memory on the workers."
                 )
             fill()
     finally:
         if waiting and client.status == "running":
-            client.cancel([own.future for own in waiting.values()])
+            client.cancel([submitted.future for submitted in waiting.values()])
 
 
 def _wait_for_one(done: Any, client: Any) -> None:
-    """Wait until a task is done, as long as there are workers."""
+    """Wait until a task is done. It is an error if all workers stay away."""
     look = time.monotonic() + TO_LOOK
     while not done.has_ready():
         with done.thread_condition:
@@ -109,7 +111,7 @@ def _wait_for_one(done: Any, client: Any) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """A function with its item, which Dask does not look into.
+    """A function with its item, which Dask does not inspect.
 
     Examples
     --------
@@ -121,7 +123,7 @@ class Task:
     item: Any
 
     def __call__(self, *shared: Any) -> tuple[Any, list[Warning]]:
-        """The result, and the warnings issued on the way."""
+        """The result, and the warnings that were issued."""
         with collected() as issued:
             return self.function(self.item, *shared), issued
 
@@ -136,14 +138,14 @@ class _Submitted:
 
 
 def _result(future: Any, description: str, index: int) -> Callable[[], Any] | None:
-    """What returns the result or raises; None where the data of the task was lost."""
+    """A function that returns the result or raises; None if the task's data was lost."""
     from distributed.scheduler import KilledWorker
 
     if future.status == "finished":
         try:
             value, issued = future.result()
         except Exception as error:
-            # Not the task's own: it cannot be read here, or was lost on the way.
+            # Not an error of the task: its result cannot be read here, or was lost on the way.
             if future.status == "finished":
                 return partial(_raise, error)
         else:
@@ -152,7 +154,7 @@ def _result(future: Any, description: str, index: int) -> Callable[[], Any] | No
             return lambda: value
     if future.status != "error":
         return None
-    # Raised here, it would hold on to the future, and what that needs, for as long as it lasts.
+    # Raised here, the error would keep the future and its data alive.
     failure = future.exception()
     if isinstance(failure, KilledWorker):
         return partial(_raise, _killed(failure, description, index))
@@ -165,8 +167,9 @@ def _raise(error: Exception) -> None:
 
 def _killed(error: Any, description: str, index: int) -> MemoryError:
     limit = getattr(error.last_worker, "memory_limit", 0)
-    own = f", whose limit is {limit / 2**30:.1f} GiB" if limit else ""
+    with_limit = f" with a limit of {limit / 2**30:.1f} GiB" if limit else ""
     return MemoryError(
-        f"{description}, task {index + 1}: it ended {error.allowed_failures + 1} workers, the last "
-        f"one {error.last_worker.address}{own}. Most often their memory is too small for it."
+        f"{description}, task {index + 1}: {error.allowed_failures + 1} workers ended while they "
+        f"ran it, the last one {error.last_worker.address}{with_limit}. The usual cause is too "
+        f"little memory on the workers."
     )

@@ -1,4 +1,4 @@
-"""Warnings of a task, for the client to issue: nobody reads those on a worker."""
+"""Warnings of a task, for the client to issue. Nobody reads the log of a worker."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_own = threading.local()
+_of_thread = threading.local()
 
 
 @contextmanager
 def collected() -> Iterator[list[Warning]]:
-    """The warnings issued by this thread inside the block, instead of on the error stream.
+    """Collect the warnings of this thread inside the block, instead of printing them.
 
-    Unlike `warnings.catch_warnings` it may be used by several threads at the same time.
+    Unlike `warnings.catch_warnings`, it works in several threads at the same time.
 
     Examples
     --------
@@ -27,26 +27,26 @@ def collected() -> Iterator[list[Warning]]:
     [UserWarning('too few queries')]
     """
     _listen()
-    # What was said in an earlier task is to be said again.
+    # Forget the warnings of earlier tasks, so that they are issued again.
     for name, module in sys.modules.copy().items():
         if name.startswith("localrank"):
             vars(module).pop("__warningregistry__", None)
     issued: list[Warning] = []
-    _own.issued = issued
+    _of_thread.issued = issued
     try:
         yield issued
     finally:
-        del _own.issued
+        del _of_thread.issued
 
 
 def _listen() -> None:
-    """Have warnings of this thread collected while it collects; done once in a process."""
+    """Replace `warnings.showwarning`, once per process."""
     before = warnings.showwarning
     if getattr(before, "collects", False):
         return
 
     def show(message: Any, *rest: Any, **others: Any) -> None:
-        issued = getattr(_own, "issued", None)
+        issued = getattr(_of_thread, "issued", None)
         if issued is None:
             before(message, *rest, **others)
         else:

@@ -1,4 +1,4 @@
-"""What the workers of a cluster are, and the memory they took."""
+"""The workers of a cluster, and their peak memory."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from typing import Any
 
 
 def described_workers(client: Any) -> str:
-    """How many workers there are, their threads and memory, and where to watch them.
+    """A line on the workers: their number, threads, memory and dashboard.
 
     Parameters
     ----------
     client : distributed.Client
+        The client of the cluster.
     """
     workers = list(client.scheduler_info(n_workers=-1)["workers"].values())
     threads = sum(worker["nthreads"] for worker in workers)
     count = "1 worker" if len(workers) == 1 else f"{len(workers):,} workers"
     more = f", {threads:,} threads" if threads != len(workers) else ""
-    line = f"{count}{more}, memory of each {_limit(workers)}"
+    line = f"{count}{more}, memory per worker: {_limit(workers)}"
     return f"{line}; dashboard {client.dashboard_link}" if client.dashboard_link else line
 
 
 def peak_memory(client: Any) -> str:
-    """The peak memory of the workers since each began, and their limit.
+    """A line on the peak memory of the workers since they started, and their limit.
 
     Parameters
     ----------
     client : distributed.Client
+        The client of the cluster.
     """
     peaks = list(client.run(_peak, on_error="ignore").values())
     if not peaks:
@@ -36,11 +38,11 @@ def peak_memory(client: Any) -> str:
 
 
 def _peak() -> int:
-    """Bytes, of this process."""
+    """The peak memory of this process, in bytes."""
     import sys
     from pathlib import Path
 
-    # Linux counts what the parent process had into the answer of `resource`.
+    # On Linux, `resource` also counts the memory of the parent process.
     status = Path("/proc/self/status")
     if status.exists():
         lines = status.read_text(encoding="utf-8").splitlines()
@@ -51,7 +53,7 @@ def _peak() -> int:
         return int(psutil.Process().memory_info().peak_wset)
     import resource
 
-    # In KiB, on a Mac in bytes.
+    # In KiB; in bytes on a Mac.
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 

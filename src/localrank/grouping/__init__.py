@@ -1,4 +1,4 @@
-"""Groupings: put training queries into groups; scikit-learn's clusterers serve as well."""
+"""Groupings: put training queries into groups; scikit-learn's clusterers work as well."""
 
 from typing import TYPE_CHECKING
 

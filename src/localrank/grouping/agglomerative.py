@@ -1,4 +1,4 @@
-"""Agglomerative clustering on a representation's own distances."""
+"""Agglomerative clustering by a representation's distances."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from localrank.representations.base import Representation
 
 # Distances that are held at a time.
 _BLOCK = 1 << 22
-# Their distances take 160 GB, and some minutes.
+# The distances of this many queries take 160 GB, and some minutes.
 _MOST_CLUSTERED = 100_000
 
 
-@declare("agglomerative", "the two nearest groups joined until enough are left")
+@declare("agglomerative", "the two nearest groups joined until few enough are left")
 class Agglomerative(Grouping):
     """Starts with one group per query and joins the two nearest until `n_clusters` are left.
 
-    That takes the distances of all pairs of queries. So of more than `max_queries` queries a
-    sample of this many is clustered. Each other query goes to the group of its nearest sampled
-    query; with complete link to the group whose sampled queries are nearest on average, which
-    agrees better with the clusters of all queries.
+    This needs the distances of all pairs of queries. So if there are more than `max_queries`
+    queries, a sample of that many is clustered, and every other query joins a group: that of its
+    nearest sampled query, or with complete link the group whose sampled queries are nearest on
+    average, which agrees better with the clusters of all queries.
 
     Parameters
     ----------
     n_clusters : int, default=4
+        Number of groups.
     linkage : {"complete", "ward", "average", "single"}, default="complete"
-        What the distance between two groups is: that of their farthest queries, as in
-        LocalRank [1]_, the growth of the sum of squares by Ward's formula, the mean over all
-        pairs of queries, or that of the nearest.
+        Distance between two groups. "complete": between their farthest queries, as in
+        LocalRank [1]_. "ward": the growth of the sum of squares by Ward's formula. "average":
+        the mean over all pairs of queries. "single": between their nearest queries.
     max_queries : int or None, default=5000
-        Most queries that are clustered themselves. None clusters all, up to 100,000: time and
-        memory grow with the square of their number, to 16 bytes for each pair.
+        Largest number of queries that are clustered directly. None: all, up to 100,000. Time and
+        memory grow with the square of the number, at 16 bytes per pair.
     random_state : int or None, default=0
         Seed of the sample.
 
@@ -96,7 +97,7 @@ class Agglomerative(Grouping):
 
     def _clusters(self, representation: Representation, descriptions: Array) -> Integers:
         """The cluster of each query, by the distances of all pairs."""
-        # Imported by those who need it: to load a model takes less.
+        # Imported here: loading a model does not need it.
         from scipy.cluster.hierarchy import linkage
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
@@ -108,8 +109,8 @@ class Agglomerative(Grouping):
         if n > _MOST_CLUSTERED:
             raise ValueError(
                 f"Agglomerative clusters at most {_MOST_CLUSTERED:,} queries by the distances of "
-                f"all pairs, and {n:,} have {n * (n - 1) // 2:,} pairs. Set 'max_queries', for "
-                f"a sample of them, or take k-means."
+                f"all pairs. Got {n:,} queries with {n * (n - 1) // 2:,} pairs. Set 'max_queries' "
+                f"to cluster a sample of them, or take k-means."
             )
         check_memory(
             16 * n**2,
@@ -117,9 +118,9 @@ class Agglomerative(Grouping):
             "It holds the distances of all pairs: set a smaller 'max_queries', or take k-means.",
         )
         distances = representation.distances(descriptions, descriptions)
-        # A query that lies off itself, as one with undetermined components does, is no matter here.
+        # The diagonal is not checked: a query without all components lies apart from itself.
         steps = linkage(squareform(distances, checks=False), self.linkage)
-        # Each step joins two groups into one numbered n, n + 1, ...; the last steps are left out.
+        # Each step joins two groups into one, numbered n, n + 1, ... The last steps are left out.
         joined = steps[: n - self.n_clusters, :2].astype(np.int64)
         into = np.repeat(np.arange(n, n + len(joined)), 2)
         tree = coo_array((np.ones(len(into)), (joined.ravel(), into)), shape=(2 * n, 2 * n))
@@ -131,7 +132,7 @@ class Agglomerative(Grouping):
 def _nearest_on_average(
     representation: Representation, descriptions: Array, known: Array, clusters: Integers
 ) -> Integers:
-    """The cluster of known queries with the smallest mean distance from each query."""
+    """For each query, the cluster whose known queries have the smallest mean distance from it."""
     order = np.argsort(clusters, kind="stable")
     sizes = np.bincount(clusters)
     offsets, known = offsets_of(sizes), known[order]

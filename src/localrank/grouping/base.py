@@ -1,4 +1,4 @@
-"""Groups of training queries, and what every grouping promises."""
+"""Groups of training queries, and the base of groupings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localrank.representations.base import Representation
 if TYPE_CHECKING:
     from localrank.grouping.training import TrainingQueries
 
-# Queries that are looked at first, to see that there are enough different ones to cluster.
+# Queries checked first for enough different ones to cluster.
 _SOME = 1024
 
 
@@ -31,15 +31,15 @@ class Groups:
     Parameters
     ----------
     members : ndarray
-        Positions of the queries of the first group, ascending, then of the second, and so on.
+        Positions of the queries in the first group, ascending, then in the second, and so on.
     offsets : ndarray of shape (n_groups + 1,)
-        Where each group begins in `members`, and the end.
+        Start of each group in `members`, and the end of the last.
     home : ndarray of shape (n_queries,)
-        The group that serves each query: where groups do not overlap, the one it belongs to.
+        The group that serves each query. If groups do not overlap, it is the query's only group.
     n_merged : int
-        How many groups were merged into others because they had too little to learn from.
+        Number of groups that were merged into others because they had too little to learn from.
     n_changed : tuple of int
-        With `Refined`: how many queries changed their group in each round.
+        Number of queries that changed their group in each round of `Refined`; otherwise empty.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Groups:
 
     @classmethod
     def from_labels(cls, labels: Array) -> Self:
-        """One group for each value, in ascending order."""
+        """One group for each value of the labels, in ascending order."""
         _, home, sizes = np.unique(labels, return_inverse=True, return_counts=True)
         return cls(np.argsort(home, kind="stable"), offsets_of(sizes), home)
 
@@ -82,7 +82,7 @@ class Groups:
     def from_lists(cls, lists: Sequence[Integers], home: Integers, n_merged: int = 0) -> Self:
         """Groups of the queries in each list."""
         offsets = offsets_of(np.array([len(queries) for queries in lists]))
-        return cls(np.concatenate([np.sort(own) for own in lists]), offsets, home, n_merged)
+        return cls(np.concatenate([np.sort(queries) for queries in lists]), offsets, home, n_merged)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -101,21 +101,21 @@ class Groups:
         return np.diff(self.offsets)
 
     def renumbered(self, queries: Integers) -> Groups:
-        """The same groups of other queries: position i becomes `queries[i]`."""
+        """The same groups with other positions: query i becomes query `queries[i]`."""
         home = np.empty_like(self.home)
         home[queries] = self.home
-        return Groups.from_lists([queries[own] for own in self], home, self.n_merged)
+        return Groups.from_lists([queries[members] for members in self], home, self.n_merged)
 
     def distinct(self) -> Groups:
-        """The groups that differ; of equal ones the first is kept."""
+        """The groups without duplicates; of equal groups the first is kept."""
         first: dict[bytes, int] = {}
-        kept = np.array([first.setdefault(own.tobytes(), len(first)) for own in self])
+        kept = np.array([first.setdefault(members.tobytes(), len(first)) for members in self])
         lists = [self[group] for group in np.unique(kept, return_index=True)[1]]
         return Groups.from_lists(lists, kept[self.home], self.n_merged)
 
 
 class Grouping(Estimator):
-    """Puts training queries into groups; scikit-learn's clusterers serve as well."""
+    """Puts training queries into groups; scikit-learn's clusterers work as well."""
 
     def group(self, representation: Representation, descriptions: Array) -> Groups:
         """Groups of the queries with these descriptions."""
@@ -131,7 +131,7 @@ class Grouping(Estimator):
     ) -> Groups:
         """Groups to train models on.
 
-        A grouping that looks at more than descriptions, such as `Refined`, has its own.
+        A grouping that needs more than descriptions, such as `Refined`, overrides this.
         """
         return training.form_groups(self, representation, descriptions)
 
@@ -143,10 +143,10 @@ a_grouping = Rule(
 
 
 def group_queries(grouping: Any, representation: Representation, descriptions: Array) -> Groups:
-    """Groups by a `Grouping`, or by a clusterer of scikit-learn.
+    """Group queries by a `Grouping`, or by a clusterer of scikit-learn.
 
-    A clusterer with `metric="precomputed"` is given the representation's distances, any other
-    one the descriptions, which must be points.
+    A clusterer with `metric="precomputed"` gets the representation's distances. Any other
+    clusterer gets the descriptions, which must be points.
 
     Examples
     --------
@@ -180,15 +180,15 @@ def group_queries(grouping: Any, representation: Representation, descriptions: A
         values = descriptions
     else:
         raise ValueError(
-            f"{type(grouping).__name__} needs queries that are points, and "
-            f"{type(representation).__name__} only gives distances between them. Take "
+            f"{type(grouping).__name__} needs queries that are points. "
+            f"{type(representation).__name__} gives only distances between them. Take "
             f"Agglomerative, or a representation such as Mean or TopScores."
         )
     if isinstance(n_clusters, int) and _n_different(descriptions[:_SOME]) <= n_clusters:
-        different, own = np.unique(descriptions, axis=0, return_inverse=True)
+        different, labels = np.unique(descriptions, axis=0, return_inverse=True)
         if len(different) <= n_clusters:
-            # Nothing to cluster: as many groups as there are different queries.
-            return Groups.from_labels(own.ravel())
+            # Nothing to cluster: each different description is a group.
+            return Groups.from_labels(labels.ravel())
     return Groups.from_labels(clone(grouping).fit_predict(values))
 
 
@@ -197,7 +197,7 @@ def _n_different(descriptions: Array) -> int:
 
 
 def drawn_positions(n_queries: int, n_drawn: int, random_state: int | None) -> Integers:
-    """Positions of some queries, ascending.
+    """Positions of randomly drawn queries, ascending.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def drawn_positions(n_queries: int, n_drawn: int, random_state: int | None) -> I
 
 
 def too_many_groups(grouping: Any, name: str, n_queries: int) -> ValueError:
-    """The error of more groups than queries."""
+    """The error for more groups than queries."""
     return ValueError(
         f"The {name!r} parameter of {type(grouping).__name__} must be at most the number of "
         f"training queries ({n_queries}). Got {getattr(grouping, name)!r} instead."

@@ -1,4 +1,4 @@
-"""Categories of queries that the user knows: by query id, or from a column of the features."""
+"""Categories of queries that the user gives: by query id, or as a column of the features."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ known_categories = Rule(
         (isinstance(value, dict) and len(value) > 0 and _can_be_saved(value))
         or (isinstance(value, int | np.integer | str) and not isinstance(value, bool))
     ),
-    f"a column of the features, or a dict from query ids to categories, not empty, with texts as "
-    f"ids where there are more than {MOST_NUMBERED:,}",
+    f"a column of the features, or a dict from query ids to categories, not empty, and with texts "
+    f"as ids if it has more than {MOST_NUMBERED:,}",
 )
 
 
 def category_column(part: Any, dataset: RankingDataset) -> int | None:
-    """The column of a part's `categories`; None where they are a dict."""
+    """The column of a part's `categories`; None if they are a dict."""
     if isinstance(part.categories, dict):
         return None
     column = column_of(dataset, part.categories)
@@ -32,18 +32,19 @@ def category_column(part: Any, dataset: RankingDataset) -> int | None:
 
 
 def categories_of(categories: Any, column: int | None, dataset: RankingDataset) -> list[str | None]:
-    """The category of each query as a text; None where it is not known.
+    """The category of each query as a text; None if it is not known.
 
     Ids and categories are compared by their text: 7 and "7" are the same.
 
     Parameters
     ----------
     categories : dict
-        From query ids, where `column` is None.
+        Category by query id. Only used if `column` is None.
     column : int or None
-        A feature that is the same for all documents of a query; where it is missing, the category
-        is not known.
+        The feature that holds the category. All documents of a query must have the same value. A
+        missing value means that the category is not known.
     dataset : RankingDataset
+        The queries.
 
     Examples
     --------
@@ -59,5 +60,5 @@ def categories_of(categories: Any, column: int | None, dataset: RankingDataset) 
 
 
 def _can_be_saved(categories: dict[Any, Any]) -> bool:
-    """Whether a model file may hold the keys: many numbers could be made to collide."""
+    """Whether a model file may hold the keys: many numbers could be chosen to collide."""
     return len(categories) <= MOST_NUMBERED or all(type(query) is str for query in categories)

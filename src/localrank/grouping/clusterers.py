@@ -1,4 +1,4 @@
-"""Clusterers of scikit-learn by name, with the settings of the papers' recipes."""
+"""Clusterers with the settings of the papers' recipes."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 from localrank.declaration import declare
 from localrank.grouping.agglomerative import Agglomerative
 
-# Imported by those who need it: to load a model takes less.
+# Imported in the functions: loading a model does not need it.
 if TYPE_CHECKING:
     from sklearn.cluster import BisectingKMeans, KMeans
 
 
 @declare("kmeans", "clusters of points around their means", sample={"n_clusters": 3})
 def kmeans(n_clusters: int = 5, *, random_state: int | None = 0) -> KMeans:
-    """The best of ten runs of k-means.
+    """K-means, the best of ten runs.
 
     Parameters
     ----------
     n_clusters : int, default=5
+        Number of groups.
     random_state : int or None, default=0
+        Seed of the runs.
 
     Examples
     --------
@@ -31,14 +33,20 @@ def kmeans(n_clusters: int = 5, *, random_state: int | None = 0) -> KMeans:
     return KMeans(n_clusters, n_init=10, random_state=random_state)
 
 
-@declare("bisecting-kmeans", "points cut in two again and again", sample={"n_clusters": 3})
+@declare(
+    "bisecting-kmeans",
+    "clusters of points, split in two until there are enough",
+    sample={"n_clusters": 3},
+)
 def bisecting_kmeans(n_clusters: int = 4, *, random_state: int | None = 0) -> BisectingKMeans:
-    """Bisecting k-means, each cut the best of ten.
+    """Bisecting k-means: splits one cluster in two at a time, each split the best of ten runs.
 
     Parameters
     ----------
     n_clusters : int, default=4
+        Number of groups.
     random_state : int or None, default=0
+        Seed of the splits.
 
     Examples
     --------
@@ -57,6 +65,7 @@ def ward(n_clusters: int = 5) -> Agglomerative:
     Parameters
     ----------
     n_clusters : int, default=5
+        Number of groups.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Groups of queries by categories that the user knows."""
+"""Groups of queries by categories that the user gives."""
 
 from __future__ import annotations
 
@@ -15,20 +15,23 @@ from localrank.parameters import Rules
 from localrank.representations.base import Representation
 
 
-@declare("known-groups", "categories that the user knows", sample={"categories": 0})
+@declare(
+    "known-groups", "one group for each category of queries that you know", sample={"categories": 0}
+)
 class KnownGroups(Grouping):
-    """One group for each category of queries that the user knows.
+    """One group for each category of queries that you know, such as shops and news.
 
-    Every training query needs a category; where some have none, give them one, such as "other".
-    A category with too little to learn from is merged into its nearest group, as other groups
-    are. New queries go to the group of their category by the selector `SameCategory`; where
-    their categories are not known, any other selector serves.
+    Every training query needs a category. Give queries without one a category such as "other". A
+    category with too little to learn from is merged into its nearest group, as in other
+    groupings. The selector `SameCategory` sends new queries to the group of their category. Use
+    any other selector if the categories of new queries are not known.
 
     Parameters
     ----------
     categories : dict, int or str
-        From query ids to categories; or a feature by column or name, with one value for all
-        documents of a query. Ids and categories are compared by their text.
+        The category of each query. A dict: from query ids to categories. An int or str: a
+        feature, by column or name, with one value for all documents of a query. Ids and
+        categories are compared as texts.
 
     Examples
     --------
@@ -51,22 +54,22 @@ class KnownGroups(Grouping):
 
     def _group(self, representation: Representation, descriptions: Array) -> NoReturn:
         raise ValueError(
-            "KnownGroups groups queries by their ids or features, not by descriptions alone: it "
-            "must be the grouping of a LocalRanker itself."
+            "KnownGroups groups queries by their ids or features, not by descriptions. It must be "
+            "the grouping of a LocalRanker itself, not part of another grouping."
         )
 
     def group_training(
         self, training: TrainingQueries, representation: Representation, descriptions: Array
     ) -> Groups:
         dataset = training.dataset
-        found = categories_of(self.categories, category_column(self, dataset), dataset)
-        if None in found:
-            missing = dataset.query_ids[[category is None for category in found]]
+        categories = categories_of(self.categories, category_column(self, dataset), dataset)
+        if None in categories:
+            missing = dataset.query_ids[[category is None for category in categories]]
             raise ValueError(
                 f"KnownGroups needs a category for every training query. {len(missing):,} of "
                 f"{dataset.n_queries:,} have none, query {missing[0]} among them."
             )
-        groups = Groups.from_labels(np.array(found))
+        groups = Groups.from_labels(np.array(categories))
         return merge_small(
             groups, training.teaches, training.min_queries, representation, descriptions
         )

@@ -12,27 +12,29 @@ from localrank.grouping.base import Grouping, Groups, drawn_positions
 from localrank.parameters import Rules, optional, whole
 from localrank.representations.base import Representation
 
-# Distances are computed for as many queries at once as keep them within this many bytes.
+# Bytes of the distances that are computed at once.
 BLOCK_BYTES = 2**26
 
 
 @declare(
-    "neighbourhoods", "each query with its nearest; groups overlap", sample={"n_neighbours": 15}
+    "neighbourhoods",
+    "each query with its nearest queries; groups overlap",
+    sample={"n_neighbours": 15},
 )
 class Neighbourhoods(Grouping):
-    """For each training query, a group of it and its nearest queries; groups overlap [1]_.
+    """One group per training query: the query and its nearest queries; groups overlap [1]_.
 
-    Of more than `max_centres` training queries a sample of this many has groups, and each other
-    query is served by the group of the nearest one of these.
+    If there are more than `max_centres` training queries, only a sample of that many has groups.
+    Every other query is served by the group of its nearest sampled query.
 
     Parameters
     ----------
     n_neighbours : int, default=50
-        Queries beside the one in the middle, all others where there are fewer. With 0 each
-        query is a group of its own.
+        Number of nearest queries in a group, besides the query itself. If there are fewer, all of
+        them. With 0 each query is a group by itself.
     max_centres : int or None, default=2000
-        Most groups. None makes one for each query: time and models grow with the number of
-        queries, the search for neighbours with its square.
+        Largest number of groups. None: one for each query. Models then grow with the number of
+        queries, and the search for neighbours with its square.
     random_state : int or None, default=0
         Seed of the sample.
 
@@ -72,10 +74,10 @@ class Neighbourhoods(Grouping):
         home, apart = np.empty(n, dtype=np.int64), np.full(n, np.inf)
         block = max(BLOCK_BYTES // (8 * n), 1)
         for begin in range(0, len(centres), block):
-            own = centres[begin : begin + block]
-            distances = representation.distances(descriptions[own], descriptions)
-            # Every query belongs to its own neighbourhood, also where others lie as near.
-            distances[np.arange(len(own)), own] = -np.inf
+            middle = centres[begin : begin + block]
+            distances = representation.distances(descriptions[middle], descriptions)
+            # Every query belongs to its own neighbourhood, even if others are as near.
+            distances[np.arange(len(middle)), middle] = -np.inf
             members[begin : begin + block] = _nearest(distances, size)
             nearest = np.argmin(distances, axis=0)
             least = np.min(distances, axis=0)
@@ -85,11 +87,11 @@ class Neighbourhoods(Grouping):
 
 
 def _nearest(distances: Floats, size: int) -> Integers:
-    """The columns of the smallest distances in each row, ascending; of equal ones the first."""
+    """The columns of the smallest distances in each row, ascending; the first if tied."""
     last = np.partition(distances, size - 1, axis=1)[:, size - 1]
     chosen = np.empty((len(distances), size), dtype=np.int64)
-    for row, (own, most) in enumerate(zip(distances, last, strict=True)):
-        nearer = np.flatnonzero(own < most)
-        equal = np.flatnonzero(own == most)[: size - len(nearer)]
+    for row, (of_row, largest) in enumerate(zip(distances, last, strict=True)):
+        nearer = np.flatnonzero(of_row < largest)
+        equal = np.flatnonzero(of_row == largest)[: size - len(nearer)]
         chosen[row] = np.sort(np.concatenate([nearer, equal]))
     return chosen

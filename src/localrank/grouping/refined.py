@@ -20,7 +20,7 @@ from localrank.parameters import Rules, optional, refuse, whole
 from localrank.rankers import Ranker
 from localrank.representations.base import Points, Representation
 
-# What a performance profile consists of.
+# The measures of a performance profile.
 MEASURES: tuple[Measure, ...] = (
     NDCG(3),
     NDCG(5),
@@ -35,26 +35,27 @@ MEASURES: tuple[Measure, ...] = (
 
 @declare(
     "refined",
-    "another grouping, done again by how well each group's model ranks each query",
+    "another grouping, repeated by how well each group's model ranks each query",
     sample={"grouping": "kmeans"},
 )
 class Refined(Grouping):
-    """Another grouping, done again by the queries' performance profiles [1]_.
+    """Another grouping, repeated on the queries' performance profiles [1]_.
 
-    After each clustering every group's model ranks every training query. The profile of a query
-    is the values of NDCG@3, 5 and 10, MAP@100, MRR@100 and P@3, 5 and 10 under each model; the
-    next clustering is of the profiles.
+    After each clustering, every group's model ranks every training query. The profile of a query
+    is the values of NDCG@3, 5 and 10, MAP@100, MRR@100 and P@3, 5 and 10 under each model. The
+    next clustering groups the profiles.
 
     Parameters
     ----------
     grouping : Grouping or clusterer
-        Of `localrank.grouping`, or scikit-learn's, such as KMeans(5).
+        The grouping to repeat: a part of `localrank.grouping`, or a clusterer of scikit-learn
+        such as KMeans(5).
     rounds : int, default=3
-        Clusterings in all. With 1 nothing is refined.
+        Number of clusterings in all. With 1 nothing is refined.
     n_folds : int or None, default=None
-        None: the paper's way, in which a query is also ranked by the model that has learned
-        from it, and looks unfairly well suited to it. A number cross-fits: each query is ranked
-        by models that were trained without its fold, at so many times the cost.
+        Number of folds for cross-fitting. Each query is then ranked by models that were trained
+        without its fold, at that many times the cost. None: the paper's way. A query is also
+        ranked by the model that has learned from it, and looks unfairly well suited to it.
     random_state : int or None, default=0
         Seed of the folds.
 
@@ -98,7 +99,7 @@ class Refined(Grouping):
         self.random_state = random_state
 
     def _group(self, representation: Representation, descriptions: Array) -> Groups:
-        # The first round, for which no model is needed.
+        # The first round, which needs no models.
         return group_queries(self.grouping, representation, descriptions)
 
     def group_training(
@@ -138,9 +139,9 @@ class PerformanceProfile(Points):
     Parameters
     ----------
     models : sequence of Ranker
-        Fitted.
+        The fitted models.
     n_jobs : int or None, default=None
-        Models asked at the same time.
+        Models that rank at the same time. None: one.
 
     Examples
     --------
@@ -170,20 +171,20 @@ class PerformanceProfile(Points):
 
 
 def _profile(model: Ranker, dataset: RankingDataset) -> Floats:
-    """What each measure says of how a model ranks each query."""
-    reached = evaluate_rows(dataset, model.predict_rows(dataset), MEASURES)
-    return np.column_stack(list(reached.values()))
+    """The values of all measures for a model's ranking of each query."""
+    values = evaluate_rows(dataset, model.predict_rows(dataset), MEASURES)
+    return np.column_stack(list(values.values()))
 
 
 def count_changed(before: Integers, after: Integers) -> int:
-    """How many queries are in another group, groups matched so that as few as possible are.
+    """The number of queries that changed their group, with groups matched so that it is smallest.
 
     Examples
     --------
     >>> count_changed(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]))
     1
     """
-    # Imported by those who need it: to load a model takes less.
+    # Imported here: loading a model does not need it.
     from scipy.optimize import linear_sum_assignment
 
     shared = np.zeros((before.max() + 1, after.max() + 1), dtype=np.int64)

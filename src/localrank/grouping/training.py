@@ -1,4 +1,4 @@
-"""Training queries, the groups formed of them, and the models of groups."""
+"""Training queries, the groups formed from them, and the groups' models."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from localrank.rankers import Ranker
 from localrank.rankers.joint import JointRanker
 from localrank.representations.base import Representation
 
-# What a block of distances takes.
+# Bytes of a block of distances.
 _BLOCK_BYTES = 2**27
-# Queries of a group that decide which other group is nearest.
+# Largest number of a group's queries that decide which other group is nearest.
 _MOST_COMPARED = 2000
 
 
@@ -35,16 +35,19 @@ class TrainingQueries:
     Parameters
     ----------
     dataset : RankingDataset
+        The queries.
     ranker : Ranker
-        Stays as it is: clones are trained.
+        The ranker whose clones are trained.
     query_weights : ndarray of shape (n_queries,), optional
+        Weight of each query. None: equal weights.
     min_queries : int
-        A group with fewer queries that teach something is merged into its nearest group.
+        Queries that a group needs, counting those with something to order. A smaller group is
+        merged into its nearest group.
     n_jobs : int or None
-        Models trained at the same time, with one thread each.
+        Models trained at the same time, with one thread each. None: one.
     max_documents : int or None
-        Documents that each model learns from at most, of queries drawn by their ids; models that
-        are trained together share them. None: all.
+        Largest number of documents that each model learns from. Whole queries are drawn by their
+        ids. Models that are trained together share the number. None: all documents.
     """
 
     dataset: RankingDataset
@@ -56,15 +59,15 @@ class TrainingQueries:
 
     @cached_property
     def teaches(self) -> Flags:
-        """Whether each query is one that the ranker can learn from."""
+        """Whether the ranker can learn from each query."""
         teaches = self.ranker.learns_from(self.dataset)
         return teaches if self.query_weights is None else teaches & (self.query_weights > 0)
 
     @cached_property
     def content_order(self) -> Integers:
-        """Positions of the queries, in an order that only their content decides.
+        """Positions of the queries, in an order that depends only on their content.
 
-        What is drawn by position in it is the same for any order of the lines in a file.
+        A draw by position in it is the same for any order of the lines in a file.
         """
         return query_order(self.dataset)
 
@@ -77,7 +80,7 @@ class TrainingQueries:
     def form_groups(
         self, grouping: Any, representation: Representation, descriptions: Array
     ) -> Groups:
-        """Groups by descriptions alone, all different, each with something to learn."""
+        """Groups by descriptions alone, without duplicates, each with something to learn."""
         order = self.content_order
         ordered = descriptions[order]
         groups = group_queries(grouping, representation, ordered).distinct()
@@ -91,22 +94,24 @@ class TrainingQueries:
         kept: Flags | None = None,
         held_out: Sequence[RankingDataset] | None = None,
     ) -> list[Ranker]:
-        """A clone of the ranker fitted to each group, with one thread each, or all together.
+        """One fitted clone of the ranker per group, trained with one thread each or together.
 
         Parameters
         ----------
         groups : Groups
+            The groups.
         kept : ndarray of bool of shape (n_queries,), optional
-            Queries to learn from. A group that has none that teach learns from all it has.
+            Whether each query may be learned from. A group without such a query that teaches
+            learns from all its queries. None: all queries.
         held_out : sequence of RankingDataset, optional
-            The validation queries of each group.
+            The validation queries of each group. None: no validation.
         """
         single: Ranker = one_thread(self.ranker)
         members = self.drawn(groups, kept)
         if isinstance(single, JointRanker):
             queries = np.unique(np.concatenate(members))
             weights = None if self.query_weights is None else self.query_weights[queries]
-            places = [np.searchsorted(queries, own) for own in members]
+            places = [np.searchsorted(queries, of_group) for of_group in members]
             taken = gathered(self.dataset.taken(queries))
             return list(single.fit_groups(taken, places, weights))
         lessons = [
@@ -133,13 +138,16 @@ class TrainingQueries:
         members = list(groups)
         if kept is not None:
             taught = self.teaches & kept
-            members = [own[kept[own]] if taught[own].any() else own for own in members]
+            members = [
+                of_group[kept[of_group]] if taught[of_group].any() else of_group
+                for of_group in members
+            ]
         if self.max_documents is None:
             return members
         most = self.max_documents
         if isinstance(self.ranker, JointRanker):
             most = max(most // len(members), int(self.dataset.query_sizes.max()))
-        return [drawn_queries(self.dataset, own, most, self.teaches) for own in members]
+        return [drawn_queries(self.dataset, of_group, most, self.teaches) for of_group in members]
 
 
 def _trained(
@@ -149,7 +157,7 @@ def _trained(
     query_weights: Floats | None,
     held_out: Sequence[RankingDataset] | None,
 ) -> Ranker:
-    """The model of one group, whose queries are read here where they are in files."""
+    """The model of one group. Queries in files are read here."""
     number, queries = group
     model: Ranker = clone(ranker)
     return model.fit_rows(
@@ -168,18 +176,22 @@ def merge_small(
 ) -> Groups:
     """Merge each group with fewer than `min_queries` queries that teach into its nearest group.
 
-    Groups are merged from the smallest up, until all are large enough or one is left. The
-    distance between groups is the mean over all pairs of their queries, of 2,000 queries of the
-    group to be merged where it has more.
+    The smallest group is merged first, until all groups are large enough or one is left. The
+    distance between groups is the mean over all pairs of their queries. A group of more than
+    2,000 queries is compared by 2,000 of them.
 
     Parameters
     ----------
     groups : Groups
+        The groups to merge.
     teaches : ndarray of shape (n_queries,)
-        Whether a query has something to order.
+        Whether each query has something to order.
     min_queries : int
-    representation, descriptions
-        What distances are computed with.
+        Number of such queries that a group needs.
+    representation : Representation
+        The representation, for distances.
+    descriptions : ndarray
+        The descriptions of the queries.
     """
     members, home, n_merged = list(groups), groups.home.copy(), groups.n_merged
     while len(members) > 1:
@@ -200,9 +212,9 @@ def merge_small(
 
 
 def _mean_distances(representation: Representation, group: Array, descriptions: Array) -> Floats:
-    """The mean distance of each description from those of a group, a block of these at a time.
+    """The mean distance of each description from those of a group, computed in blocks.
 
-    A large group is represented by some of its queries, evenly taken.
+    A large group is represented by evenly spaced queries.
     """
     if len(group) > _MOST_COMPARED:
         group = group[np.linspace(0, len(group) - 1, _MOST_COMPARED).astype(np.int64)]

@@ -21,17 +21,19 @@ class AveragePrecision(RelevanceMeasure):
     Parameters
     ----------
     cutoff : int, optional
-        How many documents count; all where None.
+        Number of top documents that count. None: all.
     relevance_level : float, optional
-        The smallest relevant label; any label above 0 where None. `rel` in a name.
+        The smallest relevant label; `rel` in a name. None: every label above 0 is relevant.
     denominator : {"relevant", "reachable"}
-        Divide by the number of relevant documents, or by at most `cutoff`.
+        The divisor. "relevant": the number of relevant documents. "reachable": that number, but
+        at most `cutoff`.
     ties : {"averaged", "input", "pessimistic", "document_id", "threshold"}
-        Documents with equal scores: the mean over all their orders [1]_, the order of the
-        input, the worst order, descending document id as in trec_eval, or each with the
-        precision at the end of the tie as in scikit-learn.
+        What documents with equal scores count. "averaged": the mean over all their orders [1]_.
+        "input": the order of the input. "pessimistic": the worst order. "document_id": descending
+        document id, as in trec_eval. "threshold": each has the precision at the end of the tie,
+        as in scikit-learn.
     empty : 0.0, 1.0 or "skip"
-        The value of a query without a relevant document.
+        The value of a query without a relevant document. "skip": leave it out of the mean.
 
     References
     ----------

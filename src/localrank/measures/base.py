@@ -20,10 +20,11 @@ Empty = float | Literal["skip"]
 
 @dataclass(frozen=True, repr=False)
 class Measure(ABC):
-    """A measure of ranking quality: a value, equal to another with the same parameters.
+    """A measure of ranking quality, such as NDCG@10.
 
-    Calling it gives one number per query, NaN where a query is skipped. Its text is its name,
-    which `parse_measure` reads back.
+    Call it with a dataset and scores to get one number per query; NaN if a query is skipped. Two
+    measures with the same parameters are equal. `str` gives a name that `parse_measure` reads
+    back.
 
     Examples
     --------
@@ -39,9 +40,9 @@ class Measure(ABC):
     name: ClassVar[str]
     # Other spellings of the name.
     aliases: ClassVar[tuple[str, ...]] = ()
-    # What each tool of `conventions.TOOLS` that has the measure does unlike the defaults here.
+    # Parameters by which each tool of `conventions.TOOLS` differs from the defaults here.
     conventions: ClassVar[dict[str, dict[str, Any]]] = {}
-    # The tools among them that know it without a cutoff only.
+    # The tools that know the measure only without a cutoff.
     uncut: ClassVar[tuple[str, ...]] = ()
     higher_is_better: ClassVar[bool] = True
     short_names: ClassVar[dict[str, str]] = {"relevance_level": "rel"}
@@ -66,23 +67,23 @@ class Measure(ABC):
         return evaluate(dataset, scores, [self])[self]
 
     def of_rows(self, dataset: RankingDataset, scores: Floats) -> Floats:
-        """One value per query, for scores in the order of the rows that need no check."""
+        """One value per query, for checked scores in the order of the rows."""
         return evaluate_rows(dataset, scores, [self])[self]
 
     def mean(self, dataset: RankingDataset, scores: ArrayLike) -> float:
-        """The mean over the queries that are not skipped; NaN where all are."""
+        """The mean over the queries that are not skipped; NaN if all are skipped."""
         return mean_of_queries(self(dataset, scores))
 
     @abstractmethod
     def of_ranked(self, lists: RankedLists) -> Floats:
-        """One value per query, NaN where it has no relevant document."""
+        """One value per query; NaN if it has no relevant document."""
 
     @abstractmethod
     def formula(self) -> str:
         """The definition in words and symbols."""
 
     def explain(self) -> str:
-        """The formula, and every choice made where tools differ.
+        """The formula in words, with every choice in which tools differ.
 
         Examples
         --------
@@ -126,21 +127,24 @@ class Measure(ABC):
 def evaluate(
     dataset: RankingDataset, scores: ArrayLike, measures: Iterable[Measure]
 ) -> dict[Measure, Floats]:
-    """Values of several measures per query, sorting the documents once per tie rule.
+    """The values of several measures per query, faster than one by one.
+
+    Documents are sorted only once per tie rule.
 
     Parameters
     ----------
     dataset : RankingDataset
-        With relevance labels.
+        Queries with relevance labels.
     scores : array-like of shape (n_documents,)
-        In the order of the input; larger is better. A document with score -inf was not
-        retrieved: it gains nothing, yet counts among the relevant ones.
+        Scores in the order of the input; larger is better. A document with score -inf was not
+        retrieved: it gains nothing, and still counts among the relevant documents.
     measures : iterable of Measure
+        The measures to compute.
 
     Returns
     -------
     dict from measure to ndarray of shape (n_queries,)
-        In the order of `dataset.query_ids`; NaN where a measure skips a query.
+        One value per query, in the order of `dataset.query_ids`; NaN if the measure skips it.
 
     Examples
     --------
@@ -156,7 +160,7 @@ def evaluate(
 def evaluate_rows(
     dataset: RankingDataset, scores: Floats, measures: Iterable[Measure]
 ) -> dict[Measure, Floats]:
-    """The same for scores in the order of the rows that need no check."""
+    """The same as `evaluate`, for checked scores in the order of the rows."""
     ranked: dict[str, RankedLists] = {}
     result = {}
     for measure in measures:

@@ -1,4 +1,4 @@
-"""The tools whose measures are understood, and which measures each of them has."""
+"""The published tools, and the measures that each of them has."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOOLS = {
 
 
 def measures_of(convention: str) -> dict[type[Measure], dict[str, Any]]:
-    """The measures of a convention, with the parameters by which they are the tool's.
+    """The measures of a tool, with the parameters that make them compute the same values.
 
     Examples
     --------

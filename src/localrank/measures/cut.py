@@ -12,7 +12,7 @@ from localrank.parameters import refuse
 
 @dataclass(frozen=True, repr=False)
 class CutMeasure(Measure):
-    """A measure of the first `cutoff` documents of each list, or of all where it is None."""
+    """A measure of the top `cutoff` documents of each list. None: all documents."""
 
     cutoff: int | None = None
 
@@ -26,7 +26,7 @@ class CutMeasure(Measure):
 
     @property
     def depth(self) -> int:
-        """The cutoff as a number, larger than any list where there is none."""
+        """The cutoff as a number; larger than any list if there is no cutoff."""
         return self.cutoff or np.iinfo(np.int64).max
 
     def _among(self) -> str:
@@ -35,7 +35,7 @@ class CutMeasure(Measure):
 
 @dataclass(frozen=True, repr=False)
 class RelevanceMeasure(CutMeasure):
-    """A measure that knows relevant documents and others, told apart by their labels."""
+    """A measure that tells only relevant documents from others, by their labels."""
 
     relevance_level: float | None = field(default=None, kw_only=True)
 

@@ -17,22 +17,24 @@ from localrank.parameters import refuse
 
 @dataclass(frozen=True, repr=False)
 class ExpectedReciprocalRank(CutMeasure):
-    """Expected 1 / rank at which a reader going down the list is satisfied [1]_.
+    """Expected 1 / rank of the document that satisfies a reader going down the list [1]_.
 
-    A document of label y satisfies with probability R = (2^y - 1) / 2^max_relevance, and the
-    reader goes on otherwise.
+    A document of label y satisfies the reader with probability R = (2^y - 1) / 2^max_relevance.
+    Otherwise the reader goes on.
 
     Parameters
     ----------
     cutoff : int, optional
-        How many documents are read; all where None.
+        Number of documents that are read. None: all.
     max_relevance : float
-        The largest label of the scale; 4 as in gdeval and RankLib. Larger labels are refused.
+        The largest label of the scale. The default of 4 is that of gdeval and RankLib. Larger
+        labels are refused.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        Documents with equal scores: the mean over all their orders, the order of the input,
-        the worst order, or descending document id as in trec_eval.
+        What documents with equal scores count. "averaged": the mean over all their orders.
+        "input": the order of the input. "pessimistic": the worst order. "document_id": descending
+        document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"
-        The value of a query whose labels are all 0.
+        The value of a query whose labels are all 0. "skip": leave it out of the mean.
 
     References
     ----------

@@ -14,30 +14,32 @@ from localrank.measures.cut import CutMeasure
 from localrank.measures.ties import RankedLists, tie_end
 from localrank.parameters import Rules, one_of
 
-# Gains of higher labels may be too large for a number.
+# Gains of higher labels may overflow.
 _HIGHEST = 1000
 
 
 @dataclass(frozen=True, repr=False)
 class NDCG(CutMeasure):
-    """Discounted gain of the first documents, divided by that of the ideal ranking.
+    """Discounted gain of the top documents, divided by that of the ideal ranking.
 
     Parameters
     ----------
     cutoff : int, optional
-        How many documents count; all where None.
+        Number of top documents that count. None: all.
     gain : {"exponential", "linear"}
-        2^y - 1 [1]_, or the label y itself [2]_.
+        The gain of a document with label y. "exponential": 2^y - 1 [1]_. "linear": y [2]_.
     discount : {"log2", "letor"}
-        Divide by log2(1 + rank), or not at ranks 1 and 2 and then by log2(rank).
+        The divisor of a gain. "log2": log2(1 + rank). "letor": 1 at ranks 1 and 2, then
+        log2(rank).
     short : {"evaluate", "zero"}
-        A query with fewer than `cutoff` documents is evaluated on those it has, or counts 0
-        as in LETOR 4's script.
+        What a query with fewer than `cutoff` documents counts. "evaluate": the value on the
+        documents it has. "zero": 0, as in LETOR 4's script.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        Documents with equal scores: the mean over all their orders [3]_, the order of the
-        input, the worst order, or descending document id as in trec_eval.
+        What documents with equal scores count. "averaged": the mean over all their orders [3]_.
+        "input": the order of the input. "pessimistic": the worst order. "document_id": descending
+        document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"
-        The value of a query whose labels are all 0.
+        The value of a query whose labels are all 0. "skip": leave it out of the mean.
 
     References
     ----------
@@ -81,7 +83,7 @@ class NDCG(CutMeasure):
         sizes = np.diff(lists.offsets)
         best = lists.ideal[lists.offsets[:-1]]
         if exponential and best.max() > _HIGHEST:
-            # Relative to the highest gain of the query, by which the ratio does not change.
+            # Relative to the highest gain of the query, which does not change the ratio.
             exponential, best = False, np.repeat(best, sizes)
             lists = lists._replace(
                 labels=np.exp2(lists.labels - best) - np.exp2(-best),

@@ -15,21 +15,22 @@ from localrank.parameters import refuse
 
 @dataclass(frozen=True, repr=False)
 class OrderErrorRate(Measure):
-    """Share of pairs with different labels in which the lower one is ranked above [1]_.
+    """Share of pairs with different labels whose lower label is ranked above the higher [1]_.
 
-    Lower is better: 0 is a perfect ranking. Two tied documents are half an error. Documents
-    that were not retrieved are below all others and tied with each other.
+    Lower is better: 0 is a perfect ranking. A tied pair is half an error. Documents that were not
+    retrieved are below all others and tied with each other.
 
     Parameters
     ----------
     high, low : float, optional
-        Count only the pairs of one document with label `high` and one with label `low`.
+        Labels of the pairs that count. None: all pairs with different labels.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        Documents with equal scores: half an error, the order of the input, an error, or
-        descending document id as in trec_eval.
+        What documents with equal scores count. "averaged": half an error. "input": by the order
+        of the input. "pessimistic": an error. "document_id": by descending document id, as in
+        trec_eval.
     empty : "skip", 0.0 or 1.0
-        The value of a query without such a pair. Skipped by default, since 0 would count a
-        query in which nothing can go wrong as one perfectly ranked.
+        The value of a query without such a pair. "skip": leave it out of the mean. The value 0
+        would count a query in which nothing can go wrong as perfectly ranked.
 
     References
     ----------
@@ -59,7 +60,7 @@ class OrderErrorRate(Measure):
             return
         for parameter, value in (("high", self.high), ("low", self.low)):
             if not is_number(value) or value < 0:
-                refuse(self, parameter, "a label, and so must the other of 'high' and 'low'")
+                refuse(self, parameter, "a label: 'high' and 'low' go together")
             object.__setattr__(self, parameter, float(value))
         if not (is_number(self.high) and is_number(self.low) and self.high > self.low):
             refuse(self, "high", f"larger than 'low', {self.low}")
@@ -128,7 +129,7 @@ def _order_error_rate(lists: RankedLists, high: float, low: float, longest: int)
 
 @kernel
 def _find(ascending: Floats, n: int, value: float) -> int:
-    """Where a value stands among the first n, -1 where it does not."""
+    """The position of a value among the first n; -1 if it is not among them."""
     first, last = 0, n - 1
     while first < last:
         middle = (first + last) // 2
@@ -141,7 +142,7 @@ def _find(ascending: Floats, n: int, value: float) -> int:
 
 @kernel
 def _lower_above(level: Integers, start: int, stop: int, tree: Integers) -> int:
-    """How many documents in the tree have a lower level, summed over the given ones."""
+    """The number of documents in the tree with a lower level, summed over the given ones."""
     total = 0
     for i in range(start, stop):
         node = level[i]

@@ -15,17 +15,17 @@ from localrank.parameters import Rule
 
 
 def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
-    """The measure of a name such as "ndcg@10", as one of the published tools computes it.
+    """The measure with a name such as "ndcg@10", as a published tool computes it.
 
     Parameters
     ----------
     name : str or Measure
-        A measure, its parameters in parentheses, its cutoff: "ndcg@10", "nDCG(gain=linear)@10",
-        "AP(rel=2)@100". The spellings of other tools are understood, in upper or lower case:
+        A name, with parameters in parentheses and a cutoff: "ndcg@10", "nDCG(gain=linear)@10",
+        "AP(rel=2)@100". Spellings of other tools work as well, in upper or lower case:
         "ndcg_cut_10", "map", "recip_rank", "P_5", "pre@5". A parameter in the name takes
-        precedence over the convention.
+        precedence over the convention. A Measure is returned as it is.
     convention : str
-        What the name means to "default", "letor3", "letor4", "trec_eval", "ranklib",
+        The tool whose definition counts: "default", "letor3", "letor4", "trec_eval", "ranklib",
         "lightgbm", "xgboost" or "sklearn".
 
     Examples
@@ -46,7 +46,7 @@ def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
     return _parsed(name, convention)
 
 
-# A model of a thousand models asks for the same name as often.
+# Cached: a model made of a thousand models parses the same name a thousand times.
 @lru_cache(maxsize=256)
 def _parsed(name: str, convention: str) -> Measure:
     if convention not in TOOLS:
@@ -66,7 +66,7 @@ def _parsed(name: str, convention: str) -> Measure:
             raise ValueError(f"{measure.__name__} has no cutoff. Got {name!r} instead.")
         if convention in measure.uncut:
             tool = TOOLS[convention]
-            raise ValueError(f"{tool} knows {measure.name!r} without a cutoff only. Got {name!r}.")
+            raise ValueError(f"{tool} has {measure.name!r} only without a cutoff. Got {name!r}.")
         if not re.fullmatch("[0-9]+", cutoff) or int(cutoff) == 0:
             raise ValueError(f"The cutoff of a measure must be a positive integer. Got {name!r}.")
         given["cutoff"] = int(cutoff)
@@ -76,7 +76,7 @@ def _parsed(name: str, convention: str) -> Measure:
 
 
 def _is_measure(value: Any) -> bool:
-    """Whether a value is a measure; what is wrong with a name is an error of its own."""
+    """Whether a value is a measure. A wrong name raises an error that says what is wrong."""
     return isinstance(value, str | Measure) and isinstance(parse_measure(value), Measure)
 
 
@@ -84,7 +84,7 @@ a_measure = Rule(_is_measure, "a measure or its name, such as 'ndcg@10'")
 
 
 def _split_cutoff(text: str) -> tuple[str, str | None]:
-    """The name of the measure and what stands for its cutoff."""
+    """The name of the measure, and the text of its cutoff."""
     if "@" in text:
         name, _, cutoff = text.partition("@")
         return name, cutoff.strip()

@@ -16,22 +16,23 @@ from localrank.parameters import Rules, one_of
 
 @dataclass(frozen=True, repr=False)
 class Precision(RelevanceMeasure):
-    """Share of relevant documents among the first `cutoff`.
+    """Share of relevant documents among the top `cutoff`.
 
     Parameters
     ----------
     cutoff : int, optional
-        How many documents count; all of the query where None.
+        Number of top documents that count. None: all of the query.
     relevance_level : float, optional
-        The smallest relevant label; any label above 0 where None. `rel` in a name.
+        The smallest relevant label; `rel` in a name. None: every label above 0 is relevant.
     short : {"pad", "shrink"}
-        A query with fewer than `cutoff` documents is filled up with irrelevant ones, so that
-        the divisor is always `cutoff`, or is divided by the number of its documents.
+        The divisor for a query with fewer than `cutoff` documents. "pad": `cutoff`, as if the
+        rest were irrelevant documents. "shrink": the number of its documents.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        Documents with equal scores: the mean over all their orders, the order of the input,
-        the worst order, or descending document id as in trec_eval.
+        What documents with equal scores count. "averaged": the mean over all their orders.
+        "input": the order of the input. "pessimistic": the worst order. "document_id": descending
+        document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"
-        The value of a query without a relevant document.
+        The value of a query without a relevant document. "skip": leave it out of the mean.
 
     Examples
     --------

@@ -20,14 +20,16 @@ class ReciprocalRank(RelevanceMeasure):
     Parameters
     ----------
     cutoff : int, optional
-        The value is 0 where no relevant document is among the first `cutoff`.
+        Number of top documents that count. Without a relevant one among them the value is 0.
+        None: all.
     relevance_level : float, optional
-        The smallest relevant label; any label above 0 where None. `rel` in a name.
+        The smallest relevant label; `rel` in a name. None: every label above 0 is relevant.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        Documents with equal scores: the mean over all their orders, the order of the input,
-        the worst order, or descending document id as in trec_eval.
+        What documents with equal scores count. "averaged": the mean over all their orders.
+        "input": the order of the input. "pessimistic": the worst order. "document_id": descending
+        document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"
-        The value of a query without a relevant document.
+        The value of a query without a relevant document. "skip": leave it out of the mean.
 
     Examples
     --------

@@ -26,12 +26,14 @@ def measure_features(
     Parameters
     ----------
     dataset : RankingDataset
-        With relevance labels.
+        Queries with relevance labels.
     measure : Measure
+        The measure to average over queries.
     query_weights : ndarray of shape (n_queries,), optional
-        What each query counts in the mean; queries that the measure skips count nothing.
+        Weight of each query in the mean. Queries that the measure skips have none. None: equal
+        weights.
     directions : sequence of int
-        1 ranks larger values first, -1 smaller ones.
+        1: larger values come first. -1: smaller values come first.
 
     Examples
     --------
@@ -57,7 +59,7 @@ def measure_features(
 
 
 def lowest_where_missing(dataset: RankingDataset, scores: Array) -> Array:
-    """Scores with NaN replaced by a number below all others of the query.
+    """Scores with NaN replaced by a number below all others of the query; 0 if all are NaN.
 
     Examples
     --------
@@ -78,16 +80,17 @@ def lowest_where_missing(dataset: RankingDataset, scores: Array) -> Array:
 def _sums(
     dataset: RankingDataset, weights: Floats | None, measure: Measure, directions: Sequence[int]
 ) -> tuple[ExactSums, ExactSums]:
-    """For each direction and feature, the sum over the queries and that of what these weigh."""
+    """For each direction and feature, the weighted sum over the queries and the sum of weights."""
     totals, counts = [], []
     with progress("Best feature", len(directions) * dataset.n_features) as advance:
         for direction in directions:
             for column in range(dataset.n_features):
                 scores = direction * dataset.features[:, column].astype(np.float64)
                 scores = lowest_where_missing(dataset, scores)
-                reached = measure.of_rows(dataset, scores)
-                weighs = ~np.isnan(reached) * (1.0 if weights is None else weights)
-                sums = ExactSums.of(np.column_stack([weighs * np.nan_to_num(reached), weighs]))
+                values = measure.of_rows(dataset, scores)
+                counts_as = ~np.isnan(values) * (1.0 if weights is None else weights)
+                weighted = counts_as * np.nan_to_num(values)
+                sums = ExactSums.of(np.column_stack([weighted, counts_as]))
                 totals.append(sums.totals[0])
                 counts.append(sums.totals[1])
                 advance()

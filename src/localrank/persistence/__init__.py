@@ -1,4 +1,4 @@
-"""Models in files: one file each, checked before it is used, and no code run by reading it."""
+"""Models in files: one file per model, checked on reading, and reading runs no code."""
 
 from localrank.persistence.files import is_model as is_model
 from localrank.persistence.files import library_versions as library_versions

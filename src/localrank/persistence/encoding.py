@@ -1,8 +1,8 @@
 """A model as JSON and arrays, and back.
 
-An object is the name of its class, from a closed list, with its parameters and fitted attributes.
-Reading builds nothing else, looks at nothing but names, and checks what it built by the rules that
-each class declares (`parameters`, `fitted`).
+An object is written as the name of its class with its parameters and fitted attributes. Reading
+builds only classes from a closed list, by name, and checks each object by the rules that its class
+declares (`parameters`, `fitted`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from localrank.parameters import check_parameters, parts_of
 from localrank.persistence import scikit_learn
 
 PACKAGES = ("aggregation", "grouping", "rankers", "representations", "selection")
-# Classes of parts that nobody chooses by name.
+# Classes that are in models and have no name on the command line.
 INNER = {
     "Analyzer": "text.analysis",
     "Cells": "selection.cells",
@@ -53,24 +53,24 @@ DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
 ALIGNMENT = 8
 MOST_AXES = 8
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-# Objects inside each other: a composed ranker has about ten.
+# Levels of nested objects. A composed ranker has about ten.
 MOST_LEVELS = 100
 # Entries of a dictionary whose keys are not texts. Numbers can be chosen to collide.
 MOST_NUMBERED = 1_000
 MOST_JOBS = 1_024
-# Letters that texts of one width may take beyond those they have.
+# Letters that an array of texts of one width may waste.
 WIDE = 100_000
 
 
 class Writer:
-    """Turns a model into what JSON can say, and gathers its arrays."""
+    """Turns a model into JSON, and collects its arrays."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
         self._size = 0
 
     def arrays(self) -> bytes:
-        """The bytes of all arrays met so far."""
+        """The bytes of all arrays so far."""
         return b"".join(self._pieces)
 
     def encoded(self, value: Any) -> Any:
@@ -130,7 +130,7 @@ class Writer:
                 )
         else:
             raise ValueError(
-                f"A {cls.__name__} cannot be saved. Of scikit-learn these can: "
+                f"A {cls.__name__} cannot be saved. These classes of scikit-learn can: "
                 f"{', '.join(scikit_learn.NAMES)}."
             )
         return {"class": cls.__name__, **self._mappings(state)}
@@ -143,13 +143,14 @@ class Writer:
 
 
 class Reader:
-    """Builds a model of JSON and arrays, and checks it.
+    """Builds a model from JSON and arrays, and checks it.
 
     Parameters
     ----------
     arrays : memoryview
+        The bytes of all arrays.
     classes : sequence of type
-        That may be built beside those of localrank.
+        Classes that may be built besides those of localrank.
     """
 
     def __init__(self, arrays: memoryview, classes: Sequence[type]) -> None:
@@ -159,7 +160,7 @@ class Reader:
         self._given = {cls.__name__: cls for cls in classes}
 
     def decoded(self, value: Any) -> Any:
-        """A value of JSON as it was."""
+        """The value that `Writer.encoded` turned into JSON."""
         if value is None or isinstance(value, bool | str | int | float):
             return value
         self._level += 1
@@ -193,11 +194,11 @@ class Reader:
         if kind == "times":
             dtype, numbers = content
             if not isinstance(dtype, str) or not dtype.startswith("<M8"):
-                raise ValueError(f"{dtype!r} is no type of times")
+                raise ValueError(f"{dtype!r} is not a type of times")
             return self.decoded(numbers).astype(np.int64).view(np.dtype(dtype))
         if kind == "measure":
             return parse_measure(content)
-        raise ValueError(f"it says {kind!r}, which means nothing")
+        raise ValueError(f"it has a value of the unknown kind {kind!r}")
 
     def _mapping(self, value: dict[str, Any], key: str) -> dict[str, Any]:
         return {name: self.decoded(item) for name, item in value.get(key, {}).items()}
@@ -210,16 +211,16 @@ class Reader:
         return parameters
 
     def _array(self, dtype: str, shape: list[int], at: int) -> NDArray[Any]:
-        whole = [at, *shape]
+        numbers = [at, *shape]
         if dtype not in DTYPES or len(shape) > MOST_AXES:
             raise ValueError(f"an array of {dtype!r} with {len(shape)} axes is not known")
-        if not all(type(number) is int and number >= 0 for number in whole) or at % ALIGNMENT:
-            raise ValueError("an array has a place or shape that cannot be")
+        if not all(type(number) is int and number >= 0 for number in numbers) or at % ALIGNMENT:
+            raise ValueError("an array has an impossible position or shape")
         count = math.prod(shape)
         size = count * np.dtype(dtype).itemsize
         if at + size > len(self._arrays) or max(shape, default=0) > len(self._arrays):
             raise ValueError("an array ends after the file")
-        # Parts copy their arrays: a file that names its bytes many times would fill the memory.
+        # Parts copy their arrays. A file that uses its bytes many times could fill the memory.
         self._left -= size
         if self._left < 0:
             raise ValueError("its arrays overlap")
@@ -227,7 +228,7 @@ class Reader:
 
     def _object(self, value: dict[str, Any]) -> Any:
         name = value["class"]
-        cls = self._given.get(name) or own_class(name)
+        cls = self._given.get(name) or localrank_class(name)
         if cls is None:
             raise ValueError(f"it asks for {name!r}, which a model file may not use")
         fitted = self._mapping(value, "fitted")
@@ -252,14 +253,14 @@ class Reader:
 
 
 def _try(ranker: Any) -> None:
-    """Rank two documents, so that parts that do not fit each other are found now.
+    """Rank two documents, to detect parts that do not fit each other.
 
-    Every ranker by itself: one of another group may not be asked before it serves.
+    Every ranker is tried by itself: the model of one group may not be used for long.
     """
     features = np.array([[0.0], [1.0]]) * np.ones(ranker.n_features_in_)
     query = 0
     for part in parts_of(ranker):
-        # Parts that know queries by a column or by their ids rank no other queries.
+        # A part that knows queries by a column or by ids ranks only these queries.
         known = getattr(part, "query_vectors", None)
         if known is not None:
             features[:] = 1.0
@@ -273,11 +274,11 @@ def _try(ranker: Any) -> None:
 
 
 @cache
-def own_class(name: str) -> type | None:
-    """The class of localrank by this name that a model may consist of; no other is imported."""
+def localrank_class(name: str) -> type | None:
+    """The class of localrank with this name, if models may hold it. No other is imported."""
     if name in INNER:
-        found: type = getattr(import_module(f"localrank.{INNER[name]}"), name)
-        return found
+        cls: type = getattr(import_module(f"localrank.{INNER[name]}"), name)
+        return cls
     for package in (import_module(f"localrank.{package}") for package in PACKAGES):
         if name in dir(package) and is_declared(part := getattr(package, name)):
             return part if isinstance(part, type) else None
@@ -285,9 +286,9 @@ def own_class(name: str) -> type | None:
 
 
 def as_texts(values: Any) -> NDArray[Any]:
-    """Texts in an array: of one width, or where a few are much longer than the others of any."""
+    """An array of texts: of one width, or of varying width if a few are much longer."""
     if not isinstance(values, list) or not all(type(value) is str for value in values):
-        raise ValueError("a list of texts holds something else")
+        raise ValueError("a list of texts holds something that is not a text")
     longest = max(map(len, values), default=0)
     if longest * len(values) > WIDE + 16 * sum(map(len, values)):
         return np.array(values, dtype=np.dtypes.StringDType())

@@ -1,8 +1,8 @@
 """The file of a model.
 
-Lines of text, then bytes: a magic word with the version of the format, the SHA-256 digest of that
-line and of all that follows the digest, a signature where there is one, a manifest in JSON, the
-model in JSON (`encoding`), and the arrays that it speaks of.
+A file has lines of text, then bytes: a magic word with the version of the format; the SHA-256
+digest of that line and of all that follows the digest, and a signature if the file is signed; a
+manifest in JSON; the model in JSON (`encoding`); the arrays of the model.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ LIBRARIES = ("localrank", "lightgbm", "numpy", "scikit-learn", "scipy")
 
 
 def save_model(model: Any, path: str | PathLike[str], private_key: bytes | None = None) -> None:
-    """Write a fitted ranker to one file, whole or not at all; rankers call it from `save`.
+    """Write a fitted ranker to one file, either whole or not at all. `Ranker.save` calls it.
 
     Parameters
     ----------
     model : Ranker
+        The fitted model.
     path : path
+        The file to write.
     private_key : bytes, optional
-        An Ed25519 key of 32 bytes to sign the file with.
+        Ed25519 key of 32 bytes that signs the file. None: no signature.
     """
     writer = Writer()
     state = json.dumps(writer.encoded(model), allow_nan=False).encode()
@@ -62,18 +64,21 @@ def load(
 ) -> Any:
     """Read a model that `save` wrote: a ranker, a `TextRanker` or a `FeatureExtractor`.
 
-    Only classes of localrank, some of scikit-learn, and those given are built. Everything that
-    the file holds is checked against what each class declares. A file that asks for anything else,
-    is damaged, or is no model file raises a ValueError and executes nothing.
+    Reading runs no code from the file. It builds only classes of localrank, some classes of
+    scikit-learn, and the classes that you pass. It checks all content against what each class
+    declares. It raises a ValueError if the file asks for another class, is damaged, or is not a
+    model file.
 
     Parameters
     ----------
     path : path
+        The file of the model.
     classes : sequence of type
-        Further classes the file may use: your own rankers and parts.
+        Further classes that the file may use: your own rankers and parts.
     public_key : bytes, optional
-        An Ed25519 key of 32 bytes: refuse a file that was not signed with its private key. The
-        digest in a file shows damage; only a signature shows who wrote it.
+        Ed25519 key of 32 bytes. A file that was not signed with its private key is refused. None:
+        signatures are not checked. The digest in a file shows damage; only a signature shows who
+        wrote it.
 
     Examples
     --------
@@ -88,7 +93,7 @@ def load(
     """
     return load_part(
         path,
-        # What `save_model` says of each, and what is not fitted cannot say.
+        # Every saved model has these attributes. A model that is not fitted has not.
         lambda value: hasattr(value, "training_data_") and hasattr(value, "n_features_in_"),
         "fitted model",
         classes=classes,
@@ -97,21 +102,23 @@ def load(
 
 
 def load_ranker(path: str | PathLike[str]) -> Any:
-    """Read a ranker of features: the model of a file, or the one that a text ranker ranks by.
+    """Read a ranker of features: the model of a file, or the ranker inside a text ranker.
 
     Parameters
     ----------
     path : path
+        The file of the model.
     """
     return load_ranker_and_texts(path)[0]
 
 
 def load_ranker_and_texts(path: str | PathLike[str]) -> tuple[Any, Any | None]:
-    """Read a ranker of features, and the text ranker that it is in; None where it is in none.
+    """Read a ranker of features, and the text ranker around it; None if there is none.
 
     Parameters
     ----------
     path : path
+        The file of the model.
     """
     model = load_part(path, lambda value: _ranker_of(value) is not None, "fitted ranker")
     ranker = _ranker_of(model)
@@ -119,7 +126,7 @@ def load_ranker_and_texts(path: str | PathLike[str]) -> tuple[Any, Any | None]:
 
 
 def _ranker_of(model: Any) -> Any | None:
-    """What ranks features: a model itself, or the ranker of a text ranker."""
+    """The part that ranks features: the model itself, or the ranker of a text ranker."""
     part = model if hasattr(model, "predict_rows") else getattr(model, "ranker_", None)
     return part if hasattr(part, "n_features_in_") else None
 
@@ -132,34 +139,35 @@ def load_part(
     classes: Sequence[type] = (),
     public_key: bytes | None = None,
 ) -> Any:
-    """Read what `save_model` wrote, as `load` does, where it must be of one kind.
+    """Read a file as `load` does, and check that it holds one kind of object.
 
     Parameters
     ----------
     path : path
+        The file.
     is_wanted : callable
-        Whether an object is what the file should hold.
+        A function of an object: whether the file should hold it.
     what : str
-        What that is, for the message.
+        Name of the wanted kind, for the message.
     classes, public_key
-        As of `load`.
+        As in `load`.
     """
     _, state, arrays = _read(path, public_key)
     try:
         model = Reader(arrays, classes).decoded(json.loads(state))
         if not is_wanted(model):
-            raise ValueError(f"it holds no {what} but {type(model).__name__}")
+            raise ValueError(f"it holds a {type(model).__name__}, not a {what}")
         return model
     except RecursionError:
         raise ValueError(f"{path}: the model cannot be read: it is nested too deeply.") from None
     except MemoryError:
         raise
-    except Exception as error:  # whatever a crafted file makes a library raise, the file is wrong
+    except Exception as error:  # a crafted file can make a library raise anything
         raise ValueError(f"{path}: the model cannot be read: {error}.") from None
 
 
 def read_manifest(path: str | PathLike[str]) -> dict[str, Any]:
-    """What a model file says about itself: class, parameters, training data, versions, digest.
+    """The manifest of a model file: class, parameters, training data, versions, digest.
 
     Examples
     --------
@@ -176,13 +184,13 @@ def read_manifest(path: str | PathLike[str]) -> dict[str, Any]:
 
 
 def is_model(path: str | PathLike[str]) -> bool:
-    """Whether a file begins as a model file does."""
+    """Whether a file begins like a model file."""
     with Path(path).open("rb") as file:
         return file.read(len(MAGIC)) == MAGIC
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that results may depend on."""
+    """The versions of Python and of the libraries that results depend on."""
     versions = {"python": platform.python_version()}
     for library in LIBRARIES:
         try:
@@ -215,9 +223,9 @@ def _describe(model: Any) -> dict[str, Any]:
 def _read(
     path: str | PathLike[str], public_key: bytes | None = None
 ) -> tuple[dict[str, Any], bytes, memoryview]:
-    """The manifest, the state and the arrays of a file that is what it was when written."""
+    """The manifest, the state and the arrays of a file, after its digest was checked."""
     with Path(path).open("rb") as file:
-        # Before all of it is read, which may be much, or without end.
+        # Check the beginning first: the rest may be large or endless.
         content = file.read(len(MAGIC))
         if content != MAGIC:
             raise ValueError(f"{path}: not a localrank model file.")
@@ -236,7 +244,7 @@ def _read(
     if stated != digest.hex().encode():
         raise ValueError(f"{path}: damaged or cut off: its content does not match its digest.")
     if public_key is not None and not verify(digest, signature, public_key):
-        raise ValueError(f"{path}: not signed with the key that was asked for.")
+        raise ValueError(f"{path}: not signed with the private key of the given public key.")
     text, _, rest = body.partition(b"\n")
     state, _, arrays = rest.partition(b"\n")
     try:
@@ -249,7 +257,7 @@ def _read(
 
 
 def _is_manifest(value: Any) -> bool:
-    """Whether people can be shown what it says."""
+    """Whether a manifest has all the entries that are shown to people."""
     if not isinstance(value, dict) or not value.keys() >= MANIFEST.keys():
         return False
     if not all(isinstance(value[name], kind) for name, kind in MANIFEST.items()):

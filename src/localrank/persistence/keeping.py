@@ -1,4 +1,4 @@
-"""Models of a training that was cut off: those that were finished need not be trained again."""
+"""Interrupted training: models that were finished are kept and not trained again."""
 
 from __future__ import annotations
 
@@ -30,21 +30,22 @@ _folder: ContextVar[Path | None] = ContextVar("folder", default=None)
 
 @contextmanager
 def kept_models(folder: str | PathLike[str] | None) -> Iterator[None]:
-    """Keep each model that is trained inside the block as soon as it is finished.
+    """Keep each model that is trained inside the block in a file, as soon as it is finished.
 
-    These are the models of groups, the rankers of an ensemble and those of pairs of labels, each
-    in one file. Where training is cut off, the same call with the same folder reads them instead
-    of training them again. A file is found by a digest of all that decides the model: the ranker
+    After an interruption, the same call with the same folder reads these models instead of
+    training them again. It works for the models of groups, the rankers of an ensemble, and the
+    models of pairs of labels. A file's name is a digest of all that decides the model: the ranker
     with its parameters, the training and validation queries, their weights, and the versions of
-    the libraries. A changed class of your own is not noticed. A damaged file is replaced.
+    the libraries. It does not notice a change in your own classes. A damaged file is replaced.
 
-    Of models inside models, as of a local ranker in an ensemble, the inner ones are kept by
-    themselves where the outer ones are trained one after the other in this process.
+    Some models contain models, such as an ensemble with a local ranker. The inner ones are kept
+    too if the outer ones are trained one after the other in this process.
 
     Parameters
     ----------
     folder : path or None
-        Made where it does not exist; delete it when training is done. None keeps nothing.
+        Folder of the files. It is made if it does not exist. Delete it when training is done.
+        None: keep nothing.
 
     Examples
     --------
@@ -75,14 +76,17 @@ class Lesson:
     Parameters
     ----------
     ranker : Ranker
-        Not fitted.
+        The unfitted ranker.
     dataset : RankingDataset
+        The training queries.
     query_weights : ndarray of shape (n_queries,), optional
+        Weight of each query. None: equal weights.
     valid : RankingDataset, optional
+        The validation queries. None: no validation.
     queries : ndarray of int, optional
         Positions of the queries that are learned from. None: all.
     besides : str
-        What else decides.
+        Anything else that decides the model.
     """
 
     ranker: Any
@@ -102,10 +106,11 @@ def trained_models(
     n_jobs: int | None,
     description: str,
 ) -> list[Any]:
-    """Models that a function trains, one for each item, as `in_parallel` does.
+    """Train a model for each item by a function, with `in_parallel`.
 
-    Inside `kept_models` those that are there are read; others are saved as they come. What the
-    function trains inside is kept by itself where it runs in this thread: with one job.
+    Inside `kept_models`, models that have a file are read instead, and new models are saved when
+    they are finished. Models inside models are kept too if the function runs in this thread, with
+    one job.
     """
     folder = _folder.get()
     models: dict[int, Any] = {}
@@ -119,7 +124,7 @@ def trained_models(
     def save(place: int, model: Any) -> None:
         save_model(model, paths[missing[place]])
 
-    made = in_parallel(
+    trained = in_parallel(
         function,
         [items[number] for number in missing],
         shared=shared,
@@ -127,12 +132,12 @@ def trained_models(
         description=description,
         finished=save if paths else None,
     )
-    models |= zip(missing, made, strict=True)
+    models |= zip(missing, trained, strict=True)
     return [models[number] for number in range(len(items))]
 
 
 def _read(path: Path, ranker: Any) -> Any:
-    """The model of a file; None where there is none that can be read."""
+    """The model of a file; None if there is no file or it cannot be read."""
     try:
         return load(path, classes=[type(part) for part in parts_of(ranker)])
     except (FileNotFoundError, ValueError):
@@ -140,7 +145,7 @@ def _read(path: Path, ranker: Any) -> Any:
 
 
 def _names(lessons: Sequence[Lesson]) -> list[str]:
-    """A digest for each lesson; equal lessons are counted, for rankers without a seed."""
+    """A digest for each lesson. Equal lessons are numbered, for rankers without a seed."""
     contents: dict[int, Array] = {}
     versions, seen = json.dumps(library_versions()), Counter[str]()
     names = []
@@ -158,7 +163,7 @@ def _names(lessons: Sequence[Lesson]) -> list[str]:
 
 
 def _digest(pieces: Sequence[bytes]) -> str:
-    """Of texts one after the other, with where each of them ends."""
+    """A digest of several texts that depends on where each of them ends."""
     return hashlib.sha256(b"".join(hashlib.sha256(piece).digest() for piece in pieces)).hexdigest()
 
 
@@ -168,15 +173,16 @@ def _pieces(
     query_weights: Floats | None,
     contents: dict[int, Array],
 ) -> list[bytes]:
-    """What decides of some queries, in their order; features of a dataset are read once."""
+    """The content of queries that decides a model. Features of a dataset are read only once."""
     if id(dataset) not in contents:
         parts = over_parts(_feature_digests, dataset, description="Content of queries")
         contents[id(dataset)] = np.concatenate(parts)
-    own = np.arange(dataset.n_queries) if queries is None else queries
-    rows, offsets = rows_of(dataset.offsets, own)
-    facts = [dataset.dtype.str, dataset.feature_names, dataset.query_ids[own].tolist()]
-    arrays = [contents[id(dataset)][own], offsets, dataset.labels[rows]]
-    for weights, places in ((dataset.document_weights, rows), (query_weights, own)):
+    if queries is None:
+        queries = np.arange(dataset.n_queries)
+    rows, offsets = rows_of(dataset.offsets, queries)
+    facts = [dataset.dtype.str, dataset.feature_names, dataset.query_ids[queries].tolist()]
+    arrays = [contents[id(dataset)][queries], offsets, dataset.labels[rows]]
+    for weights, places in ((dataset.document_weights, rows), (query_weights, queries)):
         arrays.append(np.empty(0) if weights is None else weights[places])
     return [json.dumps(facts, default=str).encode(), *(array.tobytes() for array in arrays)]
 
@@ -188,5 +194,5 @@ def _feature_digests(dataset: RankingDataset) -> Array:
         table = np.ascontiguousarray(block)
         first, end = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
         queries = np.split(table, dataset.offsets[first + 1 : end] - rows.start)
-        digests += [hashlib.sha256(own.data).digest() for own in queries]
+        digests += [hashlib.sha256(features.data).digest() for features in queries]
     return np.frombuffer(b"".join(digests), np.uint8).reshape(dataset.n_queries, -1)

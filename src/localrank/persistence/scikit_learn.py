@@ -1,8 +1,8 @@
-"""The classes of scikit-learn that a model file may hold, with what is kept of each.
+"""The classes of scikit-learn that a model file may hold, and their fitted attributes.
 
-Clusterers are parameters and stay unfitted. Of fitted classifiers the attributes below are kept,
-and checked when they come back; a decision tree is kept as plain arrays, and gradient boosting as
-its trees and what they start from.
+Clusterers are parameters and stay unfitted. A file holds the attributes of fitted classifiers that
+are listed below, and reading checks them. A decision tree is stored as plain arrays. Gradient
+boosting is stored as its trees and their starting point.
 """
 
 from __future__ import annotations
@@ -58,12 +58,14 @@ _FOREST: Kinds = {
         "a list of trees, not empty",
     ),
 }
-# `prior_` and `trees_` are ours: of the objects that the class holds, what they are made of.
+# `prior_` and `trees_` are not names of scikit-learn: they hold the content of its objects.
 _BOOSTED: Kinds = {
     **_CLASSES,
     "n_classes_": count(2, name="n_classes"),
     "prior_": maybe(floats("n_classes", above=0)),
-    "trees_": Kind(lambda value, _: isinstance(value, list) and len(value) > 0, "trees, not none"),
+    "trees_": Kind(
+        lambda value, _: isinstance(value, list) and len(value) > 0, "a list of trees, not empty"
+    ),
 }
 CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
     "StandardScaler": (
@@ -108,7 +110,7 @@ CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
 }
 METRICS = ("minkowski", "euclidean", "manhattan", "chebyshev", "cosine")
 NAMES = sorted([*CLUSTERERS, *CLASSIFIERS])
-# Fields of a tree's nodes that scoring looks at.
+# Fields of a tree's nodes that scoring needs.
 NODES = ("left_child", "right_child", "feature", "threshold", "missing_go_to_left")
 
 
@@ -118,7 +120,7 @@ def knows(cls: type) -> bool:
 
 
 def state_of(part: Any) -> dict[str, dict[str, Any]]:
-    """The parameters, and what is kept of a fitted part."""
+    """The parameters and the stored attributes of a part."""
     known = CLASSIFIERS.get(type(part).__name__, ("", {}))[1]
     fitted = {name: getattr(part, name) for name in known if name in vars(part)}
     if "trees_" in known:
@@ -135,16 +137,16 @@ def state_of(part: Any) -> dict[str, dict[str, Any]]:
 
 
 def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
-    """A part of this name, whose fitted attributes are what they must be."""
+    """A part with this name, with checked attributes."""
     if name not in NAMES:
         raise ValueError(f"it asks for {name!r} of scikit-learn, which a model file may not use")
     if name == "KNeighborsClassifier":
         _check_neighbours(parameters)
     if name == "GradientBoostingClassifier":
         _check_boosted(parameters)
-    found = _class(name)(**parameters)
+    part = _class(name)(**parameters)
     if not fitted:
-        return found
+        return part
     known, sizes = CLASSIFIERS.get(name, ("", {}))[1], Sizes()
     for attribute, kind in known.items():
         if attribute not in fitted and kind.may_lack:
@@ -157,15 +159,15 @@ def built(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
         tree = _tree(fitted["tree_"], sizes["n_features"], sizes["n_classes"])
         fitted = {**fitted, "tree_": tree}
     if "trees_" in fitted:
-        return _boosted(found, fitted)
+        return _boosted(part, fitted)
     if name == "KNeighborsClassifier":
-        return found.fit(fitted["_fit_X"], fitted["_y"])
-    vars(found).update(fitted)
-    return found
+        return part.fit(fitted["_fit_X"], fitted["_y"])
+    vars(part).update(fitted)
+    return part
 
 
 def _check_neighbours(parameters: dict[str, Any]) -> None:
-    """Distances that need nothing else: others take functions and arrays, and trust them."""
+    """Allow only distances without further arguments: others trust functions and arrays."""
     plain = all(type(parameters.get(name, "")) is str for name in ("metric", "weights"))
     if not plain or parameters.get("metric", METRICS[0]) not in METRICS:
         raise ValueError(f"metric of KNeighborsClassifier must be one of {', '.join(METRICS)}")
@@ -174,7 +176,7 @@ def _check_neighbours(parameters: dict[str, Any]) -> None:
 
 
 def _check_boosted(parameters: dict[str, Any]) -> None:
-    """Boosting that starts from the shares of the classes, or from nothing."""
+    """Allow only boosting that starts from the shares of the classes, or from zero."""
     init = parameters.get("init")
     if init is not None and init != "zero":
         raise ValueError("init of GradientBoostingClassifier must be None or 'zero' in a file")
@@ -184,12 +186,12 @@ def _boosted_state(part: Any) -> dict[str, Any]:
     prior = getattr(part.init_, "class_prior_", None)
     return {
         "prior_": prior,
-        "trees_": [[_tree_state(one.tree_) for one in stage] for stage in part.estimators_],
+        "trees_": [[_tree_state(tree.tree_) for tree in stage] for stage in part.estimators_],
     }
 
 
-def _boosted(found: Any, fitted: dict[str, Any]) -> Any:
-    """A classifier of boosted trees, with what they start from, as its `fit` leaves it."""
+def _boosted(classifier: Any, fitted: dict[str, Any]) -> Any:
+    """A classifier of boosted trees with its starting point, as after `fit`."""
     from sklearn.dummy import DummyClassifier
     from sklearn.tree import DecisionTreeRegressor
 
@@ -198,27 +200,27 @@ def _boosted(found: Any, fitted: dict[str, Any]) -> Any:
     prior, stages = fitted.get("prior_"), fitted["trees_"]
     if not all(isinstance(stage, list) and len(stage) == per_stage for stage in stages):
         raise ValueError(f"trees_ must be {per_stage} in each stage")
-    if (prior is None) != (found.init == "zero"):
-        raise ValueError("prior_ must be there unless init is 'zero'")
+    if (prior is None) != (classifier.init == "zero"):
+        raise ValueError("prior_ must exist, and only if init is not 'zero'")
     estimators = np.empty((len(stages), per_stage), dtype=object)
     for place in np.ndindex(estimators.shape):
-        one = DecisionTreeRegressor()
-        one.n_features_in_, one.n_outputs_ = n_features, 1
-        one.tree_ = _tree(stages[place[0]][place[1]], n_features, 1)
-        estimators[place] = one
+        tree = DecisionTreeRegressor()
+        tree.n_features_in_, tree.n_outputs_ = n_features, 1
+        tree.tree_ = _tree(stages[place[0]][place[1]], n_features, 1)
+        estimators[place] = tree
     start: Any = "zero"
     if prior is not None:
         start = DummyClassifier(strategy="prior").fit(np.zeros((n_classes, 1)), range(n_classes))
         start.class_prior_ = prior
-    vars(found).update(
+    vars(classifier).update(
         {name: value for name, value in fitted.items() if name not in ("prior_", "trees_")},
         estimators_=estimators,
         init_=start,
         n_estimators_=len(stages),
         n_trees_per_iteration_=per_stage,
     )
-    found._loss = found._get_loss(sample_weight=None)
-    return found
+    classifier._loss = classifier._get_loss(sample_weight=None)
+    return classifier
 
 
 def _tree_state(tree: Any) -> dict[str, NDArray[Any]]:
@@ -228,18 +230,18 @@ def _tree_state(tree: Any) -> dict[str, NDArray[Any]]:
 
 
 def _tree(state: Any, n_features: int, n_values: int) -> Any:
-    """A decision tree in which every walk from the root ends at a leaf."""
+    """A decision tree, checked that every path from the root ends at a leaf."""
     from sklearn.tree._tree import NODE_DTYPE, Tree
 
     if not isinstance(state, dict) or set(state) != {*NODES, "values"}:
-        raise ValueError("a decision tree is not what it must be")
+        raise ValueError("a decision tree lacks a field, or a field has a wrong type or shape")
     left, right, feature, threshold, missing = (np.asarray(state[field]) for field in NODES)
     values = np.asarray(state["values"])
     n, place = len(left), np.arange(len(left))
     whole = all(array.dtype == np.int64 for array in (left, right, feature))
     shaped = all(array.shape == (n,) for array in (right, feature, threshold, missing))
     if not n or not whole or not shaped or values.shape != (n, 1, n_values):
-        raise ValueError("a decision tree is not what it must be")
+        raise ValueError("a decision tree lacks a field, or a field has a wrong type or shape")
     leaf = left == -1
     inner = ~leaf
     sound = (
@@ -254,7 +256,7 @@ def _tree(state: Any, n_features: int, n_values: int) -> Any:
         and np.isfinite(threshold.astype(np.float64)).all()
     )
     if not sound:
-        raise ValueError("a decision tree leads astray")
+        raise ValueError("a decision tree has a path that does not end at a leaf, or a wrong value")
     nodes = np.zeros(n, NODE_DTYPE)
     for field in NODES:
         nodes[field] = state[field]
@@ -266,5 +268,5 @@ def _tree(state: Any, n_features: int, n_values: int) -> Any:
 @cache
 def _class(name: str) -> type:
     module = CLUSTERERS.get(name) or CLASSIFIERS[name][0]
-    found: type = getattr(import_module(f"sklearn.{module}"), name)
-    return found
+    cls: type = getattr(import_module(f"sklearn.{module}"), name)
+    return cls

@@ -1,4 +1,4 @@
-"""Ed25519 signatures of model files, by the package cryptography."""
+"""Ed25519 signatures of model files, made by the package cryptography."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def sign(digest: bytes, private_key: bytes) -> bytes:
 
 
 def verify(digest: bytes, signature: bytes, public_key: bytes) -> bool:
-    """Whether a signature in hexadecimal digits is one of this digest, by this key."""
+    """Whether a signature, in hexadecimal digits, signs this digest with this key."""
     from cryptography.exceptions import InvalidSignature
 
     try:

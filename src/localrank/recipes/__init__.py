@@ -1,4 +1,4 @@
-"""Combinations of parts, each as a function: the papers' own, and the strongest found beyond."""
+"""Recipes: functions that return a ready ranker, from the papers and beyond them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Models of groups that share: blended for each query, or trained together."""
+"""Group models that help each other: blended for each query, or trained together."""
 
 from __future__ import annotations
 
@@ -29,32 +29,35 @@ def query_blend(
     scaling: Scaling = None,
     n_jobs: int | None = None,
 ) -> LocalRanker:
-    """One model for each training query; those of the k most similar queries are blended [1]_.
+    """Splits to the limit: one model per training query, the k most similar ones blended [1]_.
 
-    A query is the mean of its top documents under a reference feature. As many models are
-    trained as there are queries that teach something, of more than 2,000 queries those of a
-    sample: see `Neighbourhoods`.
+    A query is described by the mean of its top documents under a reference feature. Each training
+    query that has something to order gets a model. With more than 2,000 training queries only a
+    sample of 2,000 gets models: see `Neighbourhoods`.
 
     Parameters
     ----------
     k : int, default=10
-        Training queries whose models rank a query together. With 1, the model of the nearest.
+        Number of training queries whose models rank a query together. With 1, the nearest
+        query's model ranks alone.
     bandwidth : float, optional
-        The distance at which the weight of a model has fallen by the factor e; learned by
-        default, see `NearestQueries`.
+        Distance at which a model's weight has fallen by the factor e. None: learned from the
+        training queries, see `NearestQueries`.
     n_neighbours : int, default=0
-        Queries that a training query's model learns from beside itself.
+        Number of neighbours that a training query's model learns from, besides the query itself.
     ranker : Ranker, optional
-        RankSVM() by default.
+        The ranker to train. None: RankSVM().
     n_documents : int, default=10
-        Top documents that describe a query.
+        Number of top documents that describe a query.
     feature : int, str or "best", default="best"
-        The reference feature, by column or name, or the one that ranks the training queries best.
+        The reference feature, by column or name. "best": the one that ranks the training queries
+        best.
     scaling : {"standard"} or None, default=None
-        Whether features are divided by their spread within queries before queries are described:
-        needed where they come in different units. The ranker scales its own features.
+        Scaling of features before queries are described. "standard": divide each feature by its
+        spread within queries, as features in different units need. None: no scaling. The ranker
+        scales its features itself either way.
     n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
+        Models trained at the same time. None: one. -1: one per core.
 
     References
     ----------
@@ -79,7 +82,7 @@ def query_blend(
 
 @declare(
     "shared-specific",
-    "clusters whose models have a shared part, trained together",
+    "one model per cluster of queries with a shared part, trained together",
     kind="local",
     grid={
         "ranker__shrinkage": [0.1, 1.0, 10.0, 100.0],
@@ -99,28 +102,31 @@ def shared_specific(
     min_queries: int = 1,
     random_state: int | None = 0,
 ) -> LocalRanker:
-    """Clusters of queries whose RankSVMs have a shared part, all trained together [1]_ [2]_.
+    """Splits with a shared part: one RankSVM per cluster, all trained together [1]_ [2]_.
 
-    Queries are described, clustered and selected as by `pca_queries`; `SharedRankSVM` says what
-    is trained. Any grouping and selector serve: `shared_specific().set_params(grouping=…)`.
+    It describes, clusters and selects queries as `pca_queries` does. `SharedRankSVM` explains
+    what is trained. Any grouping and selector can take their place:
+    `shared_specific().set_params(grouping=…)`.
 
     Parameters
     ----------
     n_clusters : int, default=4
+        Number of clusters.
     C : float, default=1.0
-        Weight of the pairs of documents.
+        Weight of the loss on pairs of documents, against the regularisation.
     shrinkage : float, default=1.0
-        Price of what is specific to a cluster. A large one makes all clusters have one model, a
-        small one leaves each to its own queries.
+        Price of the part that is specific to a cluster. A large price gives all clusters the
+        same model; a small one lets each cluster learn from its queries alone.
     h : int, default=10
-        How many of each feature's highest values describe a query.
+        Number of highest values of each feature that describe a query.
     n_components : float or int, default=0.95
-        Share of the variance of these values to keep, or number of components.
+        Share of the variance of these values to keep (float), or number of components (int).
     scaling : {"standard"} or None, default=None
-        Whether each feature's highest values are divided by their standard deviation: needed
-        where features come in different units. The ranker scales its own features.
+        Scaling of the highest values. "standard": divide those of each feature by their standard
+        deviation, as features in different units need. None: no scaling. The ranker scales its
+        features itself either way.
     min_queries : int, default=1
-        Smaller clusters are merged into their nearest.
+        Queries that a cluster needs. A smaller one is merged into its nearest cluster.
     random_state : int or None, default=0
         Seed of the clustering.
 

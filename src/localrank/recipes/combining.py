@@ -1,4 +1,4 @@
-"""How the recipes that train several models make one score of theirs."""
+"""How recipes that train several models combine their scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Combine = Literal["standardised", "fixed"]
 
 
 def combining(combine: Combine) -> Aggregator | None:
-    """The aggregator of an ensemble, None for its default.
+    """The aggregator for an ensemble. None: the ensemble's default.
 
     Examples
     --------

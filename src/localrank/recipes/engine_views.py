@@ -1,4 +1,4 @@
-"""Models on the features and in coordinates that a search engine computes."""
+"""Models on the features and in coordinates that a search engine can compute."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localrank.rankers import Ensemble, QueryCoordinates, RankSVM
 from localrank.rankers.gains import Gain
 from localrank.recipes.two_views import tree_kinds
 
-# What Vespa's global phase computes over the hits that it ranks again.
+# The parts of `QueryCoordinates` that Vespa's global phase can compute over the hits it re-ranks.
 ENGINE_PARTS = "md"
 # Share of the columns for each tree: there are three times as many as features.
 ENGINE_FRACTION = 0.25
@@ -18,7 +18,7 @@ ENGINE_FRACTION = 0.25
 
 @declare(
     "engine-coordinates",
-    "six trees and linear models, in coordinates that Vespa computes",
+    "six models like those of best, on values that Vespa can compute",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
@@ -31,25 +31,29 @@ def engine_coordinates(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """Two views of the documents, as in `best`, of what a search engine computes exactly.
+    """Re-coordinates for a search engine: like `best`, from values that Vespa can compute.
 
-    On the features LambdaMART, GBRT and RankSVM. On the features, where they lie between the
-    smallest and the largest of the query, and how many documents are below less how many are
-    above (the parts m and d of `QueryCoordinates`): LambdaMART, CrossEntropyMART and RankSVM. The
-    scores of the six are divided by scales learned in training and averaged (`FixedScale`).
-    Vespa computes all of it over the hits of its global phase.
+    LambdaMART, GBRT and RankSVM learn on the features. LambdaMART, CrossEntropyMART and RankSVM
+    learn on the features and two coordinates of each: its place between the query's smallest and
+    largest value, and the number of documents below it less the number above it (parts m and d
+    of `QueryCoordinates`). The scores of the six models are divided by scales learned in training
+    and averaged (`FixedScale`). Vespa computes all of this over the hits of its global phase.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Of LambdaMART and GBRT; CrossEntropyMART has half as many.
+        Number of trees in LambdaMART and GBRT. CrossEntropyMART has half as many.
     n_leaves : int, default=7
+        Number of leaves in each tree.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        What labels are worth to LambdaMART and CrossEntropyMART.
+        The worth of each label to LambdaMART and CrossEntropyMART.
+        None: exponential for labels up to 30, otherwise linear.
     n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
+        Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
+        Seed of the tree models.
 
     Examples
     --------
@@ -68,5 +72,5 @@ def engine_coordinates(
     scaled = partial(Ensemble, aggregator=FixedScale(), n_jobs=n_jobs)
     first = scaled([lambda_mart, gbrt, RankSVM()])
     second = QueryCoordinates(scaled(local), parts=ENGINE_PARTS)
-    # Their scores are means of three on one scale already.
+    # Each view's score is already a mean of three on one scale.
     return Ensemble([first, second], aggregator=MeanScore(), stop_early=False)

@@ -1,4 +1,4 @@
-"""Models that serve every query, and what local methods must beat at equal cost."""
+"""Global models: the opponents that local methods must beat at equal cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from localrank.recipes.two_views import tree_kinds
 
 @declare(
     "global-ensemble",
-    "several LambdaMARTs of different seeds, averaged",
+    "several LambdaMARTs with different seeds, averaged",
     sample={"n_models": 3, "ranker": "lambdamart"},
 )
 def global_ensemble(
@@ -34,19 +34,26 @@ def global_ensemble(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """Models of one kind that differ by their seed: what local methods must beat at equal cost.
+    """Global models of one kind with different seeds, averaged.
+
+    It is the opponent of local methods that train several models of one kind: it costs the same
+    and ignores how queries differ.
 
     Parameters
     ----------
     n_models : int, default=5
+        Number of models.
     ranker : Ranker, optional
-        LambdaMART() by default; one that has no seed gives the same model n_models times.
+        The ranker to train. None: LambdaMART(). A ranker without a seed gives the same model
+        `n_models` times.
     combine : {"standardised", "fixed"}, default="standardised"
-        Whether scores are standardised within the query before they are averaged, or divided by
-        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
+        How scores are made comparable before they are averaged. "standardised": within each
+        query. "fixed": divided by scales learned in training (`FixedScale`), so that the result
+        is a weighted sum of the models' scores.
     n_jobs : int or None, default=None
+        Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
-        Of the first model; the others count up from it.
+        Seed of the first model. The others count up from it.
 
     Examples
     --------
@@ -80,24 +87,32 @@ def global_mixed(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """Models of different kinds on the features as they are: the opponent of mixed local models.
+    """Global models of different kinds, averaged: the opponent of `best`.
 
-    In turn LambdaMART, CrossEntropyMART with half the trees, GBRT and ListwiseLinear, with other
-    seeds in each turn.
+    The kinds take turns: LambdaMART, CrossEntropyMART with half the trees, GBRT, ListwiseLinear.
+    Each round has new seeds. All learn on the features as they are.
 
     Parameters
     ----------
     n_models : int, default=6
+        Number of models.
     n_trees : int, default=300
+        Number of trees in LambdaMART and GBRT. CrossEntropyMART has half as many.
     n_leaves : int, default=7
+        Number of leaves in each tree.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        What labels are worth to LambdaMART, CrossEntropyMART and ListwiseLinear.
+        The worth of each label to LambdaMART, CrossEntropyMART and ListwiseLinear.
+        None: exponential for labels up to 30, otherwise linear.
     combine : {"standardised", "fixed"}, default="standardised"
-        Whether scores are standardised within the query before they are averaged, or divided by
-        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
+        How scores are made comparable before they are averaged. "standardised": within each
+        query. "fixed": divided by scales learned in training (`FixedScale`), so that the result
+        is a weighted sum of the models' scores.
     n_jobs : int or None, default=None
+        Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
+        Seed of the first round. The others count up from it.
 
     Examples
     --------
@@ -117,7 +132,7 @@ def global_mixed(
 
 @declare(
     "global-one",
-    "one model that learns the scores of six global ones",
+    "one model that learns the scores of six global models",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 def global_one(
@@ -129,19 +144,26 @@ def global_one(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Distilled:
-    """Boosted trees on the features that learn the scores of `global_mixed`: the opponent of `one`.
+    """One global model that learns the scores of `global_mixed`: the opponent of `one`.
+
+    `global_mixed` is trained first. Boosted regression trees on the features then learn its
+    scores of the training documents. Only these trees are kept.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Of the model, and of those that it learns from.
+        Number of trees in the model, and in the models that it learns from.
     n_leaves : int, default=15
-        Of the model; those that it learns from have 7.
+        Number of leaves in each tree of the model. The models that it learns from have 7.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        What labels are worth to the models that it learns from.
+        The worth of each label to the models that it learns from.
+        None: exponential for labels up to 30, otherwise linear.
     n_jobs : int or None, default=None
+        Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
+        Seed of the models.
 
     Examples
     --------
@@ -156,21 +178,21 @@ def global_one(
 
 @declare(
     "quadratic",
-    "SVMMap, or another ranker, on products of features as well",
+    "SVMMap, or another ranker, on features and their products",
     grid={"ranker__C": [0.01, 0.1, 1.0]},
     sample={"ranker": "rank-svm"},
 )
 def quadratic(
     ranker: Ranker | None = None, *, dtype: Literal["float64", "float32"] | None = None
 ) -> Quadratic:
-    """A ranker on all products of two features as well: the global model of LocalRank's paper.
+    """A ranker on the features and all products of two: the global model of LocalRank's paper.
 
     Parameters
     ----------
     ranker : Ranker, optional
-        SVMMap() by default, as LocalRank has it in each cluster.
+        The ranker to train. None: SVMMap(), which LocalRank trains in each cluster.
     dtype : {"float64", "float32"} or None, default=None
-        Of the products; None: by the memory that they take.
+        Type of the products. None: chosen by the memory that they take.
 
     Examples
     --------

@@ -29,7 +29,7 @@ from localrank.selection.query_search import Index
 
 @declare(
     "local-rank",
-    "clusters of queries by the principal components of their documents",
+    "one model per cluster of queries, by the principal components of their documents",
     kind="local",
     grid={"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": [0.01, 0.1, 1.0, 10.0]},
     sample={"n_clusters": 3},
@@ -44,30 +44,32 @@ def local_rank(
     min_queries: int = 1,
     n_jobs: int | None = None,
 ) -> LocalRanker:
-    """LocalRank: clusters of queries by the shape of their clouds of documents [1]_.
+    """LocalRank: splits queries by the shape of their clouds of documents [1]_.
 
-    Training queries are clustered by complete link on 1 - the similarity of their principal
-    components, and a query is ranked by the model of the cluster that its most similar training
-    query belongs to. Of more than 5,000 training queries a sample is clustered, and the others
-    are sent to its clusters: see `Agglomerative`.
+    Training queries are clustered by complete link. The distance of two queries is 1 minus the
+    similarity of their principal components. A new query is ranked by one model: that of the
+    cluster of its most similar training query. With more than 5,000 training queries a sample is
+    clustered, and the other queries join its clusters: see `Agglomerative`.
 
     Parameters
     ----------
     n_clusters : int, default=4
-        With 1, the ranker alone.
+        Number of clusters. With 1, the ranker alone.
     ranker : Ranker, optional
-        SVMMap() by default.
+        The ranker to train on each cluster. None: SVMMap().
     n_components : float or int, default=0.8
-        Share of a cloud's variance that the components reach on average, or their number.
+        Share of a cloud's variance that the components reach on average (float), or number of
+        components (int).
     scaling : {"standard"} or None, default=None
-        Whether features are divided by their spread within queries before queries are described:
-        needed where they come in different units. The ranker scales its own features.
+        Scaling of features before queries are described. "standard": divide each feature by its
+        spread within queries, as features in different units need. None: no scaling. The ranker
+        scales its features itself either way.
     index : {"auto", "exact", "lsh", "cells"}, LSH or Cells, default="auto"
-        How the most similar training query is found, as in `NearestQuery`.
+        How to find the most similar training query, as in `NearestQuery`.
     min_queries : int, default=1
-        Smaller clusters are merged into their nearest.
+        Queries that a cluster needs. A smaller one is merged into its nearest cluster.
     n_jobs : int or None, default=None
-        Clusters trained at the same time; -1 for all cores.
+        Clusters trained at the same time. None: one. -1: one per core.
 
     References
     ----------
@@ -94,7 +96,7 @@ def local_rank(
 
 @declare(
     "adaptive-training",
-    "clusters refined by how well each cluster's model ranks each query",
+    "one model per cluster of queries, refined by how well each model ranks each query",
     kind="local",
     grid={"grouping__grouping__n_clusters": [1, 2, 5]},
     sample={"n_clusters": 2, "ranker": "rank-svm"},
@@ -114,41 +116,42 @@ def adaptive_training(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> LocalRanker:
-    """Clusters refined by how well each cluster's model ranks each query [1]_ [2]_.
+    """Adaptive training: splits queries by which model ranks them well [1]_ [2]_.
 
-    Training queries are first clustered by the mean of their relevant documents, then twice more
-    by their performance profiles, the values of eight measures under each cluster's model. A
-    new query is the mean of its top documents under the best feature, from which logistic
-    regression predicts the cluster.
+    Training queries are first clustered by the mean of their relevant documents. They are then
+    clustered twice more by their performance profiles: the values of eight measures under each
+    cluster's model. A new query is described by the mean of its top documents under the best
+    feature. Logistic regression predicts its cluster from that.
 
     Parameters
     ----------
     n_clusters : int, default=5
-        With 1, the ranker alone.
+        Number of clusters. With 1, the ranker alone.
     ranker : Ranker, optional
-        LambdaMART(500) by default.
+        The ranker to train on each cluster. None: LambdaMART(500).
     grouping : {"kmeans", "ward"}, Grouping or clusterer, default="kmeans"
-        A name, of `n_clusters` clusters, or any grouping, which says itself how many.
+        How to cluster. A name makes `n_clusters` clusters; a grouping has its own number.
     rounds : int, default=3
-        Clusterings in all; with 1 nothing is refined.
+        Number of clusterings in all. With 1 nothing is refined.
     select : {"selective", "fusion"}, default="selective"
-        Whether the most probable cluster's model ranks the query, or the models' scores are
-        added up, each times the probability of its cluster.
+        "selective": the most probable cluster's model ranks the query. "fusion": each model's
+        score counts by the probability of its cluster.
     n_documents : int, default=10
-        Top documents that describe a new query.
+        Number of top documents that describe a new query.
     feature : int, str or "best", default="best"
-        The feature they are on top by: a column, a name, or the one that ranks the training
-        queries best.
+        The feature that ranks the top documents, by column or name. "best": the one that ranks
+        the training queries best.
     n_folds : int or None, default=None
-        None is the papers' way: profiles by models that have learned from the query as well. A
-        number makes profiles by models that have not, at so many times the cost.
+        Number of folds for the profiles. None: the papers' way, in which a query's profile comes
+        from models that have also learned from it. A number: profiles come from models that have
+        not, at that many times the cost.
     scaling : {"standard"} or None, default=None
-        Whether features are divided by their spread within queries before queries are described:
-        needed where they come in different units.
+        Scaling of features before queries are described. "standard": divide each feature by its
+        spread within queries, as features in different units need. None: no scaling.
     min_queries : int, default=1
-        Smaller clusters are merged into their nearest.
+        Queries that a cluster needs. A smaller one is merged into its nearest cluster.
     n_jobs : int or None, default=None
-        Clusters trained at the same time; -1 for all cores.
+        Clusters trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
         Seed of the clustering, and of the default ranker.
 
@@ -190,7 +193,7 @@ def adaptive_training(
 
 @declare(
     "pca-queries",
-    "clusters of queries by their highest feature values",
+    "one model per cluster of queries, by their highest feature values",
     kind="local",
     grid={"grouping__n_clusters": [1, 2, 4, 8], "ranker__C": [0.01, 0.1, 1.0, 10.0]},
     sample={"n_clusters": 3},
@@ -206,28 +209,29 @@ def pca_queries(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> LocalRanker:
-    """Clusters of queries by the principal components of their highest feature values [1]_.
+    """Splits queries by the principal components of their highest feature values [1]_.
 
-    Training queries are clustered by bisecting k-means, and a query is ranked by the model of
+    Training queries are clustered by bisecting k-means. A new query is ranked by the model of
     the cluster with the nearest centre.
 
     Parameters
     ----------
     n_clusters : int, default=4
-        With 1, the ranker alone.
+        Number of clusters. With 1, the ranker alone.
     ranker : Ranker, optional
-        RankSVM() by default.
+        The ranker to train on each cluster. None: RankSVM().
     h : int, default=10
-        How many of each feature's highest values describe a query.
+        Number of highest values of each feature that describe a query.
     n_components : float or int, default=0.95
-        Share of the variance of these values to keep, or number of components.
+        Share of the variance of these values to keep (float), or number of components (int).
     scaling : {"standard"} or None, default=None
-        Whether each feature's highest values are divided by their standard deviation: needed
-        where features come in different units. The ranker scales its own features.
+        Scaling of the highest values. "standard": divide those of each feature by their standard
+        deviation, as features in different units need. None: no scaling. The ranker scales its
+        features itself either way.
     min_queries : int, default=1
-        Smaller clusters are merged into their nearest.
+        Queries that a cluster needs. A smaller one is merged into its nearest cluster.
     n_jobs : int or None, default=None
-        Clusters trained at the same time; -1 for all cores.
+        Clusters trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
         Seed of the clustering.
 
@@ -254,7 +258,7 @@ def pca_queries(
 
 @declare(
     "query-neighbours",
-    "a model for each training query and its neighbours",
+    "one model per training query and its neighbours",
     kind="local",
     grid={"grouping__n_neighbours": [25, 100]},
     sample={"n_neighbours": 15},
@@ -269,31 +273,32 @@ def query_neighbours(
     scaling: Scaling = None,
     n_jobs: int | None = None,
 ) -> LocalRanker:
-    """One model for each training query and its neighbours [1]_.
+    """Splits into neighbourhoods: one model per training query and its nearest queries [1]_.
 
-    A query is the mean of its top documents under a reference feature, and is ranked by the
-    model of its nearest training query. As many models are trained as there are queries, up to
-    2,000: of more training queries a sample of 2,000 has models, see `Neighbourhoods`.
+    A query is described by the mean of its top documents under a reference feature. The model of
+    its nearest training query ranks it. Each training query gets a model, up to 2,000. With more
+    training queries a sample of 2,000 gets models: see `Neighbourhoods`.
 
     Parameters
     ----------
     n_neighbours : int, default=50
-        Queries that a training query's model learns from beside itself; with all of them, the
-        ranker alone.
+        Number of neighbours that a training query's model learns from, besides the query itself.
+        With all of them, the ranker alone.
     ranker : Ranker, optional
-        RankSVM() by default.
+        The ranker to train on each neighbourhood. None: RankSVM().
     n_documents : int, default=10
-        Top documents that describe a query.
+        Number of top documents that describe a query.
     feature : int, str or "best", default="best"
-        The reference feature, by column or name (BM25 in the paper), or the one that ranks the
-        training queries best.
+        The reference feature, by column or name (BM25 in the paper). "best": the one that ranks
+        the training queries best.
     columns : sequence of int or str, optional
-        The features that describe a query, all by default.
+        The features that describe a query. None: all of them.
     scaling : {"standard"} or None, default=None
-        Whether features are divided by their spread within queries before queries are described:
-        needed where they come in different units. The ranker scales its own features.
+        Scaling of features before queries are described. "standard": divide each feature by its
+        spread within queries, as features in different units need. None: no scaling. The ranker
+        scales its features itself either way.
     n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
+        Models trained at the same time. None: one. -1: one per core.
 
     References
     ----------

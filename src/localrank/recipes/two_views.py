@@ -1,4 +1,4 @@
-"""Models on the features and in the query's coordinates, averaged: what goes beyond the papers."""
+"""Recipes that re-coordinate: models on the features and relative to the query, averaged."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from localrank.recipes.combining import Combine, combining
 
 @declare(
     "best",
-    "models of five kinds, on the features and in the query's coordinates",
+    "six models, on the features and relative to the query's documents",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
@@ -41,35 +41,48 @@ def best(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """Six models of five kinds, four of them in the coordinates within the query.
+    """The strongest recipe: re-coordinates, and averages six models of two views.
 
-    On the features LambdaMART and GBRT; on what `QueryCoordinates` makes of them LambdaMART,
-    CrossEntropyMART and RankSVM; and `ListwiseNet`, which has coordinates of its own. The scores
-    of the six, standardised within the query, are averaged. What a value means among all documents
-    and what it means among those of its query are two views of a document, and models of
-    different views err on different queries. Regression needs values that compare across queries,
-    linear models and nets gain from those that compare within one. RankSVM is strong where
-    training queries are few, nets where they are many.
-    Validation queries do not stop the trees: each model alone would gain by it, their mean loses.
-    Missing values: trees take them as they are, RankSVM and the nets fill them by the median of
-    the query. RankSVM and the nets learn from queries with up to 250,000 documents: they would
-    hold several times the data.
+    A value can be compared with all documents, or with the other documents of its query. These
+    are two views of a document, and models of different views err on different queries. `best`
+    uses both:
+
+    - on the features: LambdaMART and GBRT;
+    - in the coordinates within the query (`QueryCoordinates`): LambdaMART, CrossEntropyMART and
+      RankSVM;
+    - on the features, with coordinates of its own: `ListwiseNet`.
+
+    The six scores are standardised within the query and averaged. Regression needs values that
+    compare across queries; linear models and nets gain from values that compare within one.
+    RankSVM is strong with few training queries, nets with many.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Of LambdaMART and GBRT; CrossEntropyMART, which needs fewer, has half as many.
+        Number of trees in LambdaMART and GBRT. CrossEntropyMART needs fewer and has half as many.
     n_leaves : int, default=7
-        Small trees suit collections of a thousand queries; raise it for larger ones.
+        Number of leaves in each tree. Small trees suit collections of a thousand queries; raise
+        it for larger ones.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        What labels are worth to LambdaMART and CrossEntropyMART.
+        The worth of each label to LambdaMART and CrossEntropyMART.
+        None: exponential for labels up to 30, otherwise linear.
     combine : {"standardised", "fixed"}, default="standardised"
-        Whether scores are standardised within the query before they are averaged, or divided by
-        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
+        How scores are made comparable before they are averaged. "standardised": within each
+        query. "fixed": divided by scales learned in training (`FixedScale`), so that the result
+        is a weighted sum of the models' scores.
     n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
+        Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
+        Seed of the tree models and the nets.
+
+    Notes
+    -----
+    Validation queries do not stop the trees early. Each model alone would gain by it; their mean
+    loses. Trees take missing values as they are; RankSVM and the nets fill them with the query's
+    median. The nets learn from at most 250,000 documents, and so does RankSVM on more than 500
+    columns: they hold several times the data in memory.
 
     Examples
     --------
@@ -88,13 +101,13 @@ def best(
     first = Ensemble([lambda_mart, gbrt, nets], aggregator=combining(combine), n_jobs=n_jobs)
     local = [*kinds(feature_fraction=COORDINATES_FRACTION)[:2], RankSVM()]
     second = QueryCoordinates(Ensemble(local, aggregator=combining(combine), n_jobs=n_jobs))
-    # Their scores are means of three on one scale already.
+    # Each view's score is already a mean of three on one scale.
     return Ensemble([first, second], aggregator=MeanScore(), stop_early=False)
 
 
 @declare(
     "fast",
-    "two models, one on the features, one in the query's coordinates",
+    "two models, one on the features, one relative to the query's documents",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
@@ -108,24 +121,30 @@ def fast(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> Ensemble:
-    """A third of `best`: two models, one for each view of the documents.
+    """`best` at a third of its models: re-coordinates, with one model for each view.
 
-    LambdaMART on the features, and CrossEntropyMART on the coordinates within the query.
+    LambdaMART learns on the features, CrossEntropyMART in the coordinates within the query. Their
+    scores are averaged.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Of LambdaMART; the other has half as many.
+        Number of trees in LambdaMART. CrossEntropyMART has half as many.
     n_leaves : int, default=7
+        Number of leaves in each tree.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        What labels are worth to LambdaMART and CrossEntropyMART.
+        The worth of each label to LambdaMART and CrossEntropyMART.
+        None: exponential for labels up to 30, otherwise linear.
     combine : {"standardised", "fixed"}, default="standardised"
-        Whether scores are standardised within the query before they are averaged, or divided by
-        fixed scales learned in training (`FixedScale`), which makes their mean a weighted sum.
+        How scores are made comparable before they are averaged. "standardised": within each
+        query. "fixed": divided by scales learned in training (`FixedScale`), so that the result
+        is a weighted sum of the models' scores.
     n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
+        Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
+        Seed of the models.
 
     Examples
     --------
@@ -144,7 +163,7 @@ def fast(
 
 @declare(
     "one",
-    "one model in the query's coordinates that learns the scores of best",
+    "one model, relative to the query's documents, that learns the scores of best",
     kind="local",
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
@@ -159,23 +178,26 @@ def one(
 ) -> Distilled:
     """One model that ranks almost as well as the six of `best`, in a fraction of the time.
 
-    `best` is trained, then boosted regression trees in the coordinates of the query learn its
-    scores of the training documents. The trees alone are kept. On public collections it ranks as
-    well as six global models of different kinds, and 0.003 NDCG@10 below `best`. It can learn
-    from lists without labels, too: `localrank.rankers.distil`.
+    `best` is trained first. Boosted regression trees in the coordinates within the query then
+    learn its scores of the training documents. Only these trees are kept. On public collections
+    the model ranks as well as six global models of different kinds, and 0.003 NDCG@10 below
+    `best`. To learn from lists without labels as well, see `localrank.rankers.distil`.
 
     Parameters
     ----------
     n_trees : int, default=300
-        Of the model, and of those that it learns from.
+        Number of trees in the model, and in the models that it learns from.
     n_leaves : int, default=15
-        Of the model; those that it learns from have 7.
+        Number of leaves in each tree of the model. The models that it learns from have 7.
     min_leaf_documents : int, default=50
+        Smallest number of training documents in a leaf.
     gain : {"exponential", "linear"}, list of float or None, default=None
-        What labels are worth to the models that it learns from.
+        The worth of each label to the models that it learns from.
+        None: exponential for labels up to 30, otherwise linear.
     n_jobs : int or None, default=None
-        Models trained at the same time; -1 for all cores.
+        Models trained at the same time. None: one. -1: one per core.
     random_state : int or None, default=0
+        Seed of the models.
 
     Examples
     --------
@@ -203,17 +225,19 @@ def in_coordinates(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> QueryCoordinates:
-    """A ranker on documents in the coordinates of their query.
+    """Re-coordinates alone: one ranker on documents relative to the others of their query.
 
     Parameters
     ----------
     ranker : Ranker, optional
-        By default LambdaMART, with a smaller share of the columns for each tree, because there
-        are four times as many.
+        The ranker to train. None: LambdaMART, with a smaller share of the columns for each tree
+        because there are four times as many.
     parts : str, default="zpab"
+        The coordinates of each feature, as in `QueryCoordinates`.
     n_jobs : int or None, default=None
-        Threads of the default ranker, and its seed:
+        Threads of the default ranker. A ranker that is passed in keeps its own.
     random_state : int or None, default=0
+        Seed of the default ranker. A ranker that is passed in keeps its own.
 
     Examples
     --------
@@ -237,7 +261,7 @@ def tree_kinds(
     gain: Gain = None,
     **more: Any,
 ) -> list[Ranker]:
-    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT, which knows no gain."""
+    """LambdaMART, CrossEntropyMART with half as many trees, and GBRT, which takes no gain."""
     if not isinstance(n_trees, Integral):
         raise ValueError(
             f"The 'n_trees' argument of a recipe must be a whole number. Got {n_trees!r} instead."

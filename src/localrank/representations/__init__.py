@@ -1,4 +1,4 @@
-"""Queries described by their documents, with distances between descriptions."""
+"""Representations: describe queries by their documents, with distances between descriptions."""
 
 from typing import TYPE_CHECKING
 

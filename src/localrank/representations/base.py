@@ -17,7 +17,7 @@ from localrank.parameters import check_parameters
 
 # Distances that are held at a time.
 _BLOCK = 1 << 22
-# By how much, relative to 1 and to the distance, rounding may part equal distances.
+# Equal distances may differ by this much after rounding, relative to 1 and to the distance.
 _TIE = 1e-12
 
 
@@ -32,37 +32,38 @@ _filling = Kind(
 
 
 class Representation(Estimator):
-    """Describes a query by its documents, and says how far two descriptions lie apart.
+    """Describes a query by its documents, and measures the distance between descriptions.
 
-    Descriptions of several queries are one array, a query along the first axis, so that they can
-    be indexed, concatenated and saved like any array. A representation implements
-    `_transform`, `distances` and, where it learns something from the training queries, `_fit`;
-    `centroid` where one description can stand for several queries.
-    `fit` and `transform` are the doors, which check what they are given.
+    The descriptions of several queries are one array with a query along the first axis. They can
+    be indexed, concatenated and saved like any array. A representation implements `_transform`
+    and `distances`. It also implements `_fit` if it learns from the training queries, and
+    `centroid` if one description can stand for several queries. `fit` and `transform` check what
+    they are given.
 
-    A query is described by the values it has: a missing value is filled by the median of the
-    query, or where all are missing by that of the training queries (`Filling`).
+    A missing value is filled with the median of the query. If the whole query lacks the feature,
+    it is filled with the median of the training queries (`Filling`).
 
     Attributes
     ----------
     n_features_in_ : int
+        Number of features.
     filling_ : Filling
-        Only where the training queries have missing values.
+        What fills missing values. Exists only if the training queries have missing values.
     """
 
     _fitted: ClassVar[Kinds] = {"n_features_in_": n_features, "filling_": maybe(_filling)}
 
-    # Whether `_fit` and `_transform` see a missing value as NaN, not filled.
+    # Whether `_fit` and `_transform` get missing values as NaN instead of filled.
     _sees_missing: ClassVar[bool] = False
 
     @property
     def needs_labels(self) -> bool:
-        """Whether descriptions are made of labels, so that new queries cannot be described."""
+        """Whether descriptions use labels, so that new queries cannot be described."""
         return False
 
     @property
     def points(self) -> bool:
-        """Whether each query is a point, with Euclidean distance between points."""
+        """Whether each description is a point, with Euclidean distance between points."""
         return False
 
     def fit(self, dataset: RankingDataset) -> Self:
@@ -72,7 +73,7 @@ class Representation(Estimator):
         return self.fit_rows(dataset)
 
     def fit_rows(self, dataset: RankingDataset) -> Self:
-        """Learn from training queries that a door has checked."""
+        """Learn from training queries that are already checked."""
         filling = None
         if not self._sees_missing:
             filling = Filling.learned(dataset, indicators=False)
@@ -95,7 +96,7 @@ class Representation(Estimator):
         return self.transform_rows(dataset)
 
     def transform_rows(self, dataset: RankingDataset) -> Array:
-        """Describe the queries of a dataset that a door has checked."""
+        """Describe the queries of a dataset that is already checked."""
         if in_partitions(dataset):
             parts = over_parts(self.transform_rows, dataset, description="Descriptions")
             return np.concatenate(parts)
@@ -115,13 +116,13 @@ class Representation(Estimator):
     def centroid(self, descriptions: Array) -> Array:
         """One description that stands for several queries; not every representation has one."""
         raise ValueError(
-            f"{type(self).__name__} only gives distances between queries, and no centre of "
+            f"{type(self).__name__} gives only distances between queries, and no centre of "
             f"several. Take NearestQuery, or a representation such as PrincipalComponents, "
             f"TopDocuments or TopScores."
         )
 
     def nearest(self, asked: Array, known: Array) -> Integers:
-        """The position of the nearest known description for each asked one; the first of equals."""
+        """The position of the known description nearest to each asked one; the first if tied."""
         n_rows = max(_BLOCK // len(known), 1)
         nearest = np.empty(len(asked), np.int64)
         for row in range(0, len(asked), n_rows):
@@ -130,12 +131,12 @@ class Representation(Estimator):
         return nearest
 
     def neighbours(self, asked: Array, known: Array, k: int) -> tuple[Integers, Floats]:
-        """The k nearest known descriptions for each asked one; the first of equals.
+        """The k known descriptions nearest to each asked one; the first if tied.
 
         Returns
         -------
         positions : ndarray of shape (len(asked), k)
-            Ascending; all where k is not less than their number.
+            Ascending. All positions if k is at least their number.
         distances : ndarray of shape (len(asked), k)
         """
         k = min(k, len(known))
@@ -154,7 +155,7 @@ class Representation(Estimator):
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
-        """Learn. The dataset may be in partitions: `over_parts` looks at them one by one."""
+        """Learn. The dataset may be in partitions; `over_parts` visits them one by one."""
 
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:
@@ -164,10 +165,10 @@ class Representation(Estimator):
 
 
 def nearest_columns(distances: Floats, k: int) -> Integers:
-    """The columns of the k smallest distances in each row, ascending; of equal ones the first.
+    """The columns of the k smallest distances in each row, ascending; the first if tied.
 
-    A product of matrices rounds by its size: without a margin, equal distances would part
-    differently for different queries asked together.
+    How a matrix product rounds depends on its size. Without a margin, ties would be broken
+    differently depending on which queries are asked together.
 
     Examples
     --------
@@ -179,27 +180,27 @@ def nearest_columns(distances: Floats, k: int) -> Integers:
         first: Integers = np.argmax(distances <= least + _TIE * (1 + least), axis=1)
         return first[:, None]
     last = np.partition(distances, k - 1, axis=1)[:, k - 1 : k]
-    # What rounding parts from the last one is at the same distance.
+    # Distances within the margin of the last one are ties.
     margin = _TIE * (1 + last)
     beyond = (distances >= last - margin).astype(np.int8) + (distances > last + margin)
     return np.sort(np.argsort(beyond, axis=1, kind="stable")[:, :k], axis=1)
 
 
 class Points(Representation):
-    """A representation that makes each query a point, with Euclidean distance between points."""
+    """A representation that describes each query as a point, with Euclidean distances."""
 
     @property
     def points(self) -> bool:
         return True
 
     def centroid(self, descriptions: Array) -> Floats:
-        """Their mean."""
+        """The mean of the points."""
         mean: Floats = descriptions.mean(axis=0)
         return mean
 
     def distances(self, A: Array, B: Array) -> Floats:
-        # Pair by pair, so that a distance does not depend on the other queries it is asked with.
-        # Imported by those who need it: to load a model takes less.
+        # Pair by pair, so that a distance does not depend on the other queries asked with it.
+        # Imported here: loading a model does not need it.
         from scipy.spatial.distance import cdist
 
         distances: Floats = cdist(A, B)

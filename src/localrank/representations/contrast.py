@@ -23,37 +23,38 @@ class Contrast(PrincipalComponents):
     """The leading directions of the scatter between relevant documents and the others.
 
     Principal components are the eigenvectors of the sum of (x - x')(x - x')^T over all pairs of
-    a query's documents. Here a pair is a relevant document x and one x' that is not. With the
-    means m, m' and covariances S, S' of the two kinds the mean over the pairs is
+    a query's documents. Here a pair is a relevant document x and a document x' that is not. With
+    the means m, m' and covariances S, S' of the two kinds, the mean over the pairs is
 
         S + S' + (m - m')(m - m')^T.
 
     Similarity and distance are those of `PrincipalComponents`. A query whose documents are all of
-    one kind has no direction, and agrees with nothing. A subclass says how relevant documents are.
+    one kind has no direction, and is similar to no query. A subclass says which documents are
+    relevant.
     """
 
     def _fit(self, dataset: RankingDataset) -> None:
         if not any(over_parts(self._has_both_kinds, dataset, description="Kinds of documents")):
             raise ValueError(
-                f"{self!r} finds no direction: no training query has documents of both kinds."
+                f"{self!r} needs a training query with documents of both kinds, relevant and not. "
+                f"There is none."
             )
         super()._fit(dataset)
 
     def _has_both_kinds(self, dataset: RankingDataset) -> bool:
         """Whether a query has documents of both kinds."""
         relevance = self._relevance(dataset)
-        both = [
-            np.add.reduceat(own, dataset.offsets[:-1]) > 0 for own in (relevance, 1 - relevance)
-        ]
-        return bool(np.logical_and(*both).any())
+        totals = np.add.reduceat(relevance, dataset.offsets[:-1])
+        others = np.add.reduceat(1 - relevance, dataset.offsets[:-1])
+        return bool(((totals > 0) & (others > 0)).any())
 
     @abstractmethod
     def _relevance(self, dataset: RankingDataset) -> Floats:
-        """How relevant each document is, from 0 to 1; between these it is partly of both kinds."""
+        """The relevance of each document, from 0 to 1: its share in the relevant kind."""
 
     def _axes(self, dataset: RankingDataset, n_axes: int) -> tuple[Floats, Floats]:
         features, offsets = dataset.features.astype(np.float64, copy=False), dataset.offsets
-        # Relative to the first document, so that rounding is too.
+        # Relative to the query's first document, so that rounding is relative to the spread.
         features = features - np.repeat(features[offsets[:-1]], dataset.query_sizes, axis=0)
         relevance = self._relevance(dataset)
         rows, means, query = [], [], dataset.query_index
@@ -66,8 +67,8 @@ class Contrast(PrincipalComponents):
             rows.append(np.sqrt(shares)[:, None] * (features - mean[query]))
             means.append(mean)
         rows.append(means[0] - means[1])
-        # The covariance of these rows and their opposites is the matrix, but for a factor.
-        cloud = np.concatenate([*rows, *(-own for own in rows)])
+        # Up to a factor, the matrix is the covariance of these rows and their opposites.
+        cloud = np.concatenate([*rows, *(-block for block in rows)])
         owner = np.tile(np.concatenate([query, query, np.arange(dataset.n_queries)]), 2)
         cloud[lacking[owner]] = 0.0
         ends = np.cumsum(4 * dataset.query_sizes + 2)
@@ -81,21 +82,24 @@ class Contrast(PrincipalComponents):
 class RelevantContrast(Contrast):
     """The leading directions in which a query's relevant documents differ from the others.
 
-    A representation of clouds that looks at labels, as the authors of LocalRank ask for [1]_. It
-    serves to group training queries; for new ones a selector then needs another representation,
+    The authors of LocalRank ask for such a representation of clouds that uses labels [1]_. It
+    can group training queries only. The selector needs another representation for new queries,
     such as `TopContrast`. See `Contrast` for the directions.
 
     Parameters
     ----------
     n_components : int or float, default=0.8
-        As in `PrincipalComponents`, of the scatter between both kinds of documents.
+        Number of components (int) or share of the scatter between both kinds of documents
+        (float), as in `PrincipalComponents`.
     relevance_level : float, optional
         The lowest label of a relevant document. None: every label above 0 is relevant.
 
     Attributes
     ----------
     n_components_ : int
+        Number of components.
     explained_ : ndarray of shape (n_features,)
+        Mean share of each direction in the scatter of a training query.
 
     References
     ----------
@@ -104,8 +108,8 @@ class RelevantContrast(Contrast):
 
     Examples
     --------
-    Principal components see the first feature, in which documents of both kinds are spread alike;
-    the labels ask for the second.
+    Principal components follow the first feature, in which both kinds of documents are spread
+    alike. The contrast follows the second feature, which separates the two kinds.
 
     >>> X = [[0.0, 4.0], [5.0, 4.0], [0.0, 0.0], [5.0, 0.0], [9.0, 4.0], [9.0, 0.0]]
     >>> dataset = RankingDataset.from_arrays(X, y=[1, 1, 0, 0, 1, 0], qid=[1] * 4 + [2] * 2)
@@ -135,25 +139,28 @@ class RelevantContrast(Contrast):
 class TopContrast(Contrast):
     """The leading directions in which a query's top documents differ from the others.
 
-    The first documents under a reference feature stand for the relevant ones, so that new
-    queries, which have no labels, can be compared with training queries. Documents with equal
-    values at the cut share the places that are left. See `Contrast` for the directions.
+    The top documents under a reference feature stand for the relevant ones. So new queries,
+    which have no labels, can be compared with training queries. Documents that tie at the cut
+    share the remaining places. See `Contrast` for the directions.
 
     Parameters
     ----------
     n_components : int or float, default=0.8
-        As in `PrincipalComponents`, of the scatter between both kinds of documents.
+        Number of components (int) or share of the scatter between both kinds of documents
+        (float), as in `PrincipalComponents`.
     n : int, default=5
-        How many documents; a query with no more than these has no direction.
+        Number of top documents. A query with at most this many documents has no direction.
     feature : int or str, default="best"
-        The reference, as in `TopDocuments`.
+        The reference feature, as in `TopDocuments`.
 
     Attributes
     ----------
     n_components_ : int
+        Number of components.
     explained_ : ndarray of shape (n_features,)
+        Mean share of each direction in the scatter of a training query.
     feature_ : int
-        Column of the reference; the first of equally good ones.
+        Column of the reference feature.
 
     Examples
     --------

@@ -14,7 +14,8 @@ from localrank.representations.base import Points
 class Mean(Points):
     """Describes a query by the mean of its documents [1]_.
 
-    Neither shift- nor scale-invariant; features with large values count most, unless in `Scaled`.
+    It changes when a query's documents are shifted or scaled. Features with large values count
+    most; `Scaled` prevents that.
 
     References
     ----------
@@ -37,7 +38,7 @@ class Mean(Points):
 
 @declare("variance", "the variance of each feature")
 class Variance(Points):
-    """Describes a query by the variance of each feature over its n documents, with divisor n.
+    """Describes a query by the variance of each feature over its n documents (divisor n).
 
     Examples
     --------
@@ -55,9 +56,9 @@ class Variance(Points):
 
 @declare("skew", "the skew of each feature")
 class Skew(Points):
-    """Describes a query by the skew of each feature, its third central moment over σ³.
+    """Describes a query by the skew of each feature: its third central moment over σ³.
 
-    A feature whose values in the query are all equal has skew 0.
+    A feature that is constant within the query has skew 0.
 
     Examples
     --------
@@ -80,10 +81,10 @@ class Skew(Points):
 
 
 def centred(dataset: RankingDataset) -> tuple[Floats, Floats]:
-    """The mean of each query, and each document less the mean of its query.
+    """The mean of each query, and each document minus the mean of its query.
 
-    Rounding is relative to the extent of a query's values, not to their size: where they are all
-    equal the differences are exactly 0.
+    Rounding is relative to the range of a query's values, not to their size. If they are all
+    equal, the differences are exactly 0.
     """
     features = dataset.features.astype(np.float64, copy=False)
     first = features[dataset.offsets[:-1]]
@@ -94,15 +95,15 @@ def centred(dataset: RankingDataset) -> tuple[Floats, Floats]:
 
 
 def query_means(values: Array, offsets: Integers, weights: Floats | None = None) -> Floats:
-    """The weighted mean of each query's rows, 0 where they weigh nothing.
+    """The weighted mean of each query's rows; 0 if all weights are 0.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_features)
     offsets : ndarray of shape (n_queries + 1,)
-        Where each query's rows begin, and the end.
+        Start of each query's rows, and the end of the last.
     weights : ndarray of shape (n_rows,), optional
-        By None all rows weigh alike.
+        Weight of each row. None: equal weights.
 
     Examples
     --------
@@ -112,7 +113,7 @@ def query_means(values: Array, offsets: Integers, weights: Floats | None = None)
     """
     given = np.ones(len(values)) if weights is None else weights
     # A sparse product is several times faster than reduceat along this axis.
-    # Imported by those who need it: to load a model takes less.
+    # Imported here: loading a model does not need it.
     from scipy import sparse
 
     rows = sparse.csr_array(

@@ -17,39 +17,38 @@ from localrank.linalg import principal_axes
 from localrank.parameters import refuse
 from localrank.representations.base import Representation
 
-# Numbers in a block of distances, few enough to stay in the processor's cache; rows of one.
+# Numbers in a block of distances, few enough for the processor's cache, and rows of a block.
 _BLOCK, _BLOCK_ROWS = 1 << 18, 512
-# By how much rounding may keep a sum of shares from the share it equals.
+# Rounding error of a sum of shares.
 _ROUNDING = 1e-12
 
 
 @declare("principal-components", "the directions in which its documents spread")
 class PrincipalComponents(Representation):
-    """The leading principal components of a query's documents.
+    """Describes a query by the leading principal components of its documents.
 
-    With u_1, …, u_P the eigenvectors of the covariance of a query's documents, by decreasing
-    eigenvalue, the similarity of two queries is (|u_1 · u'_1| + … + |u_P · u'_P|) / P [1]_, and
-    their distance is 1 less that. It does not change when the documents of a query are shifted,
-    scaled or reordered.
+    Let u_1, …, u_P be the eigenvectors of the covariance of a query's documents, by decreasing
+    eigenvalue. The similarity of two queries is (|u_1 · u'_1| + … + |u_P · u'_P|) / P [1]_, and
+    their distance is 1 minus the similarity. Neither changes when the documents of a query are
+    shifted, scaled or reordered.
 
-    A direction that a query's documents do not determine is the zero vector, so that it agrees
-    with nothing: where fewer than P directions vary, in queries of one document, in constant
-    features. A query with r < P directions has similarity r / P to itself. A direction counts
-    as undetermined when its variance is less than 1e-12 of the largest.
+    If the documents vary in fewer than P directions, the missing ones are zero vectors, which
+    are similar to nothing. So a query with r < P directions has similarity r / P to itself. A
+    direction counts as missing when its variance is less than 1e-12 of the largest.
 
     Parameters
     ----------
     n_components : int or float, default=0.8
-        An int is the number P of components. A float, above 0 and at most 1, is a share of
-        variance: P is the smallest number of components that have this share in the average
-        training query, queries without variance left out; 1 if all are.
+        An int: the number P of components. A float, above 0 and at most 1: a share of variance.
+        P is then the smallest number of components that reach this share in the average training
+        query. Queries without variance are left out of the average; if all are, P is 1.
 
     Attributes
     ----------
     n_components_ : int
         The number P.
     explained_ : ndarray of shape (n_features,)
-        The share of each component in the variance of the average training query.
+        Share of each component in the variance of the average training query.
 
     References
     ----------
@@ -87,7 +86,7 @@ class PrincipalComponents(Representation):
         self.n_components_ = int(self.n_components if whole else n_needed)
 
     def _shares(self, dataset: RankingDataset) -> tuple[int, ExactSums]:
-        """How many queries have any variance, and the sum of the shares of their directions."""
+        """The number of queries with any variance, and the sums of their directions' shares."""
         shares, _ = self._axes(dataset, 0)
         varying = shares[shares[:, 0] > 0]
         return len(varying), ExactSums.of(varying)
@@ -111,17 +110,17 @@ class PrincipalComponents(Representation):
         return components
 
     def _axes(self, dataset: RankingDataset, n_axes: int) -> tuple[Floats, Floats]:
-        """Shares of all directions of each query, and the first directions."""
+        """For each query, the variance shares of all directions, and the first directions."""
         return principal_axes(dataset.features, dataset.offsets, n_axes)
 
     def centroid(self, descriptions: Array) -> Floats:
         """The directions c_1, …, c_P that agree best with those of several queries.
 
-        c_p maximises the sum over queries of (c · u_p)²: it is the first eigenvector of the mean
-        projector on their p-th directions, and so the first principal component of the cloud of
-        all u_p and -u_p. A query alone is its own centre. Directions are averaged one by one
-        because the similarity pairs them by their order; the mean of the projectors on all P
-        together does not tell which is the first.
+        c_p maximises the sum over queries of (c · u_p)². So it is the first eigenvector of the
+        mean projector on the p-th directions, which is the first principal component of the cloud
+        of all u_p and -u_p. The centre of one query is the query itself. Directions are averaged
+        one by one because the similarity pairs them by their order. A mean projector on all P
+        directions together would lose the order.
 
         Parameters
         ----------
@@ -157,6 +156,6 @@ class PrincipalComponents(Representation):
         return np.clip(distances, 0.0, 1.0, out=distances)
 
     def similarities(self, distances: Floats) -> Floats:
-        """The similarity of the paper: 1 less the distance."""
+        """The similarity of the paper: 1 minus the distance."""
         similarities: Floats = 1.0 - distances
         return similarities

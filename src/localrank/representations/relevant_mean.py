@@ -18,8 +18,8 @@ from localrank.representations.moments import query_means
 class RelevantMean(Points):
     """Describes a query by the mean of its relevant documents [1]_.
 
-    It needs labels, so it serves to group training queries; a selector then needs another
-    representation for new ones. A query without a relevant document is the zero vector.
+    It needs labels, so it can group training queries only. The selector needs another
+    representation for new queries. A query without relevant documents is the zero vector.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Any representation on features of equal spread."""
+"""Any representation, on features scaled to equal spread."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from localrank.representations.base import Representation
 
 @declare(
     "scaled",
-    "another representation on features of equal spread",
+    "another representation, on features scaled to equal spread",
     sample={"representation": "mean"},
 )
 class Scaled(Representation):
-    """Another representation on features divided by their spread within the training queries.
+    """Another representation, on features divided by their spread within training queries.
 
     The spread of a feature is its standard deviation around the mean of its query, over all
-    documents; so features of very different units count alike. `Gaussian` needs no scaling: it
-    brings its own.
+    documents. Scaled features count alike even if their units differ. `Gaussian` needs no
+    scaling, because its distances do not depend on units.
 
     Parameters
     ----------
     representation : Representation
+        The representation to use on the scaled features.
 
     Attributes
     ----------
     spread_ : ndarray of shape (n_features,)
-        What each feature is divided by.
+        Spread of each feature, by which it is divided.
     representation_ : Representation
-        Fitted on the scaled features.
+        The representation, fitted on the scaled features.
 
     Examples
     --------

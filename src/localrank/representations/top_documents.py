@@ -1,4 +1,4 @@
-"""The mean of a query's first documents under one feature."""
+"""The mean of a query's top documents under one feature."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from localrank.representations.moments import query_means
 class TopDocuments(Points):
     """Describes a query by the mean of its top documents under a reference feature [1]_, [2]_.
 
-    Documents with equal values at the cut share the places that are left, so that the mean is
-    the expected one over all their orders.
+    Documents that tie at the cut share the remaining places, so the mean is the expected one over
+    all orders of the tied documents.
 
     Parameters
     ----------
     n : int, default=10
-        How many documents; a query with fewer keeps what it has.
+        Number of top documents. A query with fewer documents uses all of them.
     feature : int or str, default="best"
-        The reference, such as BM25, by column or by name; larger values come first. "best" is
+        The reference feature, such as BM25, by column or name; larger values come first. "best":
         the feature with the highest mean NDCG@5 on the training queries, which then need labels.
     columns : sequence of int or str, optional
-        The features that make up the description, by column or by name. None: all of them.
+        The features that make up the description, by column or name. None: all of them.
 
     Attributes
     ----------
     feature_ : int
-        Column of the reference; the first of equally good ones.
+        Column of the reference feature; the first if several are equally good.
     columns_ : ndarray of int
         Columns of the description.
 
@@ -89,7 +89,7 @@ class TopDocuments(Points):
     def _checked_columns(self, dataset: RankingDataset) -> Integers:
         if self.columns is None:
             return np.arange(dataset.n_features)
-        # A single name is a sequence too, of letters.
+        # A string is a sequence too, but not a list of features.
         listed = isinstance(self.columns, Sequence | np.ndarray) and not isinstance(
             self.columns, str
         )
@@ -105,7 +105,7 @@ def reference_feature(part: Any, dataset: RankingDataset) -> int:
         if dataset.relevance is None:
             raise ValueError(
                 f"{type(part).__name__} with feature='best' finds the best feature by labels. The "
-                f"dataset has none: take labelled training queries, or give it a feature."
+                f"dataset has none: give labelled training queries, or name a feature."
             )
         return int(measure_features(dataset, NDCG(5)).argmax())
     column = column_of(dataset, part.feature)
@@ -115,7 +115,10 @@ def reference_feature(part: Any, dataset: RankingDataset) -> int:
 
 
 def shares_of_places(values: Array, dataset: RankingDataset, n: int) -> Floats:
-    """The expected share that each document has in the first n places, from 0 to 1."""
+    """The expected share of each document in the top n places, from 0 to 1.
+
+    Tied documents share the remaining places equally.
+    """
     begins, query = dataset.offsets[:-1], dataset.query_index
     n_places = np.minimum(n, dataset.query_sizes)
     order = argsort_descending(values, dataset.offsets)

@@ -1,4 +1,4 @@
-"""What every selector promises."""
+"""The base of selectors."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 class Selector(Estimator):
     """Weighs the groups of training queries for a new query.
 
-    A selector has the parameter `representation` (None: use the grouping's), and implements
-    `_fit` on the descriptions of the training queries and `weights`.
+    A selector has the parameter `representation` (None: use the grouping's representation). It
+    implements `_fit`, which learns from the descriptions of the training queries, and `weights`.
 
     Attributes
     ----------
     representation_ : Representation
-        How queries are described.
+        The fitted representation that describes queries.
     descriptions_ : ndarray
-        The training queries, along the first axis.
+        The descriptions of the training queries, along the first axis.
     n_groups_ : int
+        Number of groups.
     """
 
     _fitted: ClassVar[Kinds] = {
@@ -44,13 +45,13 @@ class Selector(Estimator):
         "n_groups_": count(1, name="n_groups"),
     }
 
-    # Whether weights are made of labels, so that nothing can be served.
+    # Whether weights use labels, so that new queries cannot be served.
     needs_labels: ClassVar[bool] = False
 
-    # Whether it may refuse a query that can be described, so that no trial shows what it does.
+    # Whether it may refuse a query that can be described. A loaded model is then not tried out.
     refuses: ClassVar[bool] = False
 
-    # Whether the scores of models are standardised within a query that several of them rank.
+    # Whether scores are standardised within a query that several models rank.
     standardises: ClassVar[bool] = False
 
     representation: Representation | None
@@ -71,11 +72,13 @@ class Selector(Estimator):
         Parameters
         ----------
         dataset : RankingDataset
+            The training queries.
         groups : Groups
+            Their groups.
         representation : Representation
-            What the queries were grouped by, fitted.
+            The fitted representation by which the queries were grouped.
         descriptions : ndarray
-            The training queries in it.
+            The descriptions of the queries by that representation.
         """
         check_parameters(self)
         self.representation_, self.descriptions_ = representation, descriptions
@@ -84,9 +87,9 @@ class Selector(Estimator):
             self.descriptions_ = self.representation_.transform_rows(dataset)
         if self.representation_.needs_labels and not self.needs_labels:
             raise ValueError(
-                f"{type(self).__name__} cannot describe new queries, which have no labels, by "
-                f"{type(self.representation_).__name__}. Give it a 'representation' of its own, "
-                f"such as TopDocuments()."
+                f"{type(self).__name__} cannot describe new queries by "
+                f"{type(self.representation_).__name__}, which needs labels. Set its "
+                f"'representation' to one without labels, such as TopDocuments()."
             )
         self.n_groups_ = len(groups)
         self._fit(groups)
@@ -98,21 +101,21 @@ class Selector(Estimator):
 
     @property
     def blends(self) -> bool:
-        """Whether more than one group may weigh in a query."""
+        """Whether more than one group may have a weight for a query."""
         return self.standardises
 
     def router(self) -> Router:
-        """How the weights come about, for an export.
+        """How the weights are computed, for an export.
 
-        A selector says it in data where that can be done. Where it takes more, such as all
-        training queries, a service has to choose.
+        A selector that can states it as data. One that needs more, such as all training queries,
+        returns a `ServiceRouter`: a service then has to compute the weights.
         """
         from localrank.formulas import ServiceRouter
 
         return ServiceRouter(partial(self.weights, models=()), self._no_router(), self.blends)
 
     def _no_router(self) -> str:
-        """Why the choice takes the whole model: a clause."""
+        """Why the choice needs the whole model, as a clause."""
         kind = type(self.representation_).__name__
         return f"{kind} describes a list by more than sums of its features"
 
@@ -121,19 +124,19 @@ class Selector(Estimator):
         """Learn from `descriptions_` and the groups."""
 
     def _content_order(self, home: Integers) -> Integers:
-        """Positions of the training queries, in an order that they and their groups decide.
+        """Positions of the training queries, in an order that depends only on their content.
 
-        Sums in it round alike for any order of the queries.
+        Sums in this order round alike for any order of the queries.
         """
         values = self.descriptions_.reshape(len(home), -1)
         return np.argsort(keys_of_values(values, home), kind="stable")
 
     def _check_points(self) -> None:
-        """Refuse a representation that only gives distances."""
+        """Refuse a representation that gives only distances."""
         if not self.representation_.points:
             raise ValueError(
-                f"{type(self).__name__} needs queries that are points, and "
-                f"{type(self.representation_).__name__} only gives distances between them. Take "
+                f"{type(self).__name__} needs queries that are points. "
+                f"{type(self.representation_).__name__} gives only distances between them. Take "
                 f"NearestQuery, or a representation such as TopDocuments or TopScores."
             )
 

@@ -1,4 +1,4 @@
-"""The nearest training queries by the cells that they lie in."""
+"""The nearest training queries, searched in a few cells."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from localrank.representations.base import Representation, nearest_columns
 
 # Candidates that are held at a time.
 _BLOCK = 1 << 22
-# The distance of a candidate that there is not.
-_NOWHERE = 1e300
+# The distance of a missing candidate.
+_MISSING = 1e300
 
 
 class Cells(Estimator):
-    """Finds near training queries among those of the nearest cells.
+    """Fast search for the nearest training queries, in the cells around a query.
 
-    Some training queries are the centres of cells, and each training query lies in the cell of
-    its nearest centre. A query is compared with the centres, then with the training queries of
-    the `n_probes` cells whose centres are nearest. So it takes the distances to about
-    2 √(n_probes n) of n training queries, and may miss the nearest one. It serves any
-    representation, because centres are queries.
+    Some training queries are the centres of cells. Each training query lies in the cell of its
+    nearest centre. A query is compared with all centres, then with the training queries in the
+    `n_probes` cells whose centres are nearest. This needs about 2 √(n_probes n) distances for n
+    training queries, and may miss the nearest one. It works for any representation, because
+    centres are queries.
 
-    Centres are chosen by a hash of their descriptions: they do not depend on the order of the
+    Centres are chosen by a hash of their descriptions, so they do not depend on the order of the
     training queries.
 
     Parameters
     ----------
     n_cells : int, optional
-        √(n_probes n) by default, which takes the fewest distances.
+        Number of cells. None: √(n_probes n), which needs the fewest distances.
     n_probes : int, default=16
-        More find the nearest query more often, and take longer.
+        Number of cells to search. More cells find the nearest query more often and take longer.
     random_state : int, default=0
         Seed of the hash.
 
@@ -49,7 +49,7 @@ class Cells(Estimator):
     cells_ : ndarray of shape (n_queries,)
         The cell of each training query.
     members_, offsets_ : ndarray
-        The training queries cell by cell, and where each cell begins.
+        The training queries cell by cell, and the start of each cell.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Cells(Estimator):
         n_cells = self.n_cells or min(round((self.n_probes * n) ** 0.5), n)
         self.centres_ = some_by_content(descriptions, n_cells, self.random_state)
         self.cells_ = representation.nearest(descriptions, descriptions[self.centres_])
-        # Also where another centre is as near: no cell is empty.
+        # Even if another centre is as near, so that no cell is empty.
         self.cells_[self.centres_] = np.arange(n_cells)
         self._restored()
         return self
@@ -104,28 +104,34 @@ class Cells(Estimator):
         )
 
     def _restored(self) -> None:
-        """Sort the queries by cell, which is not kept in files."""
+        """Sort the queries by cell. Files do not hold that order."""
         self.members_ = np.argsort(self.cells_, kind="stable")
         self.offsets_ = offsets_of(np.bincount(self.cells_))
 
     def neighbours(
         self, representation: Representation, descriptions: Array, asked: Array, k: int
     ) -> tuple[Integers, Floats]:
-        """The k nearest training queries that are found; where these are fewer, all are compared.
+        """The k nearest training queries in the searched cells.
+
+        A query that finds fewer than k is compared with all training queries.
 
         Parameters
         ----------
-        representation, descriptions
-            As in `fit`.
+        representation : Representation
+            The representation, as in `fit`.
+        descriptions : ndarray
+            The descriptions of the training queries, as in `fit`.
         asked : ndarray
-            Descriptions of queries.
+            The descriptions of the queries to search for.
         k : int
+            Number of neighbours.
 
         Returns
         -------
         positions : ndarray of shape (len(asked), k)
-            Ascending; all where k is not less than their number.
+            Ascending. All positions if k is at least their number.
         distances : ndarray of shape (len(asked), k)
+            The distances to these training queries.
         """
         k = min(k, len(descriptions))
         members, offsets = self.members_, self.offsets_
@@ -136,24 +142,23 @@ class Cells(Estimator):
         for row in range(0, len(asked), n_rows):
             block = asked[row : row + n_rows]
             probed, _ = representation.neighbours(block, centres, n_probes)
-            found = np.full((len(block), n_probes, k), len(descriptions))
-            apart = np.full((len(block), n_probes, k), _NOWHERE)
+            candidates = np.full((len(block), n_probes, k), len(descriptions))
+            apart = np.full((len(block), n_probes, k), _MISSING)
             for query, probe, cell in _by_cell(probed):
-                own = members[offsets[cell] : offsets[cell + 1]]
-                near, far = representation.neighbours(block[query], descriptions[own], k)
-                found[query, probe, : near.shape[1]] = own[near]
+                in_cell = members[offsets[cell] : offsets[cell + 1]]
+                near, far = representation.neighbours(block[query], descriptions[in_cell], k)
+                candidates[query, probe, : near.shape[1]] = in_cell[near]
                 apart[query, probe, : near.shape[1]] = far
             rows = slice(row, row + len(block))
-            positions[rows], distances[rows] = _best(found, apart, k)
+            positions[rows], distances[rows] = _best(candidates, apart, k)
         few = np.flatnonzero((positions == len(descriptions)).any(axis=1))
         if len(few):
-            found, apart = representation.neighbours(asked[few], descriptions, k)
-            positions[few], distances[few] = found, apart
+            positions[few], distances[few] = representation.neighbours(asked[few], descriptions, k)
         return positions, distances
 
 
 def some_by_content(descriptions: Array, n: int, seed: int = 0) -> Integers:
-    """Positions of some queries, chosen and ordered by what describes them alone.
+    """Positions of n queries, chosen and ordered by a hash of their descriptions.
 
     Examples
     --------
@@ -168,7 +173,7 @@ def some_by_content(descriptions: Array, n: int, seed: int = 0) -> Integers:
 
 
 def _by_cell(probed: Integers) -> Iterator[tuple[Integers, Integers, int]]:
-    """For each cell, the queries that look into it, and which of their probes it is."""
+    """For each cell, the queries that search it, and which of their probes it is."""
     query, probe = np.divmod(np.argsort(probed, axis=None, kind="stable"), probed.shape[1])
     cells, begins = np.unique(probed[query, probe], return_index=True)
     ends = [*begins[1:], len(query)]
@@ -176,10 +181,10 @@ def _by_cell(probed: Integers) -> Iterator[tuple[Integers, Integers, int]]:
         yield query[begin:end], probe[begin:end], cell
 
 
-def _best(found: Integers, apart: Floats, k: int) -> tuple[Integers, Floats]:
-    """The k nearest of the candidates of each query, ascending; of equal ones the first."""
-    order = np.argsort(found.reshape(len(found), -1), axis=1, kind="stable")
-    found = np.take_along_axis(found.reshape(order.shape), order, axis=1)
+def _best(candidates: Integers, apart: Floats, k: int) -> tuple[Integers, Floats]:
+    """The k nearest candidates of each query, ascending; the first if tied."""
+    order = np.argsort(candidates.reshape(len(candidates), -1), axis=1, kind="stable")
+    candidates = np.take_along_axis(candidates.reshape(order.shape), order, axis=1)
     apart = np.take_along_axis(apart.reshape(order.shape), order, axis=1)
     chosen = nearest_columns(apart, k)
-    return np.take_along_axis(found, chosen, axis=1), np.take_along_axis(apart, chosen, axis=1)
+    return np.take_along_axis(candidates, chosen, axis=1), np.take_along_axis(apart, chosen, axis=1)

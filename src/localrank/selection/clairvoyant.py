@@ -20,20 +20,22 @@ from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 
 
-@declare("clairvoyant", "the best group by the query's own labels: a bound")
+@declare("clairvoyant", "the best group by the query's labels: an upper bound")
 class Clairvoyant(Selector):
-    """Chooses the group whose model ranks the query best, by the query's own labels [1]_.
+    """Chooses the group whose model ranks the query best, by the query's labels [1]_.
 
-    No method to deploy, but an upper bound for every selector that chooses one group. The best
-    of several models gains by chance alone: `localrank.evaluation.clairvoyant_bound` gives the
-    bound beside that of random groups. Unlabelled queries are refused, and so is saving.
+    It is an upper bound for every selector that chooses one group, not a method to deploy. The
+    best of several models gains by chance alone, so `localrank.evaluation.clairvoyant_bound`
+    shows the bound of random groups beside it. Clairvoyant refuses queries without labels, and
+    cannot be saved.
 
     Parameters
     ----------
     measure : str or Measure, default="map"
-        What is best. Of equally good groups the first is taken.
+        The measure that decides. Among equally good groups the first is chosen.
     representation : Representation, optional
-        How explanations find the nearest training queries. None: use the grouping's.
+        How explanations find the nearest training queries. None: use the grouping's
+        representation.
 
     References
     ----------
@@ -54,8 +56,8 @@ class Clairvoyant(Selector):
     >>> bound.save("bound.localrank")
     Traceback (most recent call last):
     ...
-    ValueError: A model with Clairvoyant chooses by labels, and cannot serve queries without:
-    it is not saved.
+    ValueError: A model with Clairvoyant cannot be saved: it chooses by labels, which new
+    queries do not have.
     """
 
     needs_labels: ClassVar[bool] = True
@@ -82,15 +84,15 @@ class Clairvoyant(Selector):
         )
 
     def _fit(self, groups: Groups) -> None:
-        """Everything is chosen by the labels of the query itself."""
+        """Nothing to learn: the labels of each query decide."""
 
 
 def best_models(
     dataset: RankingDataset, models: Sequence[Ranker], measure: Measure
 ) -> tuple[Integers, Floats]:
-    """The model that ranks each query best, and the value it reaches, by the labels.
+    """The model that ranks each query best by its labels, and the value that it reaches.
 
-    Queries that the measure skips are NaN, and have the first model.
+    Queries that the measure skips have the value NaN and the first model.
     """
     values = np.array([measure.of_rows(dataset, scores) for scores in lists_of(models, dataset)])
     worth = np.nan_to_num(values if measure.higher_is_better else -values, nan=-np.inf)

@@ -22,11 +22,11 @@ from localrank.selection.base import Selector
 if TYPE_CHECKING:
     from localrank.formulas import Router
 
-# Parts for measuring the classifier on queries it has not seen, and bins of its confidence.
+# Folds for measuring the classifier on unseen queries, and bins of its confidence.
 N_FOLDS, N_BINS = 5, 10
 
 
-# The group itself, where there is no other.
+# The number of the group, if all training queries are in one.
 a_classifier = Kind(
     lambda value, _: type(value) is int or hasattr(value, "predict_proba"),
     "a classifier of scikit-learn, or a group",
@@ -35,29 +35,30 @@ a_classifier = Kind(
 
 @declare("classifier", "the group that logistic regression predicts")
 class Classifier(Selector):
-    """Predicts the group of a query from its description, as training queries have theirs [1]_.
+    """Predicts the group of a query by a classifier trained on the training queries [1]_.
 
     Parameters
     ----------
     classifier : classifier of scikit-learn, optional
-        With `predict_proba`. By default logistic regression on standardised descriptions.
+        A classifier with `predict_proba`. None: logistic regression on standardised descriptions.
     hard : bool, default=True
-        Whether the most probable group takes all (selective), or each group weighs as much as it
-        is probable (fusion).
+        True: the most probable group gets all the weight (selective). False: each group's weight
+        is its probability (fusion).
     representation : Representation, optional
         How queries are described, as points. None: use the grouping's representation.
 
     Attributes
     ----------
-    classifier_ : classifier
+    classifier_ : classifier or int
+        The fitted classifier. An int if all training queries are in one group: that group.
     accuracy_ : float
         Share of training queries whose group is predicted right by a classifier that has not
-        seen them (five folds); compare it with `majority_`.
+        seen them (five folds). Compare it with `majority_`.
     majority_ : float
         Share of the largest group: the accuracy of always choosing it.
     calibration_error_ : float
-        Mean distance between the confidence in the chosen group and how often it is right, over
-        ten bins of confidence, also out of fold (expected calibration error).
+        Expected calibration error: the mean difference between confidence and accuracy over ten
+        bins of confidence, on queries that the classifier has not seen.
 
     References
     ----------
@@ -137,19 +138,19 @@ class Classifier(Selector):
     def _no_router(self) -> str:
         if self._linear_rows() is not None:
             return super()._no_router()
-        return "its classifier is no logistic regression"
+        return "its classifier is not a logistic regression"
 
     def _linear_rows(self) -> tuple[Floats, Floats, Integers] | None:
-        """Coefficients and intercepts whose softmax is the probabilities, and the rows' groups.
+        """Coefficients and intercepts whose softmax gives the probabilities, and their groups.
 
-        None where the classifier has none.
+        None if the classifier is not linear.
         """
         known = self.classifier_
         n_dimensions = self.descriptions_.shape[1]
         if isinstance(known, int):
             return np.zeros((1, n_dimensions)), np.zeros(1), np.array([known])
         *scalers, last = [step for _, step in known.steps] if hasattr(known, "steps") else [known]
-        # By name: a model that has no classifier of scikit-learn does without it.
+        # By name, so that scikit-learn is not imported for models that do not use it.
         names = [type(step).__name__ for step in scalers]
         linear = type(last).__name__ == "LogisticRegression" and set(names) <= {"StandardScaler"}
         if not linear or (len(last.classes_) > 2 and last.solver == "liblinear"):
@@ -167,7 +168,7 @@ class Classifier(Selector):
         return coefficients, intercepts, last.classes_
 
     def _trained(self, queries: Integers, home: Integers) -> Any:
-        """A classifier that has seen these queries; the group itself where they are all of one."""
+        """A classifier trained on these queries; their group if all are in one."""
         if len(np.unique(home[queries])) == 1:
             return int(home[queries[0]])
         classifier = _logistic() if self.classifier is None else clone(self.classifier)
@@ -195,12 +196,12 @@ class Classifier(Selector):
         right = probabilities.argmax(axis=1) == home
         confidence = probabilities.max(axis=1)
         bins = np.minimum((confidence * N_BINS).astype(int), N_BINS - 1)
-        off = [abs(np.sum((confidence - right)[bins == number])) for number in range(N_BINS)]
-        return float(right.mean()), float(np.sum(off) / n)
+        errors = [abs(np.sum((confidence - right)[bins == number])) for number in range(N_BINS)]
+        return float(right.mean()), float(np.sum(errors) / n)
 
 
 def _logistic() -> Any:
-    # Imported by those who train it: a model without one is loaded without scikit-learn.
+    # Imported here: a model without a classifier loads without scikit-learn.
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler

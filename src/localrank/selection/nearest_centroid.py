@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @declare("nearest-centroid", "the group with the nearest centre")
 class NearestCentroid(Selector):
-    """Chooses the group with the nearest centre, the first of equals.
+    """Chooses the group with the nearest centre; the first if tied.
 
-    The centre of queries that are points is their mean [1]_. That of queries described by
-    `PrincipalComponents` is the directions that agree best with theirs: a cluster of clouds in the
-    room of one, and a search among the groups instead of all training queries, which the authors
-    of LocalRank leave to be found [2]_.
+    The centre of queries that are points is their mean [1]_. The centre of queries described by
+    `PrincipalComponents` is the directions that agree best with theirs. So a group takes the
+    space of one query, and a query is compared with the groups instead of all training queries.
+    The authors of LocalRank name this as an open problem [2]_.
 
     Parameters
     ----------
@@ -38,6 +38,7 @@ class NearestCentroid(Selector):
     Attributes
     ----------
     centroids_ : ndarray of shape (n_groups, ...)
+        The centre of each group.
 
     References
     ----------
@@ -68,12 +69,15 @@ class NearestCentroid(Selector):
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
         self.centroids_ = np.array(
-            [centroid(self.descriptions_[own[np.argsort(place[own])]]) for own in groups]
+            [
+                centroid(self.descriptions_[members[np.argsort(place[members])]])
+                for members in groups
+            ]
         )
 
     def _check_fitted(self) -> None:
-        one = self.descriptions_.shape[1:] == self.centroids_.shape[1:]
-        check_together(self, holds=one and len(self.centroids_) == self.n_groups_)
+        same_shape = self.descriptions_.shape[1:] == self.centroids_.shape[1:]
+        check_together(self, holds=same_shape and len(self.centroids_) == self.n_groups_)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         descriptions = self.representation_.transform_rows(dataset)

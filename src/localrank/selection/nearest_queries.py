@@ -18,31 +18,30 @@ from localrank.representations.base import Representation
 from localrank.selection.cells import some_by_content
 from localrank.selection.query_search import Index, QuerySearch
 
-# Training queries whose neighbours make the usual bandwidth.
+# Largest number of training queries that decide the default bandwidth.
 _SAMPLE = 2048
 
 
 @declare("nearest-queries", "the groups of the most similar training queries, blended")
 class NearestQueries(QuerySearch):
-    """Blends the groups of the k most similar training queries by their similarity [1]_.
+    """Blends the groups of the k most similar training queries, weighted by similarity [1]_.
 
-    A query t is ranked by Σ s(t, q) f_q / Σ s(t, q) over its k nearest training queries q, where
-    f_q is the model of the group that serves q, and s(t, q) = exp(-d(t, q) / bandwidth) with the
-    representation's own distance d. Models differ in the unit of their scores, so the scores of
-    a query that several models rank are first standardised within the query. With k = 1 it is
-    `NearestQuery`, to the last bit.
+    A query t gets the scores Σ s(t, q) f_q / Σ s(t, q) over its k nearest training queries q.
+    Here f_q is the model of the group that serves q, and s(t, q) = exp(-d(t, q) / bandwidth) with
+    the representation's distance d. Models differ in the scale of their scores, so these are
+    standardised within a query that several models rank. With k = 1 the result is exactly that of
+    `NearestQuery`.
 
     Parameters
     ----------
     k : int, default=10
-        Training queries to blend, all where there are fewer. Among queries at the same distance
-        the first are taken.
+        Number of training queries to blend; all if there are fewer. Ties go to the first.
     bandwidth : float, optional
-        The distance at which similarity has fallen by the factor e. A large one weighs the k
-        queries alike, a small one leaves the nearest. None: the median, over the training
-        queries, of the distance to the k-th nearest other one.
+        Distance at which similarity has fallen by the factor e. A large bandwidth gives the k
+        queries equal weights; a small one leaves only the nearest. None: the median distance of a
+        training query to its k-th nearest other query.
     index : {"auto", "exact", "lsh", "cells"}, LSH or Cells, default="auto"
-        How near queries are found, as in `NearestQuery`.
+        How to find near queries, as in `NearestQuery`.
     representation : Representation, optional
         How queries are described. None: use the grouping's representation.
 
@@ -51,15 +50,14 @@ class NearestQueries(QuerySearch):
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
     index_ : LSH, Cells or None
-        Fitted; None for the exact search.
+        The fitted index. None: exact search.
     bandwidth_ : float
         The bandwidth in use.
 
     Notes
     -----
-    The bandwidth by default looks for the neighbours of each training query, or where there are
-    more of 2,048 that a hash of their descriptions chooses. Queries that are all alike have
-    bandwidth 1.
+    The default bandwidth is computed from at most 2,048 training queries, chosen by a hash of
+    their descriptions. If all queries are alike, it is 1.
 
     References
     ----------
@@ -106,13 +104,13 @@ class NearestQueries(QuerySearch):
     def _fit(self, groups: Groups) -> None:
         super()._fit(groups)
         self.bandwidth_ = (
-            self._usual_bandwidth() if self.bandwidth is None else float(self.bandwidth)
+            self._default_bandwidth() if self.bandwidth is None else float(self.bandwidth)
         )
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
         described = self.representation_.transform_rows(dataset)
         nearest, distances = self.neighbours(described, self.k)
-        # Relative to the nearest one, which leaves the shares as they are and one at least at 1.
+        # Relative to the nearest query: the weights stay the same, and at least one term is 1.
         beyond = distances - distances.min(axis=1, keepdims=True)
         similarities = np.exp(-beyond / self.bandwidth_)
         cells = np.arange(len(nearest))[:, None] * self.n_groups_ + self.home_[nearest]
@@ -122,12 +120,12 @@ class NearestQueries(QuerySearch):
         shares: Floats = weights / weights.sum(axis=1, keepdims=True)
         return shares
 
-    def _usual_bandwidth(self) -> float:
-        some = self.descriptions_
-        if len(some) > _SAMPLE:
-            some = some[some_by_content(some, _SAMPLE)]
-        # One more than k, because a query is the nearest to itself.
-        _, distances = self.neighbours(some, self.k + 1)
+    def _default_bandwidth(self) -> float:
+        sample = self.descriptions_
+        if len(sample) > _SAMPLE:
+            sample = sample[some_by_content(sample, _SAMPLE)]
+        # One more than k, because each query is its own nearest.
+        _, distances = self.neighbours(sample, self.k + 1)
         farthest = distances.max(axis=1)
         apart = farthest[farthest > 0]
         return float(np.median(apart)) if len(apart) else 1.0

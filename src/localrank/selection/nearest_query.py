@@ -16,16 +16,16 @@ from localrank.selection.query_search import Index, QuerySearch
 class NearestQuery(QuerySearch):
     """Chooses the group of the most similar training query [1]_.
 
-    Where groups overlap, that is the one built around this query. Among training queries at the
-    same distance the first is taken.
+    If groups overlap, it chooses the group built around that query. Ties go to the first training
+    query.
 
     Parameters
     ----------
     index : {"auto", "exact", "lsh", "cells"}, LSH or Cells, default="auto"
-        How the nearest query is found: by its distance to every training query ("exact"), or
-        faster among many, in ways that may miss it. "lsh" is `LSH()`, hashing, which needs
-        queries described by `PrincipalComponents`; "cells" is `Cells()`, which takes any.
-        "auto" is "exact" up to 20,000 training queries, and "cells" among more.
+        How to find the nearest training query. "exact": compare with all of them. "lsh" and
+        "cells" are faster among many, and may miss it. "lsh": `LSH()`, hashing, only for queries
+        described by `PrincipalComponents`. "cells": `Cells()`, for any representation. "auto":
+        "exact" up to 20,000 training queries, otherwise "cells".
     representation : Representation, optional
         How queries are described. None: use the grouping's representation.
 
@@ -34,7 +34,7 @@ class NearestQuery(QuerySearch):
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
     index_ : LSH, Cells or None
-        Fitted; None for the exact search.
+        The fitted index. None: exact search.
 
     References
     ----------

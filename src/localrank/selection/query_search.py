@@ -1,4 +1,4 @@
-"""Selectors that look for training queries near a query."""
+"""The base of selectors that search for training queries near a query."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from localrank.selection.lsh.lsh import LSH
 
 Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 
-# The largest public collections have fewer training queries.
+# Most training queries for exact search. The largest public collections have fewer.
 MOST_EXACT = 20_000
 
 
 class QuerySearch(Selector):
-    """Finds near training queries, by all distances, by hashing or by cells.
+    """Finds near training queries by all distances, by hashing or by cells.
 
-    A selector of this kind has the parameter `index`. "auto" takes all distances up to 20,000
-    training queries, and looks among more in cells.
+    A selector of this kind has the parameter `index`. "auto" computes all distances up to 20,000
+    training queries, and searches in cells if there are more.
 
     Attributes
     ----------
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
     index_ : LSH, Cells or None
-        Fitted; None for the exact search.
+        The fitted index. None: exact search.
     """
 
     index: Index
@@ -79,7 +79,7 @@ class QuerySearch(Selector):
         return f"{type(self).__name__} compares a list with {n_queries:,} training queries"
 
     def nearest(self, descriptions: Array) -> Integers:
-        """Positions of the nearest training queries, for queries with these descriptions."""
+        """The position of the training query nearest to each description."""
         if self.index_ is None:
             return self.representation_.nearest(descriptions, self.descriptions_)
         return self.neighbours(descriptions, 1)[0][:, 0]

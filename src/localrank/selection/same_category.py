@@ -1,4 +1,4 @@
-"""The group of the query's own category."""
+"""The group of the query's category."""
 
 from __future__ import annotations
 
@@ -29,29 +29,31 @@ if TYPE_CHECKING:
     sample={"categories": {1: "few", 1000: "none"}},
 )
 class SameCategory(Selector):
-    """Chooses the group of the training queries that have the query's category.
+    """Chooses the group of the training queries with the query's category.
 
-    For groups by `KnownGroups` with the same `categories`. A query whose category is not known,
-    or that no training query has, is unseen.
+    Use it with `KnownGroups` and the same `categories`. A query is unseen if its category is not
+    known, or if no training query has it.
 
     Parameters
     ----------
     categories : dict, int or str
-        From query ids to categories, new queries among them; or a feature by column or name,
-        with one value for all documents of a query. As for `KnownGroups`.
+        The category of each query, as in `KnownGroups`. A dict: from query ids, including those
+        of new queries, to categories. An int or str: a feature, by column or name, with one value
+        for all documents of a query.
     unseen : {"nearest", "refuse"}, default="nearest"
-        An unseen query goes to the group of its nearest training query, or is an error.
+        What to do with an unseen query. "nearest": choose the group of its nearest training
+        query. "refuse": raise an error.
     representation : Representation, optional
-        How queries are described, for unseen ones. None: use the grouping's representation.
+        How queries are described, to place unseen ones. None: use the grouping's representation.
 
     Attributes
     ----------
     categories_ : ndarray of str
-        Those of the training queries, ascending.
+        The categories of the training queries, ascending.
     category_groups_ : ndarray of shape (n_categories,)
-        The group of each.
+        The group of each category.
     column_ : int or None
-        The feature that holds categories.
+        Column of the feature that holds categories. None: `categories` is a dict.
     home_ : ndarray of shape (n_queries,)
         The group of each training query.
 
@@ -106,19 +108,24 @@ class SameCategory(Selector):
     ) -> Self:
         super().fit(dataset, groups, representation, descriptions)
         self.column_ = category_column(self, dataset)
-        found = categories_of(self.categories, self.column_, dataset)
-        known = np.array([category is not None for category in found])
+        categories = categories_of(self.categories, self.column_, dataset)
+        known = np.array([category is not None for category in categories])
         if not known.any():
-            raise ValueError("SameCategory knows the category of no training query.")
-        own = np.array([category for category in found if category is not None])
-        self.categories_, first, kinds = np.unique(own, return_index=True, return_inverse=True)
+            raise ValueError(
+                "SameCategory needs the category of at least one training query. None is known."
+            )
+        self.categories_, first, kinds = np.unique(
+            [category for category in categories if category is not None],
+            return_index=True,
+            return_inverse=True,
+        )
         self.category_groups_ = groups.home[known][first]
         apart = self.category_groups_[kinds] != groups.home[known]
         if apart.any():
             kind = kinds[np.argmax(apart)]
             raise ValueError(
-                f"SameCategory needs groups that hold whole categories, such as those of "
-                f"KnownGroups with the same categories. Queries of category "
+                f"SameCategory needs groups of whole categories, such as those of KnownGroups "
+                f"with the same categories. Queries of category "
                 f"{str(self.categories_[kind])!r} are in several groups."
             )
         return self
@@ -129,20 +136,20 @@ class SameCategory(Selector):
     def _check_fitted(self) -> None:
         n_features = self.representation_.n_features_in_
         known = self.column_ is None or self.column_ < n_features
-        one = (self.column_ is None) == isinstance(self.categories, dict)
-        # In place of a trial, which may be refused: a query is described as those of training.
+        one_source = (self.column_ is None) == isinstance(self.categories, dict)
+        # Instead of a trial, which may be refused: check the shape of a description.
         trial = RankingDataset(np.ones((2, n_features)), None, np.array([0, 2]), np.array([0]))
         alike = self.representation_.transform_rows(trial).shape[1:] == self.descriptions_.shape[1:]
         same = len(self.home_) == len(self.descriptions_) > 0
-        check_together(self, holds=known and one and alike and same)
+        check_together(self, holds=known and one_source and alike and same)
 
     def weights(self, dataset: RankingDataset, models: Sequence[Ranker]) -> Floats:
-        found = categories_of(self.categories, self.column_, dataset)
+        categories = categories_of(self.categories, self.column_, dataset)
         known = dict(zip(self.categories_.tolist(), self.category_groups_.tolist(), strict=True))
-        groups = np.array([known.get(category, -1) for category in found], np.int64)
+        groups = np.array([known.get(category, -1) for category in categories], np.int64)
         unseen = np.flatnonzero(groups < 0)
         if len(unseen) and self.unseen == "refuse":
-            query, category = dataset.query_ids[unseen[0]], found[unseen[0]]
+            query, category = dataset.query_ids[unseen[0]], categories[unseen[0]]
             has = "no known category"
             if category is not None:
                 has = f"category {category!r}, which no training query has"

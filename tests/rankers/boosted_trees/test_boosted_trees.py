@@ -184,7 +184,7 @@ def test_parts_of_a_long_list_are_lists_that_weigh_as_much_together(rng, monkeyp
     kind = partial(LambdaMART, 10, min_leaf_documents=2)
     expected = kind()._learn(cut, shares).trees_
     assert expected.leaf_offsets[1] > 1
-    monkeypatch.setattr(lambda_mart, "MAX_DOCUMENTS", 10)
+    monkeypatch.setattr(lambda_mart, "MAX_LIST_LENGTH", 10)
     trees = kind()._learn(dataset, weights).trees_
     for name, values in expected.__getstate__().items():
         assert_array_equal(values, getattr(trees, name))
@@ -196,7 +196,7 @@ def test_documents_of_a_long_list_keep_their_weights(rng, monkeypatch):
     features = np.column_stack([labels, rng.normal(size=60)])
     wrong = rng.random(60) < 0.4
     features[wrong, 0] = 1 - labels[wrong]
-    monkeypatch.setattr(lambda_mart, "MAX_DOCUMENTS", 20)
+    monkeypatch.setattr(lambda_mart, "MAX_LIST_LENGTH", 20)
     kind = LambdaMART(10, min_leaf_documents=2, feature_fraction=1.0)
     model = kind.fit(features, labels, qid=np.zeros(60), sample_weight=np.where(wrong, 1e-9, 1))
     scores = model.predict(features, qid=np.zeros(60))

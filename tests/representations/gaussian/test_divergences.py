@@ -17,8 +17,8 @@ def gaussians(n, d, rng):
 
 def test_scatters_are_the_products_of_each_querys_rows(queries):
     parts = np.split(queries.features, queries.offsets[1:-1])
-    found = scatters(queries.features, queries.offsets)
-    assert_allclose(found, [part.T @ part for part in parts], atol=1e-10)
+    sums = scatters(queries.features, queries.offsets)
+    assert_allclose(sums, [part.T @ part for part in parts], atol=1e-10)
 
 
 @pytest.mark.parametrize("d", [1, 2, 7])
@@ -34,21 +34,21 @@ def test_inverse_factors_times_factors_are_the_identity(d, rng):
 def test_exponents_are_bhattacharyyas_distance(d, rng):
     means_a, factors_a = gaussians(3, d, rng)
     means_b, factors_b = gaussians(5, d, rng)
-    found = bhattacharyya_exponents(means_a, factors_a, means_b, factors_b)
-    assert found.shape == (3, 5)
+    exponents = bhattacharyya_exponents(means_a, factors_a, means_b, factors_b)
+    assert exponents.shape == (3, 5)
     for a in range(3):
         for b in range(5):
             S_a, S_b = factors_a[a] @ factors_a[a].T, factors_b[b] @ factors_b[b].T
             S, m = (S_a + S_b) / 2, means_a[a] - means_b[b]
             determinants = slogdet(S)[1] - (slogdet(S_a)[1] + slogdet(S_b)[1]) / 2
-            assert_allclose(found[a, b], m @ solve(S, m) / 8 + determinants / 2, rtol=1e-10)
+            assert_allclose(exponents[a, b], m @ solve(S, m) / 8 + determinants / 2, rtol=1e-10)
 
 
 def test_one_set_with_itself_is_the_same_as_with_a_copy(rng):
     means, factors = gaussians(6, 5, rng)
-    found = bhattacharyya_exponents(means, factors, means, factors)
-    assert_array_equal(found, bhattacharyya_exponents(means, factors, means.copy(), factors))
-    assert_array_equal(found, found.T)
+    exponents = bhattacharyya_exponents(means, factors, means, factors)
+    assert_array_equal(exponents, bhattacharyya_exponents(means, factors, means.copy(), factors))
+    assert_array_equal(exponents, exponents.T)
 
 
 def test_views_and_copies_share_one_compiled_kernel(rng):

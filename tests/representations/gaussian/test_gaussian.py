@@ -78,32 +78,32 @@ def densities():
     )
     A = Gaussian().fit(dataset).transform(dataset)
     means, covariances = parts(A)
-    found = {kind: Gaussian(kind).fit(dataset).distances(A[:1], A[1:])[0, 0] for kind in KINDS}
+    distances = {kind: Gaussian(kind).fit(dataset).distances(A[:1], A[1:])[0, 0] for kind in KINDS}
     p, q = (
         stats.norm(mean.item(), np.sqrt(covariance.item()))
         for mean, covariance in zip(means, covariances, strict=True)
     )
-    return p, q, found
+    return p, q, distances
 
 
 def test_the_divergence_is_the_integral_over_the_densities(densities):
-    p, q, found = densities
+    p, q, distances = densities
     value, _ = quad(lambda x: (p.pdf(x) - q.pdf(x)) * (p.logpdf(x) - q.logpdf(x)), -40, 40)
-    assert_allclose(found["kl"], value / 2, rtol=1e-8)
+    assert_allclose(distances["kl"], value / 2, rtol=1e-8)
 
 
 def test_bhattacharyyas_kernel_is_the_integral_over_the_densities(densities):
-    p, q, found = densities
+    p, q, distances = densities
     value, _ = quad(lambda x: np.sqrt(p.pdf(x) * q.pdf(x)), -40, 40)
-    assert_allclose(found["bhattacharyya"], 1 - value, rtol=1e-8)
+    assert_allclose(distances["bhattacharyya"], 1 - value, rtol=1e-8)
 
 
 def test_a_description_is_the_mean_and_the_factor_of_the_shrunk_covariance(clouds):
     model = Gaussian(shrinkage=0.3).fit(clouds)
     A = model.transform(clouds)
-    own = np.split(clouds.features, clouds.offsets[1:-1])
-    target = np.diag(np.mean([cloud.var(axis=0) for cloud in own], axis=0))
-    for description, cloud in zip(A, own, strict=True):
+    documents = np.split(clouds.features, clouds.offsets[1:-1])
+    target = np.diag(np.mean([cloud.var(axis=0) for cloud in documents], axis=0))
+    for description, cloud in zip(A, documents, strict=True):
         assert_allclose(description[0], cloud.mean(axis=0))
         assert_array_equal(np.triu(description[1:], 1), 0)
         covariance = 0.7 * np.cov(cloud.T, ddof=0) + 0.3 * target
@@ -138,13 +138,13 @@ def test_units_and_a_common_shift_do_not_matter(clouds, kind):
 def test_any_common_linear_map_of_the_clouds_leaves_distances_alone(kind, rng):
     # With hardly any shrinkage, which is the only thing that knows the axes.
     X, qid = rng.normal(size=(120, 3)), np.repeat(np.arange(4), 30)
-    found = []
+    distances = []
     for values in (X, X @ rng.normal(size=(3, 3))):
         dataset = RankingDataset.from_arrays(values, qid=qid)
         model = Gaussian(kind, shrinkage=1e-11).fit(dataset)
         A = model.transform(dataset)
-        found.append(model.distances(A, A))
-    assert_allclose(found[1], found[0], rtol=1e-7, atol=1e-9)
+        distances.append(model.distances(A, A))
+    assert_allclose(distances[1], distances[0], rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)

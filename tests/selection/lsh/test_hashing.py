@@ -71,9 +71,9 @@ def kernel_scores(tables, U, n_read=EVERYTHING):
     total = _find_buckets(U, tables, begins, sizes, complemented, sketch)
     if total > n_read:
         total = _cut(sizes, n_read)
-    found, scores = _collisions(tables.entries, begins, sizes, complemented, total)
-    assert len(set(found.tolist())) == len(found)
-    return dict(zip(found.tolist(), scores.tolist(), strict=True))
+    candidates, scores = _collisions(tables.entries, begins, sizes, complemented, total)
+    assert len(set(candidates.tolist())) == len(candidates)
+    return dict(zip(candidates.tolist(), scores.tolist(), strict=True))
 
 
 def nearest(queries, rows, tables, n_rescored, n_read=EVERYTHING):
@@ -169,9 +169,11 @@ def test_similarity_decides_among_all_that_were_met(rng):
     rows, queries = directions(rng, 150), directions(rng, 40)
     tables = build_tables(rows, rng.normal(size=(6, 3, 2)))
     values = similarities(queries, rows)
-    for U, found, own in zip(queries, nearest(queries, rows, tables, 150), values, strict=True):
+    for U, nearest_one, of_query in zip(
+        queries, nearest(queries, rows, tables, 150), values, strict=True
+    ):
         met = kernel_scores(tables, U) or range(150)
-        assert found == max(met, key=lambda q, own=own: own[q])
+        assert nearest_one == max(met, key=lambda q, of_query=of_query: of_query[q])
 
 
 @pytest.mark.parametrize("n_rescored", [1, 5, 40])
@@ -242,12 +244,12 @@ def test_full_buckets_are_read_in_part_where_similarity_decides_and_wholly_elsew
     by_score = nearest(queries, rows, tables, 0, n_read=50)
     by_similarity = nearest(queries, rows, tables, 300, n_read=50)
     values, n_missed = similarities(queries, rows), 0
-    for U, first, second, own in zip(queries, by_score, by_similarity, values, strict=True):
+    for U, first, second, of_query in zip(queries, by_score, by_similarity, values, strict=True):
         assert first == paper.nearest(U)
         read = kernel_scores(tables, U, n_read=50)
         assert 10 < len(read) <= 50
-        assert second == max(read, key=lambda q, own=own: own[q])
-        n_missed += second != own.argmax()
+        assert second == max(read, key=lambda q, of_query=of_query: of_query[q])
+        n_missed += second != of_query.argmax()
     assert n_missed > 10
 
 
@@ -265,11 +267,11 @@ def test_the_most_similar_is_found_wherever_it_stands(rng, dtype):
     rows = directions(rng, 500, dtype=dtype)
     queries = directions(rng, 50)
     values = similarities(queries, rows)
-    for U, own in zip(queries, values, strict=True):
+    for U, of_query in zip(queries, values, strict=True):
         candidates = rng.permutation(500)[:200]
-        (found,), (total,) = most_similar(U, rows, candidates, 1)
-        assert found == candidates[own[candidates].argmax()]
-        assert total == pytest.approx(own[found])
+        (position,), (total,) = most_similar(U, rows, candidates, 1)
+        assert position == candidates[of_query[candidates].argmax()]
+        assert total == pytest.approx(of_query[position])
 
 
 def test_among_equals_the_lowest_position_is_taken(rng):
@@ -277,8 +279,8 @@ def test_among_equals_the_lowest_position_is_taken(rng):
     rows[:, :, :] = rows[3] * rng.choice([-1, 1], size=(30, 3, 1))
     (U,) = directions(rng, 1)
     for k in (1, 4, 25):
-        found, _ = most_similar(U, rows, rng.permutation(np.arange(5, 30)), k)
-        assert_array_equal(found, np.arange(5, 5 + k))
+        positions, _ = most_similar(U, rows, rng.permutation(np.arange(5, 30)), k)
+        assert_array_equal(positions, np.arange(5, 5 + k))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -286,12 +288,12 @@ def test_among_equals_the_lowest_position_is_taken(rng):
 def test_several_are_the_most_similar_of_the_candidates(rng, dtype, k):
     rows, queries = directions(rng, 300, dtype=dtype), directions(rng, 30)
     values = similarities(queries, rows)
-    for U, own in zip(queries, values, strict=True):
+    for U, of_query in zip(queries, values, strict=True):
         candidates = rng.permutation(300)[:100]
-        found, sums = most_similar(U, rows, candidates, k)
-        expected = sorted(candidates, key=lambda q, own=own: -own[q])[:k]
-        assert_array_equal(found, np.sort(expected))
-        assert_allclose(sums, own[found])
+        positions, sums = most_similar(U, rows, candidates, k)
+        expected = sorted(candidates, key=lambda q, of_query=of_query: -of_query[q])[:k]
+        assert_array_equal(positions, np.sort(expected))
+        assert_allclose(sums, of_query[positions])
 
 
 @pytest.mark.parametrize("k", [2, 5])
@@ -299,11 +301,11 @@ def test_several_have_the_highest_scores_of_the_paper(rng, k):
     rows, queries = directions(rng, 200), directions(rng, 25)
     hyperplanes = rng.normal(size=(6, 3, 4))
     tables, paper = build_tables(rows, hyperplanes), Figure3(rows, hyperplanes)
-    found, _ = neighbours(queries, rows, tables, k, 0)
-    for U, own in zip(queries, found, strict=True):
+    positions, _ = neighbours(queries, rows, tables, k, 0)
+    for U, nearest_ones in zip(queries, positions, strict=True):
         scores = paper.scores(U)
         assert len(scores) > k
-        assert_array_equal(own, np.sort(sorted(scores, key=lambda q: (-scores[q], q))[:k]))
+        assert_array_equal(nearest_ones, np.sort(sorted(scores, key=lambda q: (-scores[q], q))[:k]))
 
 
 def test_a_query_that_meets_too_few_is_compared_with_all(rng):
@@ -314,8 +316,8 @@ def test_a_query_that_meets_too_few_is_compared_with_all(rng):
     assert np.sum((n_met > 0) & (n_met < k)) > 0
     expected = np.sort(np.argsort(-similarities(queries, rows), axis=1)[:, :k], axis=1)
     for n_rescored in (0, k):
-        found, _ = neighbours(queries, rows, tables, k, n_rescored)
-        assert_array_equal(found[n_met < k], expected[n_met < k])
+        positions, _ = neighbours(queries, rows, tables, k, n_rescored)
+        assert_array_equal(positions[n_met < k], expected[n_met < k])
 
 
 def test_there_is_one_compiled_kernel_for_each_type_of_description(rng):

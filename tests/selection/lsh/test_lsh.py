@@ -41,9 +41,9 @@ def test_every_training_query_finds_itself_whatever_the_signs(rng, training):
 @pytest.mark.parametrize("rescore", [False, True])
 def test_signs_of_training_and_new_queries_do_not_matter(rng, training, rescore):
     queries = components(rng, 40)
-    found = LSH(rescore=rescore).fit(training).nearest(queries)
+    nearest = LSH(rescore=rescore).fit(training).nearest(queries)
     index = LSH(rescore=rescore).fit(training * rng.choice([-1, 1], size=(250, 3, 1)))
-    assert_array_equal(index.nearest(queries * rng.choice([-1, 1], size=(40, 3, 1))), found)
+    assert_array_equal(index.nearest(queries * rng.choice([-1, 1], size=(40, 3, 1))), nearest)
 
 
 def test_one_hyperplane_and_enough_tables_make_it_exact(rng, training):
@@ -83,8 +83,8 @@ def test_near_copies_are_found_by_default(rng, n):
     training = components(rng, n)
     queries = perturbed(rng, training[:300])
     for rescore in (False, True):
-        found = LSH(rescore=rescore).fit(training).nearest(queries)
-        assert_array_equal(found, np.arange(len(queries)))
+        nearest = LSH(rescore=rescore).fit(training).nearest(queries)
+        assert_array_equal(nearest, np.arange(len(queries)))
 
 
 def test_the_same_seed_gives_the_same_tables_and_another_one_others(rng, training):
@@ -210,16 +210,16 @@ def test_it_must_be_fitted_first(training):
 
 
 def test_it_finds_the_nearest_query_for_99_of_100_queries_of_mq2007(benchmark_data):
-    found, faithful, n_queries = 0, 0, 0
+    n_found, faithful, n_queries = 0, 0, 0
     for fold in folds(benchmark_data / "MQ2007-85"):
         representation = PrincipalComponents().fit(fold.train)
         training, queries = map(representation.transform, (fold.train, fold.test))
         distances = representation.distances(queries, training)
         equal = distances <= distances.min(axis=1, keepdims=True) + 1e-12
         every = np.arange(len(queries))
-        found += equal[every, LSH().fit(training).nearest(queries)].sum()
+        n_found += equal[every, LSH().fit(training).nearest(queries)].sum()
         faithful += equal[every, LSH(rescore=False).fit(training).nearest(queries)].sum()
         n_queries += len(queries)
-    assert found >= 0.99 * n_queries
+    assert n_found >= 0.99 * n_queries
     # Far above chance, and far from enough: the reason for comparing similarities.
     assert 0.1 * n_queries < faithful < 0.5 * n_queries

@@ -15,7 +15,7 @@ from localrank.data import Partition, PartitionedDataset, RankingDataset, concat
 from localrank.data.content_order import content_order
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees, import_lightgbm
-from localrank.rankers.boosted_trees.lambda_mart import MAX_DOCUMENTS
+from localrank.rankers.boosted_trees.lambda_mart import MAX_LIST_LENGTH
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -112,9 +112,9 @@ def fit_on_cluster(
     admitted, _, _ = ranker._admitted(dataset, None, None)
     ranker._teaching(admitted, None)
     largest = int(dataset.query_sizes.argmax())
-    if dataset.query_sizes[largest] > MAX_DOCUMENTS:
+    if dataset.query_sizes[largest] > MAX_LIST_LENGTH:
         raise ValueError(
-            f"Several workers together learn from lists of at most {MAX_DOCUMENTS:,} documents. "
+            f"Several workers together learn from lists of at most {MAX_LIST_LENGTH:,} documents. "
             f"Query {dataset.query_ids[largest]} has {dataset.query_sizes[largest]:,}."
         )
     objective, target = ranker._objective(dataset)

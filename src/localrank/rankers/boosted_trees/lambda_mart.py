@@ -16,7 +16,7 @@ from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees, GainBoos
 from localrank.rankers.gains import Gain, gains
 
 # LightGBM's lambdarank refuses longer lists.
-MAX_DOCUMENTS = 10_000
+MAX_LIST_LENGTH = 10_000
 
 
 @declare(
@@ -136,14 +136,14 @@ class LambdaMART(GainBoosting, BoostedTrees):
         self, dataset: RankingDataset, query_weights: Weights
     ) -> tuple[RankingDataset, Integers, Weights]:
         dataset, sizes, weights = super()._lists(dataset, query_weights)
-        if sizes.max() <= MAX_DOCUMENTS:
+        if sizes.max() <= MAX_LIST_LENGTH:
             return dataset, sizes, weights
         worth = gains(dataset.labels, self.gain)
         rows, shares = np.arange(dataset.n_documents), np.ones(dataset.n_documents)
         part_sizes: list[int] = []
         for begin, size in zip(dataset.offsets[:-1].tolist(), sizes.tolist(), strict=True):
             members = slice(begin, begin + size)
-            parts = parts_of_list(dataset.labels[members], MAX_DOCUMENTS)
+            parts = parts_of_list(dataset.labels[members], MAX_LIST_LENGTH)
             part_sizes += map(len, parts)
             if len(parts) > 1:
                 rows[members] = begin + np.concatenate(parts)

@@ -22,8 +22,8 @@ from localrank.representations.gaussian.divergences import (
 )
 from localrank.representations.moments import centred, query_means
 
-# The least that is added to a variance, relative to it, so that every covariance has a factor
-# in float64: a new query may vary far more than the training queries.
+# Smallest amount added to a variance, relative to it. It keeps every covariance positive definite
+# in float64, also for a new query that varies far more than the training queries.
 _LEAST_SHRINKAGE = 1e-12
 # Numbers in a block of the arrays that distances are computed with.
 _BLOCK = 2**22
@@ -33,27 +33,29 @@ _BLOCK = 2**22
 class Gaussian(Representation):
     """Describes a query by a Gaussian fitted to its documents [1]_.
 
-    The mean is that of the documents. Their covariance S alone is singular where the documents
-    are fewer than the features, so the Gaussian has covariance (1 - shrinkage) S + shrinkage T,
-    with T the diagonal matrix of the variances of the average training query.
+    The Gaussian has the mean of the documents. The covariance S of the documents is singular if
+    they are fewer than the features. So the Gaussian has covariance
+    (1 - shrinkage) S + shrinkage T, where T is the diagonal matrix of the variances of the
+    average training query.
 
-    Both distances are invariant to the units of the features, and to a shift of all queries at
-    once; unlike `PrincipalComponents` they see where a cloud lies and how large it is. With many
-    features few clouds overlap, and most of Bhattacharyya's distances are close to 1.
+    Neither distance depends on the units of the features, or on a shift of all queries at once.
+    Unlike `PrincipalComponents`, they take into account where a cloud lies and how large it is.
+    With many features few clouds overlap, and most Bhattacharyya distances are close to 1.
 
     Parameters
     ----------
     distance : {"kl", "bhattacharyya"}, default="kl"
-        The mean of both Kullback-Leibler divergences, which is 0 or larger, or one minus the
-        Bhattacharyya kernel, from 0 to 1.
+        "kl": the mean of both Kullback-Leibler divergences, 0 or larger. "bhattacharyya": one
+        minus the Bhattacharyya kernel, from 0 to 1.
     shrinkage : float, default=0.1
-        Above 0, at most 1: with 1 all queries have the covariance T.
+        Share of T in the covariance, above 0 and at most 1. With 1 all queries have the
+        covariance T.
 
     Attributes
     ----------
     variances_ : ndarray of shape (n_features,)
-        The diagonal of T. A feature that is constant within every training query has the
-        variance between the queries, or 1 where it never varies at all.
+        The diagonal of T. A feature that is constant within every training query gets its
+        variance between queries, or 1 if it never varies.
 
     Notes
     -----
@@ -106,7 +108,7 @@ class Gaussian(Representation):
             self.variances_[apart] = between[apart]
 
     def _transform(self, dataset: RankingDataset) -> Floats:
-        # The covariances, their factors, and these beside the means.
+        # Three arrays of this size: the covariances, their factors, and the descriptions.
         check_memory(
             3 * 8 * dataset.n_queries * dataset.n_features**2,
             f"Gaussian with {dataset.n_queries:,} covariances of {dataset.n_features:,} features",
@@ -131,7 +133,7 @@ class Gaussian(Representation):
         return divergences
 
     def similarities(self, distances: Floats) -> Floats:
-        """Bhattacharyya's kernel; for divergences 1 / (1 + distance)."""
+        """The Bhattacharyya kernel; for "kl", 1 / (1 + distance)."""
         if self.distance == "bhattacharyya":
             return 1.0 - distances
         return super().similarities(distances)
@@ -145,7 +147,7 @@ def _moments(dataset: RankingDataset) -> tuple[ExactSums, Floats, Floats]:
 
 
 def _squares(dataset: RankingDataset, centre: Floats) -> ExactSums:
-    """The sum of the squared distances of the queries' means from their mean."""
+    """The sum, for each feature, of squared differences between the queries' means and a centre."""
     return ExactSums.of((centred(dataset)[0] - centre) ** 2)
 
 
@@ -154,8 +156,8 @@ def _divergence_terms(
 ) -> Floats:
     """tr(S_b^-1 S_a) + (m_a - m_b)' S_b^-1 (m_a - m_b) for all pairs, of shape (n_a, n_b).
 
-    The trace is the product of the two matrices' entries, one product for all pairs. Means are
-    subtracted pair by pair, so that large ones do not cancel.
+    The trace is a scalar product of the entries of two matrices, so one matrix product gives all
+    pairs. Means are subtracted pair by pair, so that no digits cancel if they are large.
     """
     n, d = means_a.shape
     covariances = (factors_a @ factors_a.swapaxes(1, 2)).reshape(n, d * d)

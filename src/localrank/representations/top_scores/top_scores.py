@@ -18,11 +18,11 @@ from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 from localrank.representations.top_scores.top_values import top_values
 
-# By how much rounding may keep a sum of shares from the share it equals.
+# Rounding error of a sum of shares.
 _ROUNDING = 1e-12
-# Bits of a whole number, and rows for which sums of products of two stay below 2^53.
+# Bits of a whole number, and rows whose products of two such numbers add up to less than 2^53.
 _BITS, _ROWS = 20, 2**12
-# Rows whose products, of 40 bits each, add up in 62.
+# Rows whose products, of 40 bits each, add up to less than 2^62.
 _MOST_ROWS = 2**21
 
 
@@ -30,31 +30,31 @@ _MOST_ROWS = 2**21
 class TopScores(Points):
     """Describes a query by the highest values of each feature, in principal components [1]_.
 
-    Each feature's values are sorted on their own and the h highest kept, which makes a matrix of
-    h rows. One analysis of principal components is fitted to the rows of all training queries; a
-    query is the mean of its projected rows. (With an analysis for each query, as the paper can
-    be read, projected rows are centred, and every query would be the zero vector.) Features with
-    large values count most, unless they are scaled.
+    Each feature is sorted by itself, and its h highest values are kept. This gives a matrix of h
+    rows per query. One principal component analysis is fitted to the rows of all training
+    queries. A query is described by the mean of its projected rows. (The paper can also be read
+    as one analysis per query. Projected rows are then centred, and every query would be the zero
+    vector.) Features with large values count most, unless they are scaled.
 
     Parameters
     ----------
     h : int, default=10
-        How many values of each feature; a query with fewer documents keeps what it has.
+        Number of highest values of each feature. A query with fewer documents uses all of them.
     n_components : int or float, default=0.95
-        Number of components or, as a float, the share of the variance that they have to reach.
+        Number of components (int), or share of the variance that they must reach (float).
     scaling : {"standard"} or None, default=None
-        Whether each feature's highest values are divided by their standard deviation over the
-        rows of all training queries: needed where features come in different units. `Scaled`
-        divides by the spread within queries: a feature that varies little there and much from
-        query to query would decide alone.
+        Scaling of the highest values. "standard": divide those of each feature by their standard
+        deviation over the rows of all training queries, as features in different units need.
+        None: no scaling. `Scaled` is no substitute: it divides by the spread within queries, so
+        a feature that varies little within queries and much between them would decide alone.
 
     Attributes
     ----------
     mean_ : ndarray of shape (n_features,)
         Mean of the training rows.
     components_ : ndarray of shape (n_components, n_features)
-        By descending variance; the largest loading of each is positive. With `scaling` each
-        loading is divided by the feature's deviation, so that a query's mean is projected as it is.
+        The components, by descending variance. The largest loading of each is positive. With
+        `scaling`, loadings are already divided by the features' standard deviations.
 
     References
     ----------
@@ -92,7 +92,7 @@ class TopScores(Points):
         self._check_n_components(min(n_rows, dataset.n_features))
         self.mean_ = added(sums for _, sums, _ in parts).rounded(n_rows)
         largest = np.max([high for _, _, high in parts], axis=0) + np.abs(self.mean_)
-        # A power of two above all differences from the mean.
+        # A power of two larger than every difference from the mean.
         unit = np.ldexp(1.0, np.frexp(np.where(largest > 0, largest, 1.0))[1])
         products = over_parts(
             _centred_products, dataset, shared=(self.h, self.mean_, unit), description="Covariance"
@@ -108,14 +108,14 @@ class TopScores(Points):
         self.components_ = components * signs / spread
 
     def _transform(self, dataset: RankingDataset) -> Floats:
-        # Projection is linear: that of the mean is the mean of the projected rows.
+        # Projection is linear: the projected mean is the mean of the projected rows.
         means = query_means(*top_values(dataset.features, dataset.offsets, self.h))
-        # Not a product of matrices, which may round a row by the number of others.
+        # Not a matrix product: its rounding may depend on the number of rows.
         points: Floats = np.einsum("qf,cf->qc", means - self.mean_, self.components_)
         return points
 
     def _spread(self, deviations: Floats) -> Floats:
-        """What each feature is divided by; 1 where its values are all the same."""
+        """The divisor of each feature; 1 if the feature is constant."""
         if self.scaling is None:
             return np.ones(len(deviations))
         varies = deviations > _ROUNDING * (np.abs(self.mean_) + deviations)
@@ -141,18 +141,18 @@ class TopScores(Points):
 
 
 def _extent(dataset: RankingDataset, h: int) -> tuple[int, ExactSums, Floats]:
-    """The number of rows of top values, their sums, and the largest size of each feature."""
+    """The number of rows of top values, their sums, and the largest absolute value per feature."""
     rows, offsets = top_values(dataset.features, dataset.offsets, h)
     sums = ExactSums.of(np.add.reduceat(rows, offsets[:-1]))
     return len(rows), sums, np.abs(rows).max(axis=0)
 
 
 def _centred_products(dataset: RankingDataset, h: int, mean: Floats, unit: Floats) -> ExactSums:
-    """The products of all pairs of columns of the centred rows, in units above all of their values.
+    """The products of all pairs of columns of the centred rows, in the given units.
 
-    A row is taken to 40 bits below the unit, in two whole numbers of 20 bits. Sums of products of
-    these are exact in double precision for some thousand rows, so that the result does not depend
-    on the order of the queries, nor on how they are partitioned.
+    Each value is rounded to 40 bits below its unit and held as two whole numbers of 20 bits. Sums
+    of their products are exact in double precision for some thousand rows. So the result does not
+    depend on the order of the queries, or on how they are partitioned.
     """
     rows, _ = top_values(dataset.features, dataset.offsets, h)
     sums = [ExactSums.of(np.zeros((1, len(unit) ** 2)))]
@@ -164,7 +164,7 @@ def _centred_products(dataset: RankingDataset, h: int, mean: Floats, unit: Float
             low = np.rint((scaled - high) * 2.0**_BITS)
             mixed = high.T @ low
             products += np.stack([high.T @ high, mixed + mixed.T, low.T @ low]).astype(np.int64)
-        # In two parts, because a whole number of double precision has 53 bits.
+        # In two parts, because double precision holds whole numbers of 53 bits.
         for power, part in enumerate(products.reshape(3, -1)):
             scale = 2.0 ** (-(2 + power) * _BITS)
             upper = part >> _BITS

@@ -18,52 +18,54 @@ from localrank.selection.lsh.hashing import HashTables, build_tables
 _DTYPES = (np.float32, np.float64)
 # Codes are machine words.
 _MOST_HYPERPLANES = 63
-# Queries whose similarity is computed, so many for each that is asked for if these are more, and
-# entries of buckets that are read for them.
+# Fewest queries whose similarity is computed, such queries per neighbour that is asked for, and
+# most entries of buckets that are read for them.
 _N_RESCORED, _MORE_RESCORED, _N_READ = 256, 4, 1 << 15
 
 
 class LSH(Estimator):
-    r"""Finds the nearest query among many by hashing its principal components.
+    r"""Fast search for the nearest training query, by hashing principal components.
 
-    Component p of a training query is entered into m hash tables, by the signs of its products
-    with h random hyperplanes, different ones in each table [1]_. A query looks into the same
-    tables with its components u_p and with -u_p, since both are components of its documents. A
-    training query that it meets there has the score
+    Component p of a training query is entered into m hash tables. Its bucket is given by the
+    signs of its products with h random hyperplanes, different ones in each table [1]_. A query
+    looks into the same tables with its components u_p and with -u_p, because both describe its
+    documents equally well. A training query that it meets there has the score
 
         sum over p of max(number of tables where it meets u_p, number where it meets -u_p).
 
-    Two directions at an angle a share a bucket with probability (1 - a / pi)^h: the score is
-    high where the similarity sum over p of \|u_p · u'_p\| / P is.
+    Two directions at an angle a share a bucket with probability (1 - a / pi)^h. So the score is
+    high if the similarity, the sum over p of \|u_p · u'_p\| / P, is high.
 
-    In the paper the highest score wins. By default here the similarity itself decides, among the
-    one with the highest score and the 256 whose signs agree best with the query's, or all if the
-    query meets fewer. Then at most 32,768 entries are read: where buckets hold more, not all of
-    the fullest. A query that meets none is compared with all training queries. Among equals the
-    first is taken. Where several neighbours are asked for, four times as many are compared if
-    that is more than 256, and a query that meets fewer than it asks for is compared with all.
+    In the paper the highest score wins. Here, by default, the similarity decides among a few
+    candidates: the training query with the highest score, and the 256 whose signs agree best with
+    the query's. At most 32,768 entries are read for that; the fullest buckets are then not read
+    to the end. A query that meets no training query is compared with all of them. Ties go to the
+    first. A search for k neighbours has at least 4 k candidates, and a query that meets fewer
+    than k training queries is compared with all of them.
 
     Parameters
     ----------
     n_hyperplanes : int, optional
-        The number h of a table's hyperplanes, up to 63. More mean smaller buckets: faster, and
-        the nearest query is missed more often. By None it grows with the number n of training
-        queries, as 1.3 log2(n) - 6.
+        The number h of hyperplanes per table, up to 63. More hyperplanes make smaller buckets:
+        the search is faster, and misses the nearest query more often. None: 1.3 log2(n) - 6 for n
+        training queries.
     n_repeats : int, default=16
-        The number m of tables for each component. More find the nearest query more often, and
-        take time and memory in proportion: 4 to 8 bytes per query, component and table, and 8
-        more where codes have more bits than log2(n) + 1.
+        The number m of tables per component. More tables find the nearest query more often. Time
+        and memory grow in proportion: 4 to 8 bytes per query, component and table, and 8 more if
+        codes have more bits than log2(n) + 1.
     rescore : bool, default=True
-        Whether similarities decide; False for the algorithm of the paper.
+        Whether similarities decide. False: scores decide, as in the paper.
     random_state : int or None, default=0
+        Seed of the hyperplanes.
 
     Attributes
     ----------
     n_hyperplanes_ : int
+        The number of hyperplanes per table.
     hyperplanes_ : ndarray of shape (n_features, n_hyperplanes_, n_repeats)
-        Normal vectors, the same for all components.
+        Normal vectors of the hyperplanes, the same for all components.
     descriptions_ : ndarray of shape (n_queries, n_components, n_features)
-        The training queries.
+        The components of the training queries.
     starts_, entries_, codes_, sketches_ : ndarray
         The tables, see `localrank.selection.lsh.hashing.HashTables`.
 
@@ -116,8 +118,8 @@ class LSH(Estimator):
         Parameters
         ----------
         descriptions : ndarray of shape (n_queries, n_components, n_features)
-            Principal components: of length 1, or zero where a query's documents do not determine
-            them. float32 is kept as it is.
+            Principal components of length 1, or zero vectors for missing components. float32
+            stays float32.
         """
         check_parameters(self)
         descriptions = np.ascontiguousarray(descriptions)
@@ -139,7 +141,7 @@ class LSH(Estimator):
         check_together(self, holds=self.n_hyperplanes_ <= 63 and n_repeats == self.n_repeats)
 
     def _restored(self) -> None:
-        """Build the tables, which are not kept in files."""
+        """Build the tables. Files do not hold them."""
         tables = build_tables(self.descriptions_, self.hyperplanes_)
         self.hyperplanes_, self.starts_, self.entries_, self.codes_, self.sketches_ = tables
 
@@ -149,25 +151,27 @@ class LSH(Estimator):
         return positions[:, 0]
 
     def neighbours(self, descriptions: Array, k: int) -> tuple[Integers, Floats]:
-        """The k nearest training queries; where hashing finds fewer, all are compared.
+        """The k nearest training queries; if hashing finds fewer, all are compared.
 
         Parameters
         ----------
         descriptions : ndarray of shape (n, n_components, n_features)
+            The components of the queries to search for.
         k : int
+            Number of neighbours.
 
         Returns
         -------
         positions : ndarray of shape (n, k)
-            Ascending; all where k is not less than their number.
+            Ascending. All positions if k is at least their number.
         distances : ndarray of shape (n, k)
-            1 less the similarity.
+            1 minus the similarity.
         """
         check_is_fitted(self, "descriptions_")
-        n_queries, *own = self.descriptions_.shape
-        if descriptions.ndim != 3 or [*descriptions.shape[1:]] != own:
+        n_queries, n_components, n_features = self.descriptions_.shape
+        if descriptions.ndim != 3 or descriptions.shape[1:] != (n_components, n_features):
             raise ValueError(
-                f"LSH was fitted on queries of {own[0]} components in {own[1]} features. "
+                f"LSH was fitted on queries of {n_components} components in {n_features} features. "
                 f"Got descriptions of shape {descriptions.shape} instead."
             )
         tables = HashTables(
@@ -181,14 +185,14 @@ class LSH(Estimator):
             max(_N_RESCORED, _MORE_RESCORED * k) if self.rescore else 0,
             _N_READ,
         )
-        return positions, np.clip(1.0 - sums / own[0], 0.0, 1.0)
+        return positions, np.clip(1.0 - sums / n_components, 0.0, 1.0)
 
 
 def _check_directions(descriptions: Array) -> None:
     needs = (
         "LSH needs queries described by PrincipalComponents: an array of floats of shape "
         "(n_queries, n_components, n_features), each component of length 1 or 0. For other "
-        "descriptions there is the exact search."
+        "descriptions take index='exact' or 'cells'."
     )
     if descriptions.ndim != 3 or not descriptions.size or descriptions.dtype not in _DTYPES:
         raise ValueError(f"{needs} Got {descriptions.dtype} of shape {descriptions.shape} instead.")
@@ -199,9 +203,10 @@ def _check_directions(descriptions: Array) -> None:
 
 
 def _suitable_number(n_queries: int) -> int:
-    """Hyperplanes with which buckets hold few queries, and near queries still share some.
+    """A number of hyperplanes that keeps buckets small and near queries in the same ones.
 
-    Directions are spread around the right angle, and those inside it fill the buckets all the
-    more, the more bits these have: the number grows faster than log2(n), from fewer.
+    Most pairs of directions are nearly at right angles, some at smaller angles. The more bits a
+    code has, the larger the share of the latter in a bucket. So the number grows faster than
+    log2(n), and starts lower.
     """
     return min(max(round(1.3 * log2(n_queries)) - 6, 1), _MOST_HYPERPLANES)
