@@ -106,7 +106,7 @@ def problem_outside(scheme: str, host: str) -> str | None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_of_a_page_leads_somewhere(page):
-    wrong = {link: found for link in links(page.read_text()) if (found := problem(page, link))}
+    wrong = {link: why for link in links(page.read_text()) if (why := problem(page, link))}
     assert not wrong
 
 

@@ -1,5 +1,6 @@
 """The built documentation: it needs no network, and its headings have the anchors we expect."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -64,7 +65,10 @@ def site(tmp_path_factory):
     shutil.copytree(DOCS, folder / "docs")  # zensical takes no link
     (folder / "src").symlink_to(ROOT / "src")
     command = [ZENSICAL, "build", "--strict", "--config-file", "mkdocs.yml"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    plain = os.environ | {"NO_COLOR": "1"}
+    done = subprocess.run(
+        command, cwd=folder, env=plain, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "site"
 
