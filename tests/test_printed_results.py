@@ -85,7 +85,7 @@ def test_notebooks_show_html_in_which_names_are_text(results):
 
 def test_names_are_there(results):
     assert f"{NAME} on 60 test queries: ndcg@10 0." in repr(results["method"])
-    assert repr(results["run"]).startswith("Run on Fold1: ")
+    assert repr(results["run"]).startswith("FoldResult of Fold1: ")
     assert "valid" in repr(results["fold"])
     assert "valid" not in repr(results["split"])
     assert repr(results["run of a file"]).startswith("Run 'localrank': 60 queries, ")
@@ -100,4 +100,4 @@ def test_a_failed_method_prints_its_reason(queries):
     methods = {"base": BestFeature(), "broken": Failing()}
     result = compare(methods, queries, ["map"], baseline="base", n_folds=3).results["broken"]
     assert repr(result) == "broken failed: RuntimeError: no luck"
-    assert repr(result.runs[0]) == "Run on Fold1: failed: RuntimeError: no luck"
+    assert repr(result.runs[0]) == "FoldResult of Fold1: failed: RuntimeError: no luck"

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset, folds, make_queries
-from localrank.evaluation import ClairvoyantBound, MethodResult, PairedTest, Run, compare
+from localrank.evaluation import ClairvoyantBound, FoldResult, MethodResult, PairedTest, compare
 from localrank.evaluation import contents as module
 from localrank.evaluation.comparison import Comparison
 from localrank.evaluation.contents import contents
@@ -89,8 +89,8 @@ def by_hand():
         first, last = np.split(scores, [6])
         one, two = (np.array(group, dtype=int) for group in groups)
         runs = [
-            Run("A", first, one, 1.0, 4.0, 0.5, 3, 100, bound=bounds[0], map=places),
-            Run("B", last, two, 2.0, 5.0, 0.7, 2, 300, bound=bounds[1]),
+            FoldResult("A", first, one, 1.0, 4.0, 0.5, 3, 100, bound=bounds[0], map=places),
+            FoldResult("B", last, two, 2.0, 5.0, 0.7, 2, 300, bound=bounds[1]),
         ]
         made = MethodResult(name, runs, test, ["A", "A", "A", "B"])
         made._values[measure] = values
@@ -182,7 +182,9 @@ def test_a_map_is_of_the_first_fold_with_means_where_there_are_values(by_hand):
 
 def tuned(*paths):
     nothing = np.empty(0), np.empty(0, dtype=int)
-    return MethodResult("method", [Run("A", *nothing, path=path) for path in paths], None, [])
+    return MethodResult(
+        "method", [FoldResult("A", *nothing, path=path) for path in paths], None, []
+    )
 
 
 @pytest.mark.parametrize("measure", [NDCG(10), OrderErrorRate()])

@@ -16,7 +16,7 @@ from localrank.data import deferred, folds, make_queries
 from localrank.evaluation import clairvoyant_bound, paired_test, tune, work
 from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.group_map import group_map
-from localrank.evaluation.store import Run
+from localrank.evaluation.store import FoldResult
 from localrank.evaluation.work import WARM_TEST, WARM_TRAIN
 from localrank.measures import NDCG, AveragePrecision, parse_measure
 from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, Ranker, RankSVM
@@ -356,8 +356,8 @@ def test_costs_add_up_over_folds():
     test, _ = make_queries(10)
     nothing = np.empty(0), np.empty(0, dtype=np.int64)
     runs = [
-        Run("Fold1", *nothing, 1.0, 2.0, 0.25, n_models=3, model_bytes=10),
-        Run("Fold2", *nothing, 0.5, 4.0, 0.75, n_models=2, model_bytes=20),
+        FoldResult("Fold1", *nothing, 1.0, 2.0, 0.25, n_models=3, model_bytes=10),
+        FoldResult("Fold2", *nothing, 0.5, 4.0, 0.75, n_models=2, model_bytes=20),
     ]
     result = MethodResult("a", runs, test, [])
     assert (result.train_seconds, result.train_cpu_seconds) == (1.5, 6.0)

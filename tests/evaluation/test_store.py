@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from localrank.data import Fold, RankingDataset, deferred, folds, make_queries
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
-from localrank.evaluation.store import Run, Store, described, fingerprint
+from localrank.evaluation.store import FoldResult, Store, described, fingerprint
 from localrank.measures import NDCG
 from localrank.rankers import Ensemble, LambdaMART
 
@@ -17,7 +17,7 @@ from localrank.rankers import Ensemble, LambdaMART
 def run():
     measure = NDCG(10, gain="linear")
     nan = float("nan")
-    return Run(
+    return FoldResult(
         "Fold1",
         np.sqrt(np.arange(20.0)),
         np.arange(5),
@@ -56,7 +56,7 @@ def test_without_a_folder_nothing_is_kept(run):
 
 
 def test_values_that_json_lacks_are_kept_as_their_text(tmp_path):
-    run = Run("Fold1", np.zeros(1), np.zeros(0, dtype=int), chosen={"part": 1 + 2j})
+    run = FoldResult("Fold1", np.zeros(1), np.zeros(0, dtype=int), chosen={"part": 1 + 2j})
     Store(tmp_path).put("svm", "key", run)
     assert Store(tmp_path).get("Fold1", "svm", "key").chosen == {"part": "(1+2j)"}
 

@@ -100,8 +100,8 @@ class Comparison(Printed):
 
     @property
     def verdict(self) -> str:
-        """Whether any method beats the baseline, and its opponent at equal cost, in words."""
-        return comparison_verdict.verdict(self)
+        """Which method leads, and whether any beats the baseline and its opponent, in words."""
+        return comparison_verdict.in_words(self)
 
     @property
     def cost_notes(self) -> list[str]:
@@ -215,9 +215,9 @@ def compare(
     +0.0524 [+0.0182, +0.0866], effect 0.32 [0.11, 0.53], p = 0.003 corrected (paired t; 90
     queries: 58 won, 0 tied, 32 lost)
     >>> print(result.verdict)
-    By ndcg@10 on 90 test queries, local leads with 0.7556. Significantly better than rank-svm:
-    local (+0.0711). At equal cost, significantly better than its opponent: local (+0.0524 against
-    global-mixed-2).
+    By ndcg@10 on 90 test queries, local leads with 0.7556 (+0.0711 against rank-svm, p < 0.001).
+    Significantly better than rank-svm: local (+0.0711).
+    Significantly better than its opponent at equal cost: local (+0.0524 against global-mixed-2).
     """
     start = time.perf_counter()
     parsed = [parse_measure(measure) for measure in measures]

@@ -12,7 +12,7 @@ import numpy as np
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation.significance import PairedTest, paired_test
-from localrank.evaluation.store import Run, Store, fingerprint
+from localrank.evaluation.store import FoldResult, Store, fingerprint
 from localrank.evaluation.tuning import Grid
 from localrank.evaluation.work import Work
 from localrank.measures import NDCG, Measure, parse_measure
@@ -30,7 +30,7 @@ class MethodResult(Printed):
     Attributes
     ----------
     name : str
-    runs : list of Run
+    runs : list of FoldResult
         One for each fold.
     test : RankingDataset
         The test queries of all folds, without features.
@@ -39,7 +39,7 @@ class MethodResult(Printed):
     """
 
     name: str
-    runs: list[Run]
+    runs: list[FoldResult]
     test: RankingDataset
     fold_names: list[str]
     _values: dict[Measure, Floats] = field(default_factory=dict, init=False)
@@ -198,7 +198,7 @@ def run(
     """
     work = Work(parse_measure(measure), valid, n_controls, n_jobs, inspect is not None, uuid4().hex)
     kept = Store(store)
-    runs: dict[str, dict[int, Run]] = {name: {} for name in methods}
+    runs: dict[str, dict[int, FoldResult]] = {name: {} for name in methods}
     tests, fold_names = [], []
     # What is being worked on, by the number of its call, and models that are not looked at yet.
     under_way: dict[int, tuple[int, Fold, str, str]] = {}
@@ -239,7 +239,7 @@ def run(
                     raise
                 reason = " ".join(f"{type(error).__name__}: {error}".split())
                 nothing = np.empty(0), np.empty(0, dtype=np.int64)
-                result = Run(fold.name, *nothing, failed=reason)
+                result = FoldResult(fold.name, *nothing, failed=reason)
                 say(f"{fold.name}: {name} failed: {reason}")
             else:
                 say(f"{fold.name}: {name} trained in {result.train_seconds:.1f} s")

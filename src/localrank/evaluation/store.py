@@ -22,7 +22,7 @@ BOUND = ("selected", "values", "control")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class FoldResult:
     """One method on one fold.
 
     Attributes
@@ -63,9 +63,9 @@ class Run:
 
     def __repr__(self) -> str:
         if self.failed:
-            return f"Run on {self.fold}: failed: {self.failed}"
+            return f"FoldResult of {self.fold}: failed: {self.failed}"
         return (
-            f"Run on {self.fold}: {len(self.scores):,} documents scored; "
+            f"FoldResult of {self.fold}: {len(self.scores):,} documents scored; "
             f"{'1 model' if self.n_models == 1 else f'{self.n_models:,} models'} "
             f"of {self.model_bytes / 1024:,.0f} KiB, trained in {self.train_seconds:.1f} s"
         )
@@ -80,7 +80,7 @@ class Store:
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
-    def get(self, fold: str, method: str, key: str) -> Run | None:
+    def get(self, fold: str, method: str, key: str) -> FoldResult | None:
         """The run with this key, where there is one that can be read."""
         path = self._path(fold, method)
         if path is None or not path.is_file():
@@ -96,11 +96,11 @@ class Store:
                     facts["bound"] = ClairvoyantBound(measure, **facts["bound"], **arrays)
                 if facts["map"] is not None:
                     facts["map"] = _group_map(facts["map"])
-                return Run(fold, kept["scores"], kept["groups"], **facts)
+                return FoldResult(fold, kept["scores"], kept["groups"], **facts)
         except Exception:  # damage shows in many ways, and what it hit is done again
             return None
 
-    def put(self, method: str, key: str, run: Run) -> None:
+    def put(self, method: str, key: str, run: FoldResult) -> None:
         """Keep a run. Failed ones are tried again the next time."""
         path = self._path(run.fold, method)
         if path is None or run.failed:

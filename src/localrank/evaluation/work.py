@@ -21,7 +21,7 @@ from localrank.data.passes import in_partitions
 from localrank.estimator import clone
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.group_map import group_map
-from localrank.evaluation.store import Run, described
+from localrank.evaluation.store import FoldResult, described
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure
@@ -71,7 +71,7 @@ class Work:
 
     def __call__(
         self, method: tuple[str, Ranker, Grid | None], fold: Fold
-    ) -> tuple[Ranker | None, Run]:
+    ) -> tuple[Ranker | None, FoldResult]:
         name, ranker, grid = method
         with _warming:
             if (self.comparison, name) not in _warm:
@@ -94,7 +94,7 @@ def _run(
     valid: bool,
     n_controls: int,
     n_jobs: int | None,
-) -> tuple[Ranker, Run]:
+) -> tuple[Ranker, FoldResult]:
     model = _with_jobs(ranker, n_jobs)
     facts: dict[str, Any] = {}
     if grid is None:
@@ -131,7 +131,7 @@ def _run(
             facts["bound"] = clairvoyant_bound(
                 model, fold.train, test, measure, n_controls=n_controls
             )
-    return model, Run(fold.name, scores, groups, **facts)
+    return model, FoldResult(fold.name, scores, groups, **facts)
 
 
 def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
