@@ -9,7 +9,7 @@ from scipy import stats
 
 from localrank.data import RankingDataset
 from localrank.evaluation.calibration import best_feature_calibration
-from localrank.evaluation.calibration_verdict import verdict
+from localrank.evaluation.calibration_verdict import findings
 from localrank.evaluation.significance import p_text, paired_tests
 from localrank.measures import NDCG, Precision
 
@@ -253,7 +253,7 @@ def views_of(differences, bins, negative=None):
     """The verdict on one method that differs from the baseline by so much."""
     negative = np.zeros(len(bins), bool) if negative is None else negative
     values = {"baseline": np.zeros(len(bins)), "method": differences}
-    return verdict(values, "baseline", None, negative=negative, bins=bins).splitlines()[-1]
+    return findings(values, "baseline", None, negative=negative, bins=bins).text().splitlines()[-1]
 
 
 def test_single_bins_are_named_but_make_no_gain(rng):
@@ -298,7 +298,9 @@ def test_p_values_in_the_verdict_are_corrected_for_the_methods(rng):
     bins, negative = np.full(30, 0.5), np.arange(30) < 12
     values = {"baseline": np.zeros(30)}
     values |= {name: rng.normal(shift, 0.1, 30) for name, shift in (("a", 0.05), ("b", 0.02))}
-    lines = verdict(values, "baseline", None, negative=negative, bins=bins).splitlines()[-2:]
+    lines = list(
+        findings(values, "baseline", None, negative=negative, bins=bins).by_method.values()
+    )
     for queries, place in ((negative, 0), (slice(None), 1)):
         expected = paired_tests(
             {name: values[name][queries] for name in "ab"},
@@ -319,7 +321,7 @@ def test_the_control_stands_in_the_verdict(calibration, dataset, utility):
         calibration.verdict
     )
     alone = best_feature_calibration(utility, utility, {"same": utility}, dataset)
-    assert "Without a control" in alone.verdict
+    assert "There is no control" in alone.verdict
     assert "over the control" not in alone.verdict
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.evaluation.calibration_verdict import verdict
+from localrank.evaluation.calibration_verdict import Findings, findings
 from localrank.measures import Measure, parse_measure
 from localrank.plots import draw_calibration, save_figure
 
@@ -94,16 +94,10 @@ class Calibration:
         return [rows[start : start + n] for start in range(0, len(rows), n)]
 
     @cached_property
-    def verdict(self) -> str:
-        """Which of the two views shows a gain over the baseline and the control, in words.
-
-        A gain is a mean difference above zero at p < 0.05, by randomisation tests: in the first
-        view on the queries at negative levels, in the second on all queries. Bins of the second
-        view that differ are named. P-values are corrected by Holm for the number of methods, in
-        the bins for theirs as well.
-        """
+    def findings(self) -> Findings:
+        """The verdict in parts: a summary, how to read it, and a line for each method."""
         direction = 1 if self.measure.higher_is_better else -1
-        return verdict(
+        return findings(
             {
                 name: direction * values
                 for name, values in self.per_query.items()
@@ -114,6 +108,17 @@ class Calibration:
             negative=self.levels[FAILURE] < 0,
             bins=self.levels[SCORE],
         )
+
+    @property
+    def verdict(self) -> str:
+        """Which of the two views shows a gain over the baseline and the control, in words.
+
+        A gain is a mean difference above zero at p < 0.05 by a randomisation test. The first view
+        tests the queries at negative levels, the second all queries. The verdict also names bins
+        of the second view in which a method differs. P-values are corrected by Holm's rule for
+        the number of methods, and in the bins for the number of bins as well.
+        """
+        return self.findings.text()
 
     def text(self) -> str:
         """Both views as tables, mean ± half the confidence interval, and the verdict."""
