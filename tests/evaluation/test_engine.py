@@ -119,14 +119,14 @@ def test_tuning_chooses_in_each_fold_by_its_validation_queries(parts):
     for fold, result in zip(parts, results["a"].runs, strict=True):
         tuning = tune(RankSVM(), grid, fold.train, 3, "map", valid=fold.valid)
         assert result.chosen == tuning.best_parameters
-        assert result.path == tuning.table()
+        assert result.path == tuning.rows
         assert_array_equal(result.scores, tuning.best_estimator.predict(fold.test))
 
 
 def test_without_a_validation_part_tuning_cross_validates(parts):
     fold = type(parts[0])("x", parts[0].train, None, parts[0].test)
     result = run({"a": RankSVM()}, [fold], grids={"a": {"C": [1e-4, 1.0]}})["a"].runs[0]
-    assert result.path == tune(RankSVM(), {"C": [1e-4, 1.0]}, fold.train, 3, "ndcg@10").table()
+    assert result.path == tune(RankSVM(), {"C": [1e-4, 1.0]}, fold.train, 3, "ndcg@10").rows
 
 
 def test_a_fold_is_let_go_before_the_next_is_asked_for(parts):

@@ -103,8 +103,8 @@ def test_without_categories_there_is_no_agreement_and_no_feature_is_refused(comp
     [
         ("vertical", "must be a mapping from query ids, or a column from 0 to .* Got 'vertical'"),
         (0, "cannot be the category of queries: query .* has the values"),
-        ({}, "must be those of the queries to compare on. Got none of their 60 instead"),
-        ({"another": "kind"}, "Got none of their 60 instead"),
+        ({}, "must be of the queries to compare on. None of these 60 queries has a category"),
+        ({"another": "kind"}, "None of these 60 queries has a category"),
     ],
 )
 def test_wrong_categories_are_refused_before_anything_is_trained(compared, categories, message):
@@ -112,3 +112,10 @@ def test_wrong_categories_are_refused_before_anything_is_trained(compared, categ
     with pytest.raises(ValueError, match=message):
         compare_with(compared[0], categories, say=lines.append)
     assert not lines
+
+
+def test_the_frame_has_groups_as_rows_and_categories_as_columns():
+    frame = agreement([1, 1, 2], ["a", "b", "b"]).to_frame()
+    assert frame.loc["1"].tolist() == [1, 1]
+    assert frame.loc["2", "b"] == 1
+    assert frame.columns.tolist() == ["a", "b"]

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from localrank.evaluation.significance import paired_test as paired_test
     from localrank.evaluation.significance import paired_tests as paired_tests
     from localrank.evaluation.store import FoldResult as FoldResult
-    from localrank.evaluation.tuning import Trial as Trial
-    from localrank.evaluation.tuning import Tuning as Tuning
+    from localrank.evaluation.trials import Trial as Trial
+    from localrank.evaluation.trials import Tuning as Tuning
     from localrank.evaluation.tuning import tune as tune
 else:
     __getattr__, __dir__ = on_use(__name__)

@@ -19,11 +19,17 @@ import numpy as np
 from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
 from localrank.data.drawing import Limit
-from localrank.evaluation import comparison_files, comparison_tables, comparison_verdict
+from localrank.evaluation import (
+    comparison_files,
+    comparison_plot,
+    comparison_tables,
+    comparison_verdict,
+)
 from localrank.evaluation.drawn_folds import drawn_folds
 from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.group_agreement import Agreement, agreements, categories_by_query
 from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
+from localrank.evaluation.plotted import Plotted
 from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.store import fingerprint
 from localrank.evaluation.tuning import Grid
@@ -34,13 +40,14 @@ from localrank.printing import Printed, Table
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 Tests = dict[str, dict[Measure, PairedTest]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Printed):
-    """What `compare` found.
+class Comparison(Printed, Plotted):
+    """The result of `compare`.
 
     Attributes
     ----------
@@ -131,6 +138,13 @@ class Comparison(Printed):
     def to_latex(self) -> str:
         """The table for a paper; needs the package booktabs."""
         return comparison_tables.to_latex(self)
+
+    def plot(self) -> Figure:
+        """The gain of each method, to the baseline and at equal cost, with its interval.
+
+        Needs the extra `localrank[plots]`.
+        """
+        return comparison_plot.plot(self)
 
     def _shown(self) -> list[str | Table]:
         return comparison_tables.summary(self)

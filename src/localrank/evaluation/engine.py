@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
+from localrank.evaluation.frames import frame
+from localrank.evaluation.plotted import Plotted
 from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.store import FoldResult, Store, fingerprint
 from localrank.evaluation.tuning import Grid
@@ -18,14 +21,19 @@ from localrank.evaluation.work import Work
 from localrank.measures import NDCG, Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.parallel import as_finished
+from localrank.plots import draw_bars
 from localrank.printing import Printed, Table
 from localrank.progress import progress
 from localrank.rankers import Ranker
 
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MethodResult(Printed):
-    """One method on the test queries of all folds.
+class MethodResult(Printed, Plotted):
+    """The result of one method on the test queries of all folds.
 
     Attributes
     ----------
@@ -47,7 +55,7 @@ class MethodResult(Printed):
     def _shown(self) -> list[str | Table]:
         if self.failed:
             return [f"{self.name} failed: {self.failed}"]
-        measures = list(self._values) or [NDCG(10)]
+        measures = self._measures()
         means = [self.fold_means(measure) for measure in measures]
         costs = ["models", "CPU s", "KiB"]
         rows = [
@@ -65,8 +73,23 @@ class MethodResult(Printed):
         )
         return [Table(title, ["fold", *map(str, measures), *costs], rows)]
 
+    def _measures(self) -> list[Measure]:
+        """The measures that were asked for, or NDCG@10."""
+        return list(self._values) or [NDCG(10)]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per test query: its fold, and the measures asked for; needs pandas."""
+        ids = {"query": self.test.query_ids, "fold": self.fold_names}
+        return frame(ids | {str(measure): self.values(measure) for measure in self._measures()})
+
+    def plot(self) -> Figure:
+        """The mean of each fold, by the measures asked for. Needs the extra `localrank[plots]`."""
+        means = {str(m): list(self.fold_means(m).values()) for m in self._measures()}
+        folds = [run.fold for run in self.runs]
+        return draw_bars({self.name: means}, folds, "mean of the fold", numbers="%.3f")
+
     def values(self, measure: str | Measure) -> Floats:
-        """One value per test query, NaN where the measure skips it."""
+        """One value per test query. NaN: the measure skips the query."""
         measure = parse_measure(measure)
         if measure not in self._values:
             self._values[measure] = measure(self.test, self.scores)

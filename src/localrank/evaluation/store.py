@@ -17,13 +17,14 @@ from localrank.data.deferred import feature_blocks
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.measures import parse_measure
+from localrank.printing import Printed, Table
 
 BOUND = ("selected", "values", "control")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FoldResult:
-    """One method on one fold.
+class FoldResult(Printed):
+    """The result of one method on one fold.
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class FoldResult:
     chosen : dict or None
         The parameters that tuning chose.
     path : list of dict or None
-        Every combination that was tried, as `Tuning.table` has it.
+        Every combination that was tried: `Tuning.rows`.
     bound : ClairvoyantBound or None
     map : GroupMap or None
     failed : str or None
@@ -61,14 +62,14 @@ class FoldResult:
     map: GroupMap | None = None
     failed: str | None = None
 
-    def __repr__(self) -> str:
+    def _shown(self) -> list[str | Table]:
         if self.failed:
-            return f"FoldResult of {self.fold}: failed: {self.failed}"
-        return (
-            f"FoldResult of {self.fold}: {len(self.scores):,} documents scored; "
-            f"{'1 model' if self.n_models == 1 else f'{self.n_models:,} models'} "
-            f"of {self.model_bytes / 1024:,.0f} KiB, trained in {self.train_seconds:.1f} s"
-        )
+            return [f"FoldResult of {self.fold}: failed: {self.failed}"]
+        models = "1 model" if self.n_models == 1 else f"{self.n_models:,} models"
+        return [
+            f"FoldResult of {self.fold}: {len(self.scores):,} documents scored; {models} of "
+            f"{self.model_bytes / 1024:,.0f} KiB, trained in {self.train_seconds:.1f} s"
+        ]
 
 
 class Store:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -16,100 +15,14 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.deferred import view
 from localrank.estimator import clone
+from localrank.evaluation.trials import Parameters, Trial, Tuning, parameters_text
 from localrank.measures import Measure, parse_measure
-from localrank.measures.base import mean_of_queries
 from localrank.names import unknown
 from localrank.parallel import cpu_seconds, in_parallel, one_thread
-from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 from localrank.rankers.inputs import has_two_labels, held_out_queries
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
-Parameters = dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Trial:
-    """One combination of parameters, and how well it ranks held-out queries.
-
-    Parameters
-    ----------
-    parameters : dict
-    mean : float
-        Over the queries that the measure does not skip.
-    standard_error : float
-        Of the mean; NaN where only one query counts.
-    values : ndarray of shape (n_queries,)
-        The measure of each query, NaN where it is skipped.
-    """
-
-    parameters: Parameters
-    mean: float
-    standard_error: float
-    values: Floats
-
-    def __repr__(self) -> str:
-        return f"{parameters_text(self.parameters)}: {self.mean:.4f} ± {self.standard_error:.4f}"
-
-    @classmethod
-    def of(cls, parameters: Parameters, values: Floats) -> Trial:
-        """Mean and standard error of the values that count."""
-        counted = values[~np.isnan(values)]
-        error = counted.std(ddof=1) / np.sqrt(counted.size) if counted.size > 1 else np.nan
-        return cls(parameters, mean_of_queries(values), float(error), values)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Tuning(Printed):
-    """What `tune` found.
-
-    Parameters
-    ----------
-    best_parameters : dict
-    best_estimator : Ranker
-        With these parameters, fitted on the whole dataset.
-    path : tuple of Trial
-        Every combination, in the order of the grid.
-    best_index : int
-        Position of the best one.
-    measure : Measure
-    fit_seconds, fit_cpu_seconds : float
-        What fitting `best_estimator` took; CPU seconds count every thread.
-    """
-
-    best_parameters: Parameters
-    best_estimator: Ranker
-    path: tuple[Trial, ...]
-    best_index: int
-    measure: Measure
-    fit_seconds: float
-    fit_cpu_seconds: float
-
-    def table(self) -> list[dict[str, Any]]:
-        """One row per combination, for `pandas.DataFrame` and the like."""
-        return [
-            {
-                **trial.parameters,
-                "mean": trial.mean,
-                "standard_error": trial.standard_error,
-                "best": index == self.best_index,
-            }
-            for index, trial in enumerate(self.path)
-        ]
-
-    def _shown(self) -> list[str | Table]:
-        n_queries = int(np.sum(~np.isnan(self.path[0].values)))
-        rows = [
-            [
-                parameters_text(trial.parameters),
-                f"{trial.mean:.4f}",
-                f"{trial.standard_error:.4f}",
-                "best" if index == self.best_index else "",
-            ]
-            for index, trial in enumerate(self.path)
-        ]
-        columns = ["parameters", "mean", "standard error", ""]
-        return [Table(f"{self.measure} of {n_queries:,} held-out queries", columns, rows)]
 
 
 def tune(
@@ -304,14 +217,3 @@ def _fitted(models: list[Any], dataset: RankingDataset) -> list[Ranker]:
     }
     path: list[Ranker] = models[0].fit_path(dataset, **along)
     return path
-
-
-def parameters_text(parameters: Parameters) -> str:
-    """A combination for people.
-
-    Examples
-    --------
-    >>> parameters_text({"C": 0.1, "ranker": "rank-svm"})
-    "C=0.1, ranker='rank-svm'"
-    """
-    return ", ".join(f"{name}={value!r}" for name, value in parameters.items())

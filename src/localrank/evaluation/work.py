@@ -117,7 +117,7 @@ def _run(
         facts["train_seconds"] = tuning.fit_seconds
         facts["train_cpu_seconds"] = tuning.fit_cpu_seconds
         facts["chosen"] = tuning.best_parameters
-        facts["path"] = tuning.table()
+        facts["path"] = tuning.rows
     facts["n_models"] = model.n_models_
     facts["model_bytes"] = _size(model)
     test = fold.test if in_partitions(fold.test) else gathered(fold.test)
