@@ -169,9 +169,9 @@ def test_input_order_of_documents_is_kept(dataset, utility, rng):
     shuffled = rearranged(dataset, moved)
     scores = noisy_scores(utility, 1, 1), noisy_scores(utility, 1, 2)
     expected = best_feature_calibration(*scores, {}, dataset)
-    found = best_feature_calibration(*(values[moved] for values in scores), {}, shuffled)
+    moved_too = best_feature_calibration(*(values[moved] for values in scores), {}, shuffled)
     places = np.argsort(shuffled.query_ids)
-    assert_array_equal(found.levels["failure_level"][places], expected.levels["failure_level"])
+    assert_array_equal(moved_too.levels["failure_level"][places], expected.levels["failure_level"])
 
 
 def test_smaller_is_better_turns_the_levels(dataset, utility):

@@ -52,14 +52,12 @@ def test_rankers_that_scale_differently_are_brought_to_one_scale(queries):
 def test_a_hyperplane_without_direction_has_no_cosines(queries):
     model = MultipleHyperplaneRanker(pairs="adjacent").fit(queries)
     model.rankers_[1].coef_ = np.zeros(8)
-    found = hyperplane_cosines(model).cosines
-    assert_array_equal(np.isnan(found), [[i == 1 or j == 1 for i in range(4)] for j in range(4)])
+    cosines = hyperplane_cosines(model).cosines
+    assert_array_equal(np.isnan(cosines), [[i == 1 or j == 1 for i in range(4)] for j in range(4)])
 
 
 def test_what_has_no_hyperplane_is_refused(queries, model):
-    with pytest.raises(
-        ValueError, match="It must be a linear ranker. Got RankBoost"
-    ):
+    with pytest.raises(ValueError, match="It must be a linear ranker. Got RankBoost"):
         hyperplane_cosines(model, {"boost": RankBoost(3).fit(queries)})
     with pytest.raises(ValueError, match="raw has None, MultipleHyperplaneRanker 'standard'"):
         hyperplane_cosines(model, {"raw": RankSVM(scaling=None).fit(queries)})
@@ -71,7 +69,7 @@ def test_what_has_no_hyperplane_is_refused(queries, model):
 
 def test_rates_equal_a_count_of_all_pairs(queries, model, rates):
     y, query = queries.relevance, queries.query_index
-    own = model.pair_scores(queries)
+    pair_scores = model.pair_scores(queries)
     for row, (high, low) in enumerate(rates.label_pairs):
         pairs = [
             (i, j)
@@ -80,7 +78,10 @@ def test_rates_equal_a_count_of_all_pairs(queries, model, rates):
             if query[i] == query[j]
         ]
         assert rates.n_pairs[row] == len(pairs)
-        for name, scores in {"one": queries.features[:, 0], "own": own.get((high, low))}.items():
+        for name, scores in {
+            "one": queries.features[:, 0],
+            "own": pair_scores.get((high, low)),
+        }.items():
             if scores is None:
                 assert np.isnan(rates.rates[name][row])
                 continue

@@ -48,8 +48,8 @@ def by_hand(estimator, grid, dataset, n_folds, measure, random_state=0):
         values = {}
         for fold in folds(dataset, n_folds, validation=False, random_state=random_state):
             model = clone(estimator).set_params(**parameters).fit(fold.train)
-            found = measure(fold.test, model.predict(fold.test))
-            values |= dict(zip(fold.test.query_ids.tolist(), found, strict=True))
+            of_fold = measure(fold.test, model.predict(fold.test))
+            values |= dict(zip(fold.test.query_ids.tolist(), of_fold, strict=True))
         table.append([values[query] for query in dataset.query_ids.tolist()])
     return np.array(table)
 
@@ -367,7 +367,7 @@ def test_validation_queries_that_decide_nothing_are_refused(queries):
 
 
 def test_a_measure_that_skips_every_query_is_refused(queries):
-    with pytest.raises(ValueError, match=r"nothing to choose by: map\(empty=skip,rel=9\) skips"):
+    with pytest.raises(ValueError, match=r"map\(empty=skip,rel=9\) skips every query"):
         tune(Recorder(), {"feature": [0]}, queries, measure="map(rel=9,empty=skip)")
 
 

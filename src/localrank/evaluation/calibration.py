@@ -1,4 +1,4 @@
-"""Best-feature calibration: how methods do where the global model fails against one feature."""
+"""Best-feature calibration: how methods rank where one feature beats the global model."""
 
 from __future__ import annotations
 
@@ -167,29 +167,30 @@ def best_feature_calibration(
 ) -> Calibration:
     """Compare methods where a global model falls behind the single best feature [1]_.
 
-    The failure level of a query is the measure of the baseline less that of the best feature,
-    negative where the best feature wins, rounded to the nearest 0.1; halves go away from zero,
-    so that exchanging the two mirrors the levels, and what is a half is decided after rounding
-    to seven decimals. The best feature's own value is binned in the same way.
+    The failure level of a query is the baseline's value less the best feature's, rounded to the
+    nearest 0.1. It is negative if the best feature wins. Halves round away from zero, so that
+    exchanging the two mirrors the levels. Values are rounded to seven decimals first. The best
+    feature's value is binned in the same way.
 
     Parameters
     ----------
     baseline : array-like of shape (n_documents,)
-        Scores of the global model, in the order of the input, as all scores here.
+        Scores of the global model. All scores are in the order of the input.
     best_feature : array-like of shape (n_documents,)
-        Scores of the single best feature: what a fitted `BestFeature` predicts.
+        Scores of the single best feature, from a fitted `BestFeature`.
     methods : dict from name to array-like of shape (n_documents,)
+        Scores of each method.
     dataset : RankingDataset
-        With relevance labels.
+        Queries with relevance labels.
     measure : str or Measure, default="ndcg@5"
-        Of a measure that is better when smaller, the failure level has the opposite sign.
+        If smaller values are better, the failure level has the opposite sign.
     control : array-like of shape (n_documents,), optional
-        Scores of a second global model with another seed. What it gains over the baseline at
-        negative failure levels is regression to the mean; it shares most of the baseline's
-        errors, so this bounds the effect from below.
+        Scores of a second global model with another seed. Its gain over the baseline at negative
+        failure levels is regression to the mean. It shares most of the baseline's errors, so its
+        gain is a lower bound of that effect.
     bounds : collection of str, default=("oracle",)
-        Names among `methods` that choose by the labels: drawn dashed, and left out of the
-        verdict.
+        Names among `methods` that choose by the labels. They are drawn dashed, and the verdict
+        leaves them out.
 
     References
     ----------
@@ -226,7 +227,7 @@ def best_feature_calibration(
         given[CONTROL] = control
     for name in methods:
         if name in (BEST_FEATURE, BASELINE, CONTROL):
-            raise ValueError(f"A method may not be called {name!r}: the name has its own argument.")
+            raise ValueError(f"A method may not be called {name!r}: that is another argument.")
     measure = parse_measure(measure)
     values = {}
     for name, scores in (given | dict(methods)).items():

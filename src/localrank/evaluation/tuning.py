@@ -41,16 +41,18 @@ def tune(
 
     The queries are cut into folds at random, the same for all combinations of parameters. Each
     combination is fitted on all folds but one and scored on that one, so that every query is
-    scored once; the best mean over the queries wins, the first of equal ones. A ranker with
-    `fit_path` (RankSVM and SVMMap for C, LGMML for margin and step) is fitted along the path.
+    scored once. The combination with the best mean over the queries wins; of equal ones, the
+    first. A ranker with `fit_path` (RankSVM and SVMMap for C, LGMML for margin and step) is
+    fitted along the path.
 
     Parameters
     ----------
     estimator : Ranker or callable
-        A ranker, which stays as it is; or what makes one of the parameters, as `local_rank`.
+        A ranker, which is not changed; or a function that makes one from parameters, such as
+        `local_rank`.
     grid : dict of str to sequence, or list of such
-        Values to try of each parameter. Those of a ranker go by scikit-learn's names ("ranker__C"
-        for the C of the ranker inside). Of several dicts each makes its own combinations.
+        Values to try for each parameter. Parameters of a ranker have scikit-learn's names:
+        "ranker__C" is the C of the ranker inside. Each dict of a list makes its own combinations.
     dataset : RankingDataset
     folds : int, default=5
     measure : str or Measure, default="ndcg@10"
@@ -59,7 +61,7 @@ def tune(
     fit_with_valid : bool, default=False
         Give `valid` to the final fit too, for rankers that choose their size by it.
     n_jobs : int or None, default=None
-        Fits at the same time, with one thread each; -1 for all cores. The result does not
+        Number of fits at the same time, with one thread each. -1: all cores. The result does not
         depend on it.
     random_state : int or None, default=0
         Seed of the folds.
@@ -109,12 +111,12 @@ def tune(
         together, fold = item
         train, test = dataset, scored
         if cross:
-            own = np.isin(np.arange(dataset.n_queries), parts[fold])
-            train, test = view(dataset).select(~own), view(dataset).select(own)
+            held_out = np.isin(np.arange(dataset.n_queries), parts[fold])
+            train, test = view(dataset).select(~held_out), view(dataset).select(held_out)
         try:
             fitted = _fitted([one_thread(models[index]) for index in together], train)
             return [measure(test, model.predict(test)) for model in fitted]
-        except Exception as error:  # whatever it is, it is raised again, with what was tried
+        except Exception as error:  # raised again with the parameters that were tried
             tried = " or ".join(parameters_text(combinations[index]) for index in together)
             where = f", fold {fold + 1} held out" if cross else ""
             kind = ValueError if isinstance(error, ValueError) else RuntimeError
@@ -131,13 +133,13 @@ def tune(
         n_jobs=n_jobs,
         description="Tuning",
     )
-    for (together, fold), found in zip(items, results, strict=True):
-        for index, held_out in zip(together, found, strict=True):
-            values[index, parts[fold]] = held_out
+    for (together, fold), scored_together in zip(items, results, strict=True):
+        for index, of_fold in zip(together, scored_together, strict=True):
+            values[index, parts[fold]] = of_fold
     path = tuple(map(Trial.of, combinations, values))
     means = np.array([trial.mean for trial in path])
     if np.isnan(means).any():
-        raise ValueError(f"There is nothing to choose by: {measure} skips every query.")
+        raise ValueError(f"{measure} skips every query, so there is nothing to choose by.")
     best = int(means.argmax() if measure.higher_is_better else means.argmin())
     start, cpu_start = time.perf_counter(), cpu_seconds()
     model = models[best].fit(dataset, valid=valid if fit_with_valid else None)
@@ -155,7 +157,7 @@ def _combinations(grid: Grid) -> list[Parameters]:
                 raise ValueError(f"Values of {name!r} must be a list. Got {values!r} instead.")
             if not len(values):
                 raise ValueError(f"The grid has no values of {name!r}.")
-    # Plain numbers instead of numpy's, which print worse.
+    # Plain numbers print better than numpy's.
     plain = [
         {name: v.tolist() if isinstance(v, np.ndarray) else list(v) for name, v in part.items()}
         for part in parts
@@ -167,7 +169,7 @@ def _with_parameters(estimator: Ranker | Callable[..., Ranker], parameters: Para
     if not isinstance(estimator, Ranker):
         return estimator(**parameters)
     model: Ranker = clone(estimator)
-    # From the outside in: a value may be a part whose own parameters are in the grid.
+    # From the outside in: a value may be a part with parameters that are in the grid, too.
     for name in sorted(parameters, key=lambda name: name.count("__")):
         known = model.get_params()
         if name not in known:
@@ -192,13 +194,13 @@ def _parts(dataset: RankingDataset, folds: int, random_state: int | None) -> lis
         if not np.delete(teaches, part).any():
             raise ValueError(
                 f"There is nothing to learn without fold {fold + 1}: no other query has two "
-                f"different labels. Take another number of folds, or another 'random_state'."
+                f"different labels. Choose another number of folds or another 'random_state'."
             )
     return parts
 
 
 def _paths(models: Sequence[Ranker], combinations: Sequence[Parameters]) -> list[list[int]]:
-    """Combinations to fit together, because they differ only along the ranker's path."""
+    """Combinations to fit together: they differ only along the ranker's path."""
     paths: dict[Any, list[int]] = {}
     for index, (model, parameters) in enumerate(zip(models, combinations, strict=True)):
         key: Any = index

@@ -70,7 +70,7 @@ function roundTicks(low, high, n) {
   return ticks;
 }
 
-/** Powers of ten between low and high, with 2 and 5 times them where there are few. */
+/** Powers of ten between low and high; if they are few, also 2 and 5 times them. */
 function logTicks(low, high, format, n) {
   const between = (factors) => {
     const values = [];
@@ -115,7 +115,7 @@ function chart(parent, label, draw) {
   return { host, redraw };
 }
 
-/** Grid lines, tick texts and titles. `box` holds the plot's own left, right, top and bottom. */
+/** Grid lines, tick texts and titles. `box` holds the plot's left, right, top and bottom. */
 function axes(box, x, xTicks, xTitle, y, yTicks, yTitle) {
   const { left, right, top, bottom } = box;
   return svg(
@@ -156,7 +156,7 @@ const hideTooltip = () => (tooltip.hidden = true);
 addEventListener("scroll", hideTooltip, { passive: true });
 addEventListener("keydown", (event) => event.key === "Escape" && hideTooltip());
 
-/** Where a pointer is, in the drawing's own coordinates. */
+/** The place of the pointer, in the drawing's coordinates. */
 function position(host, event) {
   const drawing = host.querySelector("svg");
   const box = drawing.getBoundingClientRect();

@@ -128,8 +128,12 @@ function columns() {
         if (!test) return [missing];
         const [difference, range] = differenceCell(test);
         return [
-          difference,
-          ` p\u00a0${pValue(test.p).replace(" ", "\u00a0")}`,
+          el(
+            "span",
+            { class: "number" },
+            difference,
+            el("span", { class: "p-value" }, ` p ${pValue(test.p)}`),
+          ),
           range,
           el("small", { class: "against" }, `to ${method.opponent}`),
         ];
