@@ -15,10 +15,10 @@ from localrank.experiments.base import (
     difference,
     text,
 )
-from localrank.plots import draw_bars
+from localrank.plots import Chart, draw_charts
 
 MAKING = Making("the command", 77, 120, {"python": "3.12", "numpy": "2.1"})
-BARS = {"OHSUMED": {"KNN": [0.5]}}
+BARS = Chart("bars", panels={"OHSUMED": {"KNN": [0.5]}}, ticks=["map"], y_label="mean")
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def found():
         Claim("c is better", None, "p = 0.5"),
         Claim("d is better", True, "+0.2"),
     ]
-    found.figure("figure-4", "Bars.", draw_bars, panels=BARS, ticks=["map"], y_label="mean")
+    found.figure("figure-4", "Bars.", BARS)
     return found
 
 
@@ -125,10 +125,19 @@ def test_what_is_written_can_be_read_again(found, tmp_path):
     assert [claim["holds"] for claim in results["claims"]] == [True, False, None, True]
 
 
-def test_without_matplotlib_figures_are_left_out(found, tmp_path, monkeypatch):
+def test_the_numbers_of_the_figures_draw_them_again(found, tmp_path):
+    found.write(tmp_path, MAKING)
+    drawing = tmp_path / "figures" / "local-rank-ohsumed-figure-4.svg"
+    before = drawing.read_bytes()
+    drawing.unlink()
+    assert draw_charts(tmp_path / "figures" / "local-rank-ohsumed.json") == [drawing]
+    assert drawing.read_bytes() == before
+
+
+def test_without_matplotlib_figures_are_numbers_alone(found, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "find_spec", lambda name: None)
     assert not found.write(tmp_path, MAKING)
-    assert not (tmp_path / "figures").exists()
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["local-rank-ohsumed.json"]
     assert "figures/" not in (tmp_path / "index.md").read_text()
 
 

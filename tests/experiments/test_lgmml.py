@@ -221,7 +221,7 @@ def test_figure_2_is_judged_for_each_scale(two_and_ten):
     (table,) = found.tables
     assert "median, a gain with 2, 10 classes." in table.note
     assert "monotone, a loss with 2, 10 classes." in table.note
-    drawn = found.figures[0].draw.keywords["panels"]
+    drawn = found.figures[0].chart.options["panels"]
     means = {(row[0], row[1]): row[3:] for row in rows(found, "Figure 2")}
     for (n, scale), (ours, together) in means.items():
         assert drawn[f"{n} classes"][f"L-GMML, {scale}"][1] == [ours] * len(CLASSES[n])

@@ -36,7 +36,7 @@ def rows(found, start):
 
 def panels(found, name):
     (figure,) = (figure for figure in found.figures if figure.name.endswith(name))
-    return figure.draw.keywords["panels"]
+    return figure.chart.options["panels"]
 
 
 def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):

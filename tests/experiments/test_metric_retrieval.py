@@ -196,7 +196,7 @@ def test_figure_5_has_means_and_deviations_over_the_splits(folds, results):
     gain = by_query(results[ROWS], results[PLAIN]).mean_difference
     assert table[ROWS][4].startswith(f"{gain:+.4f}, p ")
     (figure,) = found.figures
-    assert figure.draw.keywords["panels"] == {
+    assert figure.chart.options["panels"] == {
         "digits": {name: [result.mean(MAP)] for name, result in results.items()}
     }
 

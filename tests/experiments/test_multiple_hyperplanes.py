@@ -340,8 +340,8 @@ def test_directions_point_from_the_worse_rank_to_the_better():
     dataset = RankingDataset.from_arrays(X, labels, np.full(90, 5))
     found = Reproduction("multiple-hyperplanes", "OHSUMED")
     level_directions(found, dataset)
-    here = found.figures[0].draw.keywords["directions"]
-    points = found.figures[0].draw.keywords["points"]
+    here = found.figures[0].chart.options["directions"]
+    points = found.figures[0].chart.options["points"]
     means = [own.mean(axis=0) for own in points.values()]
     for name, (high, low) in {"(1,2)": (0, 1), "(1,3)": (0, 2), "(2,3)": (1, 2)}.items():
         apart = means[high] - means[low]

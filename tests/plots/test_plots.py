@@ -1,3 +1,4 @@
+import re
 import sys
 
 import matplotlib as mpl
@@ -36,10 +37,21 @@ def test_other_endings_are_refused(figure, tmp_path, ending):
     assert not path.exists()
 
 
-def test_the_same_plot_is_the_same_file(tmp_path):
-    for name in ("first.svg", "second.svg"):
-        save_figure(draw_curves({"": {"a": ([1, 2], [3, 4])}}, "x", "y"), tmp_path / name)
-    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_same_plot_is_the_same_file_without_a_date(tmp_path, monkeypatch, ending):
+    written = []
+    for year in (2020, 2021):
+        # What the libraries would take for the date of the file.
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str((year - 1970) * 31_557_600))
+        save_figure(draw_curves({"": {"a": ([1, 2], [3, 4])}}, "x", "y"), tmp_path / f"f.{ending}")
+        written.append((tmp_path / f"f.{ending}").read_bytes())
+    assert written[0] == written[1]
+    assert not re.search(rb"20\d\d-\d\d|D:20\d\d|Date|tIME", written[0])
+
+
+def test_a_notebook_shows_a_figure_as_it_would_be_written(figure, tmp_path):
+    save_figure(figure, tmp_path / "plot.svg")
+    assert figure._repr_svg_() == (tmp_path / "plot.svg").read_text()
 
 
 def test_missing_matplotlib_is_said(monkeypatch):

@@ -16,7 +16,7 @@ from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.evaluation.calibration_verdict import verdict
 from localrank.measures import Measure, parse_measure
-from localrank.plots import draw_calibration, save_figure
+from localrank.plots import Chart, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -145,12 +145,28 @@ class Calibration:
 
         Needs the extra `localrank[plots]`.
         """
-        return draw_calibration(
-            self.rows,
-            {view: (TITLES[view], _level_text(self.measure, view)) for view in self.levels},
-            self.bounds,
-            f"mean {self.measure}",
-            self.verdict,
+        return self.chart().draw()
+
+    def chart(self) -> Chart:
+        """What the plot shows, as data."""
+        views = {}
+        for view in self.levels:
+            levels = self.by_level(view)
+            views[TITLES[view]] = {
+                "x_label": _level_text(self.measure, view),
+                "levels": [rows[0]["level"] for rows in levels],
+                "n_queries": [rows[0]["n_queries"] for rows in levels],
+                "methods": {
+                    name: [[row[key] for row in rows] for key in ("mean", "low", "high")]
+                    for name, rows in zip(self.per_query, zip(*levels, strict=True), strict=True)
+                },
+            }
+        return Chart(
+            "calibration",
+            views=views,
+            bounds=self.bounds,
+            y_label=f"mean {self.measure}",
+            note=self.verdict,
         )
 
     def save_plot(self, path: str | PathLike[str]) -> None:

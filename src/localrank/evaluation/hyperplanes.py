@@ -18,7 +18,7 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.estimator import check_is_fitted
 from localrank.measures import OrderErrorRate, evaluate
-from localrank.plots import draw_bars, draw_cosines, save_figure
+from localrank.plots import Chart, save_figure
 from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers.linear import LinearRanker
 
@@ -59,7 +59,16 @@ class HyperplaneCosines:
 
     def plot(self) -> Figure:
         """A heat map, as a matplotlib figure. Needs the extra `localrank[plots]`."""
-        return draw_cosines(self.names, self.cosines, "Cosine between hyperplanes")
+        return self.chart().draw()
+
+    def chart(self) -> Chart:
+        """What the plot shows, as data."""
+        return Chart(
+            "cosines",
+            names=self.names,
+            cosines=self.cosines,
+            title="Cosine between hyperplanes",
+        )
 
     def save_plot(self, path: str | PathLike[str]) -> None:
         """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
@@ -101,10 +110,18 @@ class OrderErrorRates:
 
     def plot(self) -> Figure:
         """Bars, as a matplotlib figure. Needs the extra `localrank[plots]`."""
+        return self.chart().draw()
+
+    def chart(self) -> Chart:
+        """What the plot shows, as data."""
         names = _pair_names(self.label_pairs)
-        ticks = [f"{name}\n{n:,} pairs" for name, n in zip(names, self.n_pairs, strict=True)]
-        panels = {"Document pairs in the wrong order": self.rates}
-        return draw_bars(panels, ticks, "order error rate", numbers="%.3f")
+        return Chart(
+            "bars",
+            panels={"Document pairs in the wrong order": self.rates},
+            ticks=[f"{name}\n{n:,} pairs" for name, n in zip(names, self.n_pairs, strict=True)],
+            y_label="order error rate",
+            numbers="%.3f",
+        )
 
     def save_plot(self, path: str | PathLike[str]) -> None:
         """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""

@@ -322,7 +322,7 @@ def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Floa
             found.figure(
                 f"figure-{number}{part}",
                 f"Figure {number}{part}: {measure} against the failure level, {grouping}.",
-                calibration.plot,
+                calibration.chart(),
             )
             if number == "4":
                 calibration_claims(found, calibration, grouping)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from localrank.data.atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import p_text
 from localrank.experiments.published import has_numbers, published_cells, source, whole
-from localrank.plots import save_figure
+from localrank.plots import Chart, draw_charts, write_charts
 
 Value = str | int | float | None
 Rows = Sequence[Sequence[Value]]
@@ -95,20 +94,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot, drawn when it is written.
+    """A chart with a name and a caption.
 
     Attributes
     ----------
     name : str
-        Of the file, without ending.
+        The name of its file, without the ending.
     caption : str
-    draw : callable
-        Returns it as a figure of matplotlib.
+    chart : Chart
+        What it shows, as data.
     """
 
     name: str
     caption: str
-    draw: Callable[[], Any]
+    chart: Chart
 
 
 @dataclass(frozen=True)
@@ -208,19 +207,20 @@ class Reproduction(printing.Printed):
         """Add the claim that the first of two methods is better, by a paired test."""
         self.claim(says, decided(test), f"{measure} {difference(test)}{more}")
 
-    def figure(self, name: str, caption: str, draw: Callable[..., Any], **options: Any) -> None:
-        """Add a figure, in a file whose name no other experiment has.
+    @property
+    def name(self) -> str:
+        """Experiment and data, as in the names of files.
 
-        Parameters
-        ----------
-        name, caption : str
-        draw : callable
-            Returns a figure of matplotlib.
-        **options
-            Of `draw`.
+        Examples
+        --------
+        >>> Reproduction("wins", "MQ2007, OHSUMED").name
+        'wins-mq2007-ohsumed'
         """
-        name = f"{self.experiment}-{self.data}-{name}".lower().replace(", ", "-")
-        self.figures.append(Figure(name, caption, partial(draw, **options)))
+        return f"{self.experiment}-{self.data}".lower().replace(", ", "-")
+
+    def figure(self, name: str, caption: str, chart: Chart) -> None:
+        """Add a `Figure`; its file's name begins with the experiment and the data."""
+        self.figures.append(Figure(f"{self.name}-{name.lower()}", caption, chart))
 
     @property
     def conclusion(self) -> str:
@@ -289,16 +289,25 @@ class Reproduction(printing.Printed):
         }
 
     def write(self, folder: Path, making: Making) -> bool:
-        """Write `results.json`, `index.md` and the figures; whether figures could be drawn.
+        """Write `results.json`, `index.md`, and the figures as numbers and as drawings.
 
-        They need matplotlib, of the extra `localrank[plots]`; without it they are left out.
+        The numbers of the figures are one JSON file in the folder `figures`, which
+        `python -m localrank.plots` draws again. Drawing needs the extra `localrank[plots]`.
+        Without it, there are no drawings, and the page shows none.
+
+        Returns
+        -------
+        bool
+            Whether the figures were drawn.
         """
         drawn = find_spec("matplotlib") is not None
         folder.mkdir(parents=True, exist_ok=True)
-        if drawn and self.figures:
+        if self.figures:
             (folder / "figures").mkdir(exist_ok=True)
-            for figure in self.figures:
-                save_figure(figure.draw(), folder / "figures" / f"{figure.name}.svg")
+            numbers = folder / "figures" / f"{self.name}.json"
+            write_charts({figure.name: figure.chart for figure in self.figures}, numbers)
+            if drawn:
+                draw_charts(numbers)
         with atomic_write(folder / "index.md") as file:
             file.write(self.markdown(making, figures=drawn).encode())
         with atomic_write(folder / "results.json") as file:

@@ -126,7 +126,7 @@ def order_errors(
     found.figure(
         "table-6",
         "Order error rates as in Table 6, but on the test queries, C as chosen.",
-        diagnostics[CHOSEN].test.plot,
+        diagnostics[CHOSEN].test.chart(),
     )
     lower = {
         setting: [
@@ -202,7 +202,7 @@ def cosines(found: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summ
     found.figure(
         "table-5",
         "Table 5: cosines of the first fold, C as chosen.",
-        diagnostics[CHOSEN].cosines[0].plot,
+        diagnostics[CHOSEN].cosines[0].chart(),
     )
     here = [mean for (setting, _), mean in means.items() if setting == CHOSEN]
     found.claim(

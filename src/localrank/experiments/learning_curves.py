@@ -35,7 +35,7 @@ from localrank.experiments.members import (
     with_recipes,
 )
 from localrank.experiments.setting import Setting
-from localrank.plots import draw_curves, draw_intervals
+from localrank.plots import Chart
 
 COLLECTIONS = ("MQ2007-85", "MQ2008")
 SIZES, FEW_SIZES = (15, 30, 60, 120, 250, 500), (12, 24)
@@ -145,17 +145,19 @@ def _figures(found: Reproduction, tests: Tests, draws: dict[str, dict[int, Draws
     found.figure(
         "learning-curves",
         f"{measure} against the number of training queries.",
-        draw_curves,
-        panels={
-            name: {
-                method: ([*curve], [own.mean(method, measure) for own in curve.values()])
-                for method in METHODS
-            }
-            for name, curve in draws.items()
-        },
-        x_label="training queries",
-        y_label=str(measure),
-        log_x=True,
+        Chart(
+            "curves",
+            panels={
+                name: {
+                    method: ([*curve], [own.mean(method, measure) for own in curve.values()])
+                    for method in METHODS
+                }
+                for name, curve in draws.items()
+            },
+            x_label="training queries",
+            y_label=str(measure),
+            log_x=True,
+        ),
     )
     for name, curve in draws.items():
         found.figure(
@@ -163,15 +165,17 @@ def _figures(found: Reproduction, tests: Tests, draws: dict[str, dict[int, Draws
             f"Gains by {measure} on {name} against the number of training queries, of LambdaMART "
             f"over itself on the features and of best over global models, with 95 % intervals; "
             f"filled marks are p < 0.05 before correction.",
-            draw_intervals,
-            panels={
-                name: {
-                    label: [
-                        interval(tests[name, f"{ours} − {other}", str(measure), str(size)])
-                        for size in curve
-                    ]
-                    for label, (ours, other) in SHOWN.items()
-                }
-            },
-            ticks=[f"{size} queries" for size in curve],
+            Chart(
+                "intervals",
+                panels={
+                    name: {
+                        label: [
+                            interval(tests[name, f"{ours} − {other}", str(measure), str(size)])
+                            for size in curve
+                        ]
+                        for label, (ours, other) in SHOWN.items()
+                    }
+                },
+                ticks=[f"{size} queries" for size in curve],
+            ),
         )

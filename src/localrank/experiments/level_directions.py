@@ -10,7 +10,7 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.hyperplane_diagnostics import BASELINE, LARGE_C, RANK_PAIRS
-from localrank.plots import draw_directions
+from localrank.plots import Chart
 from localrank.rankers import RankSVM
 
 # The paper's example, of OHSUMED.
@@ -66,12 +66,15 @@ def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
         "figure-1",
         f"Figure 1: the documents of query {name} in their two principal coordinates, and the "
         f"directions in which hyperplanes separate two ranks.",
-        draw_directions,
-        points={
-            rank: coordinates[labels == level] for rank, level in zip(RANKS, levels, strict=True)
-        },
-        directions=here,
-        title=f"{found.data}, query {name}",
+        Chart(
+            "directions",
+            points={
+                rank: coordinates[labels == level]
+                for rank, level in zip(RANKS, levels, strict=True)
+            },
+            directions=here,
+            title=f"{found.data}, query {name}",
+        ),
     )
     lowest = float(
         np.median(

@@ -21,7 +21,7 @@ from localrank.experiments.base import Reproduction, Value, difference
 from localrank.experiments.setting import Setting
 from localrank.experiments.timing import cpu_seconds
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import GBRT, LGMML, RMLR, LambdaMART, Ranker
 
 PAPER = "lgmml"
@@ -207,10 +207,12 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], n_classes: Sequen
     found.figure(
         "figure-2",
         "Figure 2: MAP against the number of metrics, documents in classes.",
-        draw_curves,
-        panels=panels,
-        x_label="metrics",
-        y_label="MAP",
+        Chart(
+            "curves",
+            panels=panels,
+            x_label="metrics",
+            y_label="MAP",
+        ),
     )
     for scale, words in SCALES.items():
         found.claim(
@@ -255,11 +257,13 @@ def figure_3(found: Reproduction, results: dict[str, MethodResult], numbers: Seq
     found.figure(
         "figure-3",
         "Figure 3: NDCG@10 against the number of metrics.",
-        draw_curves,
-        panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
-        x_label="metrics",
-        y_label="NDCG@10",
-        log_x=True,
+        Chart(
+            "curves",
+            panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
+            x_label="metrics",
+            y_label="NDCG@10",
+            log_x=True,
+        ),
     )
     for scale, words in SCALES.items():
         many, one = (results[f"{m}, {scale}"] for m in (numbers[-1], 1))
@@ -292,11 +296,15 @@ def figure_4(
     found.figure(
         "figure-4",
         "Figure 4: seconds of training against the number of features.",
-        draw_curves,
-        panels={"made-up queries": {m: (list(s), list(s.values())) for m, s in seconds.items()}},
-        x_label="features",
-        y_label="seconds",
-        log_y=True,
+        Chart(
+            "curves",
+            panels={
+                "made-up queries": {m: (list(s), list(s.values())) for m, s in seconds.items()}
+            },
+            x_label="features",
+            y_label="seconds",
+            log_y=True,
+        ),
     )
     times = {n: seconds[RMLR_NAME][n] / seconds[OURS][n] for n in dimensions[RMLR_NAME]}
     found.claim(

@@ -40,7 +40,7 @@ from localrank.experiments.members import (
 )
 from localrank.experiments.pooled import ALL
 from localrank.experiments.setting import Setting
-from localrank.plots import draw_curves, draw_intervals
+from localrank.plots import Chart
 from localrank.rankers import BestFeature
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 
@@ -200,42 +200,48 @@ def _figures(
             f"{file}-kinds",
             f"Gain of coordinates by {measure} against the length of lists cut {way}, for each "
             f"kind of model.",
-            draw_curves,
-            panels={
-                place: {
-                    f"{ours} − {other}": (
-                        lengths,
-                        [
-                            tests[way, place, f"{ours} − {other}", measure, f"{n}"].mean_difference
-                            for n in lengths
-                        ],
-                    )
-                    for ours, other in PAIRS
-                }
-                for place in places
-            },
-            x_label="documents per list",
-            y_label=f"gain in {measure}",
-            log_x=True,
+            Chart(
+                "curves",
+                panels={
+                    place: {
+                        f"{ours} − {other}": (
+                            lengths,
+                            [
+                                tests[
+                                    way, place, f"{ours} − {other}", measure, f"{n}"
+                                ].mean_difference
+                                for n in lengths
+                            ],
+                        )
+                        for ours, other in PAIRS
+                    }
+                    for place in places
+                },
+                x_label="documents per list",
+                y_label=f"gain in {measure}",
+                log_x=True,
+            ),
         )
         ours, other = PAIRS[-1]
         found.figure(
             f"{file}-best",
             f"Gain of {ours} over {other} by {measure} on lists cut {way}, with 95 % intervals; "
             f"filled marks are p < 0.05 before correction.",
-            draw_intervals,
-            panels={
-                place: {
-                    label: [
-                        interval(tests[way, place, f"{ours}{whole} − {other}", measure, f"{n}"])
-                        for n in lengths
-                    ]
-                    for label, whole in (
-                        ("coordinates of the cut list", ""),
-                        ("of the whole list", WHOLE),
-                    )
-                }
-                for place in places
-            },
-            ticks=[f"{n} documents" for n in lengths],
+            Chart(
+                "intervals",
+                panels={
+                    place: {
+                        label: [
+                            interval(tests[way, place, f"{ours}{whole} − {other}", measure, f"{n}"])
+                            for n in lengths
+                        ]
+                        for label, whole in (
+                            ("coordinates of the cut list", ""),
+                            ("of the whole list", WHOLE),
+                        )
+                    }
+                    for place in places
+                },
+                ticks=[f"{n} documents" for n in lengths],
+            ),
         )

@@ -26,7 +26,7 @@ from localrank.experiments.setting import Setting
 from localrank.experiments.training_shares import times
 from localrank.measures import Measure, evaluate
 from localrank.parallel import in_parallel
-from localrank.plots import draw_bars
+from localrank.plots import Chart
 from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 
@@ -167,18 +167,22 @@ def single_queries(
     found.figure(
         "figure-4",
         "Figure 4: one model per training query.",
-        draw_bars,
-        panels={found.data: means},
-        ticks=[str(m) for m in MEASURES],
-        y_label="mean over the test queries",
+        Chart(
+            "bars",
+            panels={found.data: means},
+            ticks=[str(m) for m in MEASURES],
+            y_label="mean over the test queries",
+        ),
     )
     found.figure(
         "figure-5",
         f"Figure 5: similarity rank of the clairvoyant query, the first {n_ranks}.",
-        draw_bars,
-        panels={found.data: {"clairvoyant query": heights}},
-        ticks=ticks,
-        y_label="share of the test queries",
+        Chart(
+            "bars",
+            panels={found.data: {"clairvoyant query": heights}},
+            ticks=ticks,
+            y_label="share of the test queries",
+        ),
     )
 
 

@@ -24,7 +24,7 @@ from localrank.experiments.published import published
 from localrank.experiments.setting import Setting
 from localrank.experiments.text_collections import FILES, read_collection
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_bars
+from localrank.plots import Chart
 from localrank.rankers import LGMML, MLR, RMLR, Ranker
 from localrank.rankers.base import HeldOut, Weights
 
@@ -274,11 +274,13 @@ def figure_5(found: Reproduction, results: dict[str, MethodResult], about: str) 
     found.figure(
         "figure-5",
         "Figure 5: MAP of learned metrics, mean over the splits.",
-        draw_bars,
-        panels={found.data: {name: [result.mean(MAP)] for name, result in results.items()}},
-        ticks=[""],
-        y_label="MAP",
-        numbers="%.3f",
+        Chart(
+            "bars",
+            panels={found.data: {name: [result.mean(MAP)] for name, result in results.items()}},
+            ticks=[""],
+            y_label="MAP",
+            numbers="%.3f",
+        ),
     )
 
 

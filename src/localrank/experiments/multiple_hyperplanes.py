@@ -37,7 +37,7 @@ from localrank.experiments.results import chosen
 from localrank.experiments.setting import Setting
 from localrank.experiments.timing import cpu_seconds
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 
 PAPER = "multiple-hyperplanes"
@@ -248,10 +248,12 @@ def compare_methods(
     found.figure(
         "figure-2",
         "Figure 2: NDCG at each cut.",
-        draw_curves,
-        panels={found.data: curves},
-        x_label="cut",
-        y_label="NDCG",
+        Chart(
+            "curves",
+            panels={found.data: curves},
+            x_label="cut",
+            y_label="NDCG",
+        ),
     )
     return {("improvement, per cent", f"{m}, {name}"): gain for (m, name), gain in gains.items()}
 

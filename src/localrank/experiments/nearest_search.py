@@ -18,7 +18,7 @@ from localrank.arrays import Array, Floats
 from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.published import published
 from localrank.experiments.timing import milliseconds_of_each
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.representations import PrincipalComponents
 from localrank.selection import LSH
 
@@ -106,17 +106,19 @@ def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> Non
     found.figure(
         "figure-14",
         "Figure 14: microseconds of selecting against the number of made-up training queries.",
-        draw_curves,
-        panels={
-            "made-up queries": {
-                name: (sizes, [time[name] for time in times])
-                for name in (EXACT, CENTRES, PAPERS, RESCORED)
-            }
-        },
-        x_label="training queries",
-        y_label="microseconds",
-        log_x=True,
-        log_y=True,
+        Chart(
+            "curves",
+            panels={
+                "made-up queries": {
+                    name: (sizes, [time[name] for time in times])
+                    for name in (EXACT, CENTRES, PAPERS, RESCORED)
+                }
+            },
+            x_label="training queries",
+            y_label="microseconds",
+            log_x=True,
+            log_y=True,
+        ),
     )
     growth = {name: [t[name] / times[0][name] for t in times] for name in (EXACT, PAPERS)}
     n_published = published(found.experiment, "collections", "YANDEX")["queries"]

@@ -24,7 +24,7 @@ from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.experiments.text_collections import FILES, TextCollection, read_collection
 from localrank.experiments.text_features import raw_features
 from localrank.measures import Measure, parse_measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 from localrank.representations import Scaled, TopScores
@@ -327,11 +327,13 @@ def _clusters(found: Reproduction, measured: Sequence[Measured]) -> None:
     found.figure(
         "clusters",
         "MAP against the number of clusters.",
-        draw_curves,
-        panels=panels,
-        x_label="clusters",
-        y_label="MAP",
-        log_x=True,
+        Chart(
+            "curves",
+            panels=panels,
+            x_label="clusters",
+            y_label="MAP",
+            log_x=True,
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from localrank.experiments.setting import Setting
 from localrank.grouping import Agglomerative
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import Ranker, SVMMap
 from localrank.representations import (
     Gaussian,
@@ -129,11 +129,13 @@ def _curves(
     found.figure(
         "figures-6-7-8",
         "Figures 6 to 8: measures against the number of clusters.",
-        draw_curves,
-        panels=panels,
-        x_label="clusters",
-        y_label="mean",
-        log_x=True,
+        Chart(
+            "curves",
+            panels=panels,
+            x_label="clusters",
+            y_label="mean",
+            log_x=True,
+        ),
     )
     last = curve[-1]
     above = [float(np.concatenate([a - b for a, b in bounds[n, MAP]]).mean()) for n in curve[1:]]

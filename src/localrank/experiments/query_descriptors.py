@@ -42,7 +42,7 @@ from localrank.experiments.members import (
 from localrank.experiments.pooled import ALL
 from localrank.experiments.setting import Setting
 from localrank.measures import Measure
-from localrank.plots import draw_intervals
+from localrank.plots import Chart
 from localrank.rankers import Ranker
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 
@@ -183,18 +183,20 @@ def _tables(
         "descriptors",
         "Gains over the same models on the features, for best over 6 mixed, with 95 % intervals; "
         "filled marks are p < 0.05 before correction.",
-        draw_intervals,
-        panels={
-            rival: {
-                label: [
-                    interval(tests[rival, f"{label} − features", str(MEASURES[0]), place])
-                    for place in places
-                ]
-                for label in ("coordinates", "descriptors", "descriptors of other queries")
-            }
-            for rival in RIVALS
-        },
-        ticks=places,
+        Chart(
+            "intervals",
+            panels={
+                rival: {
+                    label: [
+                        interval(tests[rival, f"{label} − features", str(MEASURES[0]), place])
+                        for place in places
+                    ]
+                    for label in ("coordinates", "descriptors", "descriptors of other queries")
+                }
+                for rival in RIVALS
+            },
+            ticks=places,
+        ),
     )
 
 

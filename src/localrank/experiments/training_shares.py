@@ -11,7 +11,7 @@ from localrank.data import Fold
 from localrank.experiments.base import Reproduction
 from localrank.experiments.published import published
 from localrank.experiments.timing import milliseconds, milliseconds_of_each
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import DuhKirchhoff, RankBoost, SVMMap
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import PrincipalComponents
@@ -48,11 +48,13 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
         found.figure(
             f"figure-{number}",
             f"Figure {number}: milliseconds of {what} against the number of training queries.",
-            draw_curves,
-            panels={found.data: {name.split(", ")[0]: (x, columns[name]) for name in names}},
-            x_label="training queries",
-            y_label="milliseconds",
-            log_y=True,
+            Chart(
+                "curves",
+                panels={found.data: {name.split(", ")[0]: (x, columns[name]) for name in names}},
+                x_label="training queries",
+                y_label="milliseconds",
+                log_y=True,
+            ),
         )
     _claims(found, measured[-1])
 

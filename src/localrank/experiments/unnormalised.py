@@ -30,7 +30,7 @@ from localrank.experiments.members import (
     with_recipes,
 )
 from localrank.experiments.setting import Setting
-from localrank.plots import draw_intervals
+from localrank.plots import Chart
 
 AS_THEY_ARE, MULTIPLIED, NORMALISED = "as they are", "multiplied", "normalised"
 BOTH = "multiplied, then normalised"
@@ -155,15 +155,17 @@ def _figure(
         "unnormalised",
         f"Gain of coordinates by {measure} for each form of the features, with 95 % intervals; "
         f"filled marks are p < 0.05 before correction.",
-        draw_intervals,
-        panels={
-            f"gain in {measure}": {
-                f"{ours} − {other}": [
-                    interval(tests[name, f"{ours} − {other}", form, measure])
-                    for name, form in places
-                ]
-                for ours, other in PAIRS
-            }
-        },
-        ticks=[f"{name}, {form}" for name, form in places],
+        Chart(
+            "intervals",
+            panels={
+                f"gain in {measure}": {
+                    f"{ours} − {other}": [
+                        interval(tests[name, f"{ours} − {other}", form, measure])
+                        for name, form in places
+                    ]
+                    for ours, other in PAIRS
+                }
+            },
+            ticks=[f"{name}, {form}" for name, form in places],
+        ),
     )

@@ -45,7 +45,7 @@ from localrank.experiments.wins_methods import (
     wins_methods,
 )
 from localrank.measures import Measure, parse_measure
-from localrank.plots import Interval, draw_intervals
+from localrank.plots import Chart, Interval
 
 EXPERIMENT = "wins"
 POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
@@ -246,9 +246,11 @@ def _gains(found: Reproduction, pooled: Pooled) -> None:
         "gains",
         "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
         "before correction.",
-        draw_intervals,
-        panels=panels,
-        ticks=[_label(place) for place in places],
+        Chart(
+            "intervals",
+            panels=panels,
+            ticks=[_label(place) for place in places],
+        ),
     )
 
 

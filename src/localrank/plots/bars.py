@@ -32,7 +32,9 @@ def draw_bars(
         width = GROUP_WIDTH / len(bars)
         for place, (name, heights) in enumerate(bars.items()):
             x = np.arange(len(ticks)) + width * (place + 0.5) - GROUP_WIDTH / 2
-            drawn = panel.bar(x, heights, width, label=name, color=look(place)["color"])
+            drawn = panel.bar(
+                x, np.asarray(heights, dtype=float), width, label=name, color=look(place)["color"]
+            )
             if numbers:
                 panel.bar_label(drawn, fmt=numbers, fontsize=7, padding=1)
         panel.set_xticks(range(len(ticks)), ticks)

@@ -3,6 +3,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from localrank.plots.style import add_legend, look, styled, titled_panels
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ def draw_curves(
     figure, axes = titled_panels(panels)
     for panel, curves in zip(axes, panels.values(), strict=True):
         for place, (name, (x, y)) in enumerate(curves.items()):
-            panel.plot(x, y, label=name, **look(place))
+            panel.plot(x, np.asarray(y, dtype=float), label=name, **look(place))
         if log_x:
             panel.set_xscale("log", base=2)
             panel.xaxis.set_major_formatter("{x:g}")

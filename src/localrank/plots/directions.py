@@ -4,30 +4,28 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from localrank.plots.style import COLOURS, look, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Points = NDArray[np.float64]
-
 
 @styled
 def draw_directions(
-    points: Mapping[str, Points], directions: Mapping[str, Points], title: str
+    points: Mapping[str, ArrayLike], directions: Mapping[str, ArrayLike], title: str
 ) -> Figure:
     """Points in a plane by name, and arrows from their centre in directions by name."""
-    from matplotlib.figure import Figure
+    from localrank.plots.notebook import NotebookFigure
 
-    figure = Figure(figsize=(6.4, 5.2))
+    figure = NotebookFigure(figsize=(6.4, 5.2))
     axes = figure.add_subplot()
-    for place, (name, own) in enumerate(points.items()):
+    clouds = {name: np.asarray(cloud, dtype=float) for name, cloud in points.items()}
+    for place, (name, cloud) in enumerate(clouds.items()):
         style = look(place)
         axes.scatter(
-            own[:, 0],
-            own[:, 1],
+            *cloud.T,
             s=22,
             alpha=0.75,
             linewidths=0,
@@ -35,17 +33,17 @@ def draw_directions(
             c=style["color"],
             marker=style["marker"],
         )
-    everything = np.concatenate(list(points.values()))
+    everything = np.concatenate(list(clouds.values()))
     centre = everything.mean(axis=0)
     length = 0.45 * np.ptp(everything, axis=0).max()
     for place, (name, direction) in enumerate(directions.items()):
-        end = centre + length * direction
+        arm = length * np.asarray(direction, dtype=float)
         colour = COLOURS[-1 - place % len(COLOURS)]
         arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.8}
-        axes.annotate("", xy=tuple(end), xytext=tuple(centre), arrowprops=arrow)
+        axes.annotate("", xy=tuple(centre + arm), xytext=tuple(centre), arrowprops=arrow)
         axes.annotate(
             name,
-            xy=tuple(centre + 1.08 * length * direction),
+            xy=tuple(centre + 1.08 * arm),
             color=colour,
             ha="center",
             va="center",
@@ -53,7 +51,7 @@ def draw_directions(
             fontweight="bold",
         )
         # An arrow does not widen the axes.
-        axes.plot(*(centre + 1.15 * length * direction), alpha=0)
+        axes.plot(*(centre + 1.15 * arm), alpha=0)
     axes.set_aspect("equal")
     axes.set_xlabel("first principal coordinate")
     axes.set_ylabel("second principal coordinate")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, ParamSpec, TypeVar
 
 from localrank.data.atomic import atomic_write
 
@@ -19,7 +19,12 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5
 PALE = "#C9CED6"
 # One fewer than colours: 42 lines differ in one or the other.
 MARKERS = "so^XvD"
-ENDINGS = (".svg", ".png", ".pdf")
+# What each format must be told to leave its date out.
+DATELESS: dict[str, dict[str, None]] = {
+    "svg": {"Date": None},
+    "png": {},
+    "pdf": {"CreationDate": None},
+}
 STYLE = {
     "axes.axisbelow": True,
     "axes.grid": True,
@@ -68,9 +73,9 @@ def look(place: int) -> dict[str, Any]:
 
 def titled_panels(titles: Collection[str], width: float = 4.2) -> tuple[Figure, list[Axes]]:
     """A figure with panels side by side, each so many inches wide."""
-    from matplotlib.figure import Figure
+    from localrank.plots.notebook import NotebookFigure
 
-    figure = Figure(figsize=(max(width * len(titles), 6), 3.8))
+    figure = NotebookFigure(figsize=(max(width * len(titles), 6), 3.8))
     axes = list(figure.subplots(1, len(titles), squeeze=False)[0])
     for panel, title in zip(axes, titles, strict=True):
         panel.set_title(title)
@@ -82,12 +87,16 @@ def add_legend(figure: Figure, loc: Any = "outside lower left", n_columns: int =
     figure.legend(*figure.axes[0].get_legend_handles_labels(), loc=loc, ncols=n_columns)
 
 
-@styled
 def save_figure(figure: Figure, path: str | PathLike[str]) -> None:
     """Write a figure in the format its name ends in: .svg, .png or .pdf."""
     ending = Path(path).suffix.lower()
-    if ending not in ENDINGS:
+    if ending[1:] not in DATELESS:
         raise ValueError(f"{path}: a plot must end in .svg, .png or .pdf.")
-    dateless = {"Date": None} if ending == ".svg" else None
     with atomic_write(path) as file:
-        figure.savefig(file, format=ending[1:], metadata=dateless)
+        write_figure(figure, file, ending[1:])
+
+
+@styled
+def write_figure(figure: Figure, file: BinaryIO, file_format: str) -> None:
+    """Write a figure as "svg", "png" or "pdf", without a date: the same plot is the same file."""
+    figure.savefig(file, format=file_format, metadata=DATELESS[file_format])
