@@ -2,7 +2,7 @@
 
 // ---- Colours and shapes. A method looks alike in every plot.
 
-const nColours = 8;
+const nColours = 7;
 const colour = (index) => `var(--series-${(index % nColours) + 1})`;
 
 const plus = [
@@ -34,7 +34,7 @@ const shapes = [
 /** How the index-th of several things is drawn: first by colour, then by colour and shape. */
 const look = (index) => ({
   colour: colour(index),
-  shape: shapes[(index - Math.floor(index / nColours)) % shapes.length],
+  shape: shapes[index % shapes.length],
 });
 
 const methodLooks = new Map(others.map((method, index) => [method.name, look(index)]));
