@@ -114,8 +114,8 @@ def test_directions_are_arrows_from_the_centre_of_the_points():
     points = {"good": np.array([[3.0, 0], [5, 0]]), "bad": np.array([[0.0, 4], [0, 0]])}
     directions = {"up": np.array([0.0, 1]), "right": np.array([1.0, 0])}
     (axes,) = draw_directions(points, directions, "a query").axes
-    for drawn, own in zip(axes.collections, points.values(), strict=True):
-        assert_allclose(drawn.get_offsets(), own)
+    for drawn, cloud in zip(axes.collections, points.values(), strict=True):
+        assert_allclose(drawn.get_offsets(), cloud)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["good", "bad"]
     arrows = [text for text in axes.texts if text.arrow_patch is not None]
     for arrow, direction in zip(arrows, directions.values(), strict=True):

@@ -64,8 +64,8 @@ class Table:
             )
         rows: list[list[Value]] = []
         for key, value in ours.items():
-            there = published.get(key)
-            rows.append([*key, value, there, None if there is None else value - there])
+            number = published.get(key)
+            rows.append([*key, value, number, None if number is None else value - number])
         return cls(title, [*names, "ours", "published", "difference"], rows, note)
 
     def cells(self) -> list[list[str]]:
@@ -84,7 +84,8 @@ class Table:
     def markdown(self) -> str:
         """The table for a page."""
         words = [
-            all(isinstance(v, str | None) for v in own) for own in zip(*self.rows, strict=True)
+            all(isinstance(value, str | None) for value in column)
+            for column in zip(*self.rows, strict=True)
         ]
         align = ["---" if is_text else "---:" for is_text in words]
         lines = [f"### {self.title}", ""]
@@ -157,8 +158,8 @@ class Making:
         took, unit = self.cpu_seconds, "seconds"
         if took >= 90:
             took, unit = took / 60, "minutes"
-        found = [f"{name} {version}" for name, version in self.versions.items()]
-        with_these = ", ".join(found).replace("python", "Python", 1)
+        libraries = [f"{name} {version}" for name, version in self.versions.items()]
+        with_these = ", ".join(libraries).replace("python", "Python", 1)
         return f"Made in {took:.3g} {unit} of processor time with {with_these}."
 
 
@@ -228,8 +229,8 @@ class Reproduction(printing.Printed):
 
         Examples
         --------
-        >>> found = Reproduction("lgmml", "OHSUMED", claims=[Claim("trees lose", False, "0.1")])
-        >>> found.conclusion
+        >>> claims = [Claim("trees lose", False, "0.1")]
+        >>> Reproduction("lgmml", "OHSUMED", claims=claims).conclusion
         'On OHSUMED the paper is not borne out where it says that trees lose (0.1).'
         """
         parts = []
@@ -238,9 +239,9 @@ class Reproduction(printing.Printed):
             (False, f"{self.claimant} is not borne out where it says that"),
             (None, f"the differences are within the noise where {self.claimant} says that"),
         ):
-            own = [f"{c.says} ({c.measured})" for c in self.claims if c.holds is holds]
-            if own:
-                parts.append(f"{words} {'; that '.join(own)}")
+            clauses = [f"{c.says} ({c.measured})" for c in self.claims if c.holds is holds]
+            if clauses:
+                parts.append(f"{words} {'; that '.join(clauses)}")
         if not parts:
             return f"Nothing {self.claimant} says can be tested on {self.data}."
         return (

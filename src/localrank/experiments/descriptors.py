@@ -30,8 +30,8 @@ class QueryDescriptors(Expanded):
         return 4 * n_features + 1
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
-        own = descriptors(dataset)[dataset.query_index]
-        features = np.hstack([dataset.features, own.astype(dataset.features.dtype)])
+        described = descriptors(dataset)[dataset.query_index]
+        features = np.hstack([dataset.features, described.astype(dataset.features.dtype)])
         return dataset.replaced(features=features, feature_names=None)
 
     def folded(self, values: Floats, n_features: int) -> Floats:

@@ -38,10 +38,10 @@ class Draws:
 
     def values(self, method: str, measure: Measure) -> Floats:
         """One value per query, the mean of the draws in which it counts; NaN if there is none."""
-        values = np.array([own[method].values(measure) for own in self.results])
+        values = np.array([results[method].values(measure) for results in self.results])
         if self.two_labels:
-            for row, own in zip(values, self.results, strict=True):
-                low, high = own[method].test.label_bounds
+            for row, results in zip(values, self.results, strict=True):
+                low, high = results[method].test.label_bounds
                 row[low == high] = np.nan
         n_draws = (~np.isnan(values)).sum(axis=0)
         return np.where(n_draws > 0, np.nansum(values, axis=0) / np.maximum(n_draws, 1), np.nan)
@@ -67,7 +67,7 @@ def cell(test: PairedTest) -> str:
     --------
     >>> from localrank.evaluation.significance import corrected
     >>> gains = {"a": np.array([0.1, 0.2, 0.3]), "b": np.array([0.0, 0.1, 0.1])}
-    >>> cell(corrected({name: gain_test(own) for name, own in gains.items()})["a"])
+    >>> cell(corrected({name: gain_test(values) for name, values in gains.items()})["a"])
     '+0.2000 [-0.0484, +0.4484] (.074; .148)'
     """
     low, high = test.interval
@@ -94,12 +94,12 @@ def slopes(x: Floats, gains: Floats) -> Floats:
     >>> slopes(np.array([1.0, 2.0, 4.0]), np.array([[2.0, np.nan], [4.0, np.nan], [8.0, 1.0]]))
     array([ 2., nan])
     """
-    there = ~np.isnan(gains)
-    n_points = np.maximum(there.sum(axis=0), 1)
-    centred = np.where(there, x[:, None] - (there * x[:, None]).sum(axis=0) / n_points, 0.0)
-    products = (centred * np.where(there, gains, 0.0)).sum(axis=0)
+    known = ~np.isnan(gains)
+    n_points = np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, x[:, None] - (known * x[:, None]).sum(axis=0) / n_points, 0.0)
+    products = (centred * np.where(known, gains, 0.0)).sum(axis=0)
     squares = (centred**2).sum(axis=0)
-    squares[there.sum(axis=0) < 2] = np.nan
+    squares[known.sum(axis=0) < 2] = np.nan
     steep: Floats = products / squares
     return steep
 

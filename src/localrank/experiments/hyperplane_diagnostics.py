@@ -71,7 +71,10 @@ class Diagnostics:
         pairs = set.intersection(*map(set, planes))
         scores: dict[str, Any] = {
             BASELINE: np.concatenate([single.predict(fold.test) for single, _, fold in models]),
-            OWN: {pair: np.concatenate([own[pair] for own in planes]) for pair in pairs},
+            OWN: {
+                pair: np.concatenate([fold_scores[pair] for fold_scores in planes])
+                for pair in pairs
+            },
         }
         return cls(
             [hyperplane_cosines(many, {BASELINE: single}) for single, many, _ in models],
@@ -87,20 +90,20 @@ class Diagnostics:
 
 
 def order_errors(
-    found: Reproduction, diagnostics: Mapping[str, Diagnostics], levels: Floats
+    reproduction: Reproduction, diagnostics: Mapping[str, Diagnostics], levels: Floats
 ) -> Summary:
     """Table 6."""
     rates: dict[tuple[str, ...], list[float]] = {}
-    for setting, own in diagnostics.items():
-        for queries, several in (("training", own.training), ("test", [own.test])):
-            for one in several:
-                for method, values in one.rates.items():
-                    for pair, rate in zip(_pair_names(one, levels), values, strict=True):
+    for setting, diagnosis in diagnostics.items():
+        for queries, several in (("training", diagnosis.training), ("test", [diagnosis.test])):
+            for errors in several:
+                for method, values in errors.rates.items():
+                    for pair, rate in zip(_pair_names(errors, levels), values, strict=True):
                         rates.setdefault((setting, queries, method, pair), []).append(float(rate))
     ours = {key: float(np.mean(values)) for key, values in rates.items()}
-    printed = published(PAPER, "table-6", found.data)
+    printed = published(PAPER, "table-6", reproduction.data)
     average, trials = _by_plane(printed.get("average", {})), _by_plane(printed)
-    found.compare(
+    reproduction.compare(
         "Table 6: order error rates",
         ["setting", "queries", "hyperplane", "rank pair"],
         ours,
@@ -114,16 +117,16 @@ def order_errors(
         "SVMlight's default parameters; errors on test queries and C as chosen are our own look.",
     )
     if trials:
-        found.table(
+        reproduction.table(
             "Table 6: lowest and highest order error rate on training queries",
             ["hyperplane", "rank pair", "our folds", "published trials"],
             [
-                [*names, _range(rates[LARGE, "training", *names]), _range(own)]
-                for names, own in trials.items()
+                [*names, _range(rates[LARGE, "training", *names]), _range(trial_rates)]
+                for names, trial_rates in trials.items()
             ],
             f"Ours with {LARGE}.",
         )
-    found.figure(
+    reproduction.figure(
         "table-6",
         "Order error rates as in Table 6, but on the test queries, C as chosen.",
         diagnostics[CHOSEN].test.chart(),
@@ -136,10 +139,12 @@ def order_errors(
         ]
         for setting in diagnostics
     }
-    found.claim(
+    reproduction.claim(
         "on training queries a rank pair's own hyperplane makes fewer order errors than RankSVM",
         all(lower[LARGE]),
-        "; ".join(f"with {s} for {sum(own)} of {len(own)} rank pairs" for s, own in lower.items()),
+        "; ".join(
+            f"with {s} for {sum(fewer)} of {len(fewer)} rank pairs" for s, fewer in lower.items()
+        ),
     )
     return {
         ("order error rate", f"{method}, {pair}"): rate
@@ -171,9 +176,9 @@ def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
     ]
 
 
-def cosines(found: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summary:
+def cosines(reproduction: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summary:
     """Table 5."""
-    numbers = published(PAPER, "table-5", found.data)
+    numbers = published(PAPER, "table-5", reproduction.data)
     # Of three ranks, as in the paper.
     if len(diagnostics[CHOSEN].cosines[0].names) != 1 + len(RANK_PAIRS):
         numbers = {}
@@ -182,10 +187,10 @@ def cosines(found: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summ
         columns += ["published", "lowest", "highest", "difference"]
     rows: list[list[Value]] = []
     means: dict[tuple[str, str], float] = {}
-    for setting, own in diagnostics.items():
-        first = own.cosines[0]
+    for setting, diagnosis in diagnostics.items():
+        first = diagnosis.cosines[0]
         # Every fold has the hyperplanes of the first, unless it lacks a level.
-        folds = [c.cosines for c in own.cosines if c.names == first.names]
+        folds = [c.cosines for c in diagnosis.cosines if c.names == first.names]
         names = [BASELINE, *RANK_PAIRS] if len(first.names) == 4 else list(first.names)
         for i, j in combinations(range(len(names)), 2):
             pair = f"{names[i]}, {names[j]}"
@@ -198,29 +203,34 @@ def cosines(found: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summ
                 row += [average, min(trials), max(trials), mean - average]
             rows.append(row)
     note = "Mean and range over the folds."
-    found.table("Table 5: cosines between hyperplanes", columns, rows, note)
-    found.figure(
+    reproduction.table("Table 5: cosines between hyperplanes", columns, rows, note)
+    reproduction.figure(
         "table-5",
         "Table 5: cosines of the first fold, C as chosen.",
         diagnostics[CHOSEN].cosines[0].chart(),
     )
-    here = [mean for (setting, _), mean in means.items() if setting == CHOSEN]
-    found.claim(
+    chosen_means = [mean for (setting, _), mean in means.items() if setting == CHOSEN]
+    reproduction.claim(
         "the hyperplanes of rank pairs point away from each other",
-        min(here) < 0.5,
-        f"mean cosines from {min(here):.2f} to {max(here):.2f}",
+        min(chosen_means) < 0.5,
+        f"mean cosines from {min(chosen_means):.2f} to {max(chosen_means):.2f}",
     )
     return {("cosine", pair): mean for (setting, pair), mean in means.items() if setting == LARGE}
 
 
-def training_times(found: Reproduction, times: Sequence[Mapping[str, float]]) -> None:
+def training_times(reproduction: Reproduction, times: Sequence[Mapping[str, float]]) -> None:
     """Table 7: how long each hyperplane takes, and all of them, of what RankSVM takes."""
-    names = dict.fromkeys(name for one in times for name in one)
-    ours = {name: float(np.mean([one[name] for one in times if name in one])) for name in names}
-    ours["MHR"] = float(np.mean([sum(one.values()) - one[BASELINE] for one in times]))
+    names = dict.fromkeys(name for fold_times in times for name in fold_times)
+    ours = {
+        name: float(np.mean([fold_times[name] for fold_times in times if name in fold_times]))
+        for name in names
+    }
+    ours["MHR"] = float(
+        np.mean([sum(fold_times.values()) - fold_times[BASELINE] for fold_times in times])
+    )
     shares = {name: value / ours[BASELINE] for name, value in ours.items() if name != BASELINE}
-    theirs = _shares(found.data) if shares.keys() >= set(RANK_PAIRS) else {}
-    found.compare(
+    theirs = _shares(reproduction.data) if shares.keys() >= set(RANK_PAIRS) else {}
+    reproduction.compare(
         "Table 7: ratio of training times to that of RankSVM",
         ["hyperplanes"],
         {(name,): share for name, share in shares.items()},
@@ -232,7 +242,7 @@ def training_times(found: Reproduction, times: Sequence[Mapping[str, float]]) ->
         f"{', '.join(f'{share:.2f} ({n})' for n, share in _shares(DEFINITIONS).items())}.",
     )
     ratio = shares["MHR"]
-    found.claim("MHR trains faster than RankSVM", ratio < 1, f"ratio {ratio:.2f}")
+    reproduction.claim("MHR trains faster than RankSVM", ratio < 1, f"ratio {ratio:.2f}")
 
 
 def _shares(data: str) -> dict[str, float]:
@@ -245,16 +255,22 @@ def _shares(data: str) -> dict[str, float]:
     }
 
 
-def definition_search(found: Reproduction, ours: Summary) -> None:
+def definition_search(reproduction: Reproduction, ours: Summary) -> None:
     """Tables 4, 5a and 6a, of a collection that cannot be had, beside OHSUMED."""
-    theirs = {data: _summary(data) for data in (DEFINITIONS, found.data)}
-    if not theirs[found.data]:
+    theirs = {data: _summary(data) for data in (DEFINITIONS, reproduction.data)}
+    if not theirs[reproduction.data]:
         return
-    found.table(
+    reproduction.table(
         "Tables 4, 5a and 6a: the paper's definition search",
-        ["quantity", "of", "definition search", f"{found.data}, published", f"{found.data}, ours"],
         [
-            [*key, value, theirs[found.data].get(key), ours.get(key)]
+            "quantity",
+            "of",
+            "definition search",
+            f"{reproduction.data}, published",
+            f"{reproduction.data}, ours",
+        ],
+        [
+            [*key, value, theirs[reproduction.data].get(key), ours.get(key)]
             for key, value in theirs[DEFINITIONS].items()
         ],
         f"The data of definition search cannot be had, so that nothing of ours stands beside "
@@ -266,14 +282,14 @@ def definition_search(found: Reproduction, ours: Summary) -> None:
 def _summary(data: str) -> Summary:
     """The paper's numbers of a collection."""
     gains = published(PAPER, "table-4", data) or published(PAPER, "table-3", data)
-    found: Summary = {
+    summary: Summary = {
         ("improvement, per cent", f"{method}, {name}"): gain
-        for method, own in gains.items()
-        for name, gain in own.items()
+        for method, by_measure in gains.items()
+        for name, gain in by_measure.items()
     }
     for pair, trials in published(PAPER, "table-5", data).items():
-        found["cosine", pair] = float(np.mean(trials))
+        summary["cosine", pair] = float(np.mean(trials))
     errors = published(PAPER, "table-6", data).get("average", {})
     for (method, pair), rate in _by_plane(errors).items():
-        found["order error rate", f"{method}, {pair}"] = rate
-    return found
+        summary["order error rate", f"{method}, {pair}"] = rate
+    return summary

@@ -37,7 +37,7 @@ DESCRIPTIONS: dict[str, tuple[Representation, Representation]] = {
 
 
 def labelled_clouds(
-    found: Reproduction, setting: Setting, folds: Sequence[Fold], cs: Sequence[float]
+    reproduction: Reproduction, setting: Setting, folds: Sequence[Fold], cs: Sequence[float]
 ) -> None:
     """Add a table of descriptions with and without labels."""
     grid = {"grouping__n_clusters": CLUSTERS[:2] if setting.quick else CLUSTERS}
@@ -58,7 +58,7 @@ def labelled_clouds(
             means = [result.mean(measure) for measure in MEASURES]
             compared = [test.mean_difference, test.p, counts(test)] if test else [None, None, ""]
             rows.append([name, numbers, *means, *compared])
-    found.table(
+    reproduction.table(
         "Clouds with labels: what training queries are grouped by, and new ones compared by",
         ["description", "clusters", *map(str, MEASURES), "difference", "p (Holm)", "won/tied/lost"],
         rows,

@@ -18,7 +18,7 @@ EXAMPLE = 5
 RANKS = ("rank 1, the best", "rank 2", "rank 3")
 
 
-def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
+def level_directions(reproduction: Reproduction, dataset: RankingDataset) -> None:
     """Draw a query in its two principal coordinates, and compare the directions in all queries.
 
     Directions are those of RankSVM in these coordinates, trained on the documents of the query
@@ -39,21 +39,23 @@ def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
     directions = {query: _directions(dataset, query, levels) for query in whole}
     names = (BASELINE, *RANK_PAIRS)
     cosines = {
-        (one, other): np.array([own[one] @ own[other] for own in directions.values()])
-        for one, other in combinations(names, 2)
+        (first, second): np.array(
+            [normals[first] @ normals[second] for normals in directions.values()]
+        )
+        for first, second in combinations(names, 2)
     }
-    here = directions[shown]
+    shown_normals = directions[shown]
     rows: list[list[Value]] = [
         [
-            f"{one}, {other}",
-            float(here[one] @ here[other]),
+            f"{first}, {second}",
+            float(shown_normals[first] @ shown_normals[second]),
             float(values.mean()),
             float((values < 0).mean()),
         ]
-        for (one, other), values in cosines.items()
+        for (first, second), values in cosines.items()
     ]
     name = dataset.query_ids[shown]
-    found.table(
+    reproduction.table(
         "Figure 1: cosines between directions in a query's two principal coordinates",
         ["directions", f"query {name}", "mean of queries", "share of queries below 0"],
         rows,
@@ -62,7 +64,7 @@ def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
         f"ranks.",
     )
     coordinates, labels = principal_coordinates(dataset, shown), labels_of(dataset, shown)
-    found.figure(
+    reproduction.figure(
         "figure-1",
         f"Figure 1: the documents of query {name} in their two principal coordinates, and the "
         f"directions in which hyperplanes separate two ranks.",
@@ -72,23 +74,25 @@ def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
                 rank: coordinates[labels == level]
                 for rank, level in zip(RANKS, levels, strict=True)
             },
-            directions=here,
-            title=f"{found.data}, query {name}",
+            directions=shown_normals,
+            title=f"{reproduction.data}, query {name}",
         ),
     )
     lowest = float(
         np.median(
             [
-                min(own[a] @ own[b] for a, b in combinations(RANK_PAIRS, 2))
-                for own in directions.values()
+                min(normals[a] @ normals[b] for a, b in combinations(RANK_PAIRS, 2))
+                for normals in directions.values()
             ]
         )
     )
-    found.claim(
+    reproduction.claim(
         "in two principal coordinates of a query the directions between ranks are very different",
         lowest < 0.5,
         f"query {name}: cosines "
-        + ", ".join(f"{here[a] @ here[b]:.2f}" for a, b in combinations(RANK_PAIRS, 2))
+        + ", ".join(
+            f"{shown_normals[a] @ shown_normals[b]:.2f}" for a, b in combinations(RANK_PAIRS, 2)
+        )
         + f"; median of the queries' lowest {lowest:.2f}",
     )
 
@@ -114,9 +118,9 @@ def _directions(dataset: RankingDataset, query: int, levels: Floats) -> dict[str
     coordinates, labels = principal_coordinates(dataset, query), labels_of(dataset, query)
     plane = RankingDataset.from_arrays(coordinates, labels, np.zeros(len(labels)))
     pairs = [None, *([(float(a), float(b))] for a, b in combinations(levels, 2))]
-    found = {}
+    normals = {}
     for name, pair in zip((BASELINE, *RANK_PAIRS), pairs, strict=True):
         normal = RankSVM(LARGE_C, scaling=None, label_pairs=pair).fit(plane).coef_
         length = float(np.linalg.norm(normal))
-        found[name] = normal / length if length else normal
-    return found
+        normals[name] = normal / length if length else normal
+    return normals

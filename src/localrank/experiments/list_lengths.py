@@ -58,7 +58,7 @@ LABELS = {"coordinates of the cut list": "", "of the whole list": WHOLE}
 Tests = dict[tuple[str, ...], PairedTest]
 
 
-def list_lengths(found: Reproduction, setting: Setting, sources: Sources) -> None:
+def list_lengths(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add the gain of coordinates against the length of the lists."""
     names = present(sources, COLLECTIONS)
     lengths = FEW_LENGTHS if setting.quick else LENGTHS
@@ -81,12 +81,12 @@ def list_lengths(found: Reproduction, setting: Setting, sources: Sources) -> Non
             for length in lengths
         }
         key = (way, place, f"{pair[0]} − {pair[1]}", str(measure))
-        gains |= {(*key, f"{length}"): own for length, own in by_length.items()}
+        gains |= {(*key, f"{length}"): values for length, values in by_length.items()}
         gains[*key, "per doubling"] = slopes(np.log2(lengths), np.array([*by_length.values()]))
-    tests = corrected({key: gain_test(own) for key, own in gains.items()})
+    tests = corrected({key: gain_test(values) for key, values in gains.items()})
     for way, place, measure in product((RANDOM, TOP), places, MEASURES):
-        _table(found, tests, (way, place, str(measure)), pairs, lengths)
-    _figures(found, tests, places, lengths)
+        _table(reproduction, tests, (way, place, str(measure)), pairs, lengths)
+    _figures(reproduction, tests, places, lengths)
 
 
 def cut_rows(dataset: RankingDataset, priorities: Floats, length: int) -> Integers:
@@ -128,11 +128,11 @@ def _draws(setting: Setting, sources: Sources, name: str, way: str, length: int)
     results = []
     for seed in seeds:
         pairs = [cut_folds(fold, way, length, seed) for fold in sources[name](seed)]
-        own = members(seed, n_trees)
+        all_members = members(seed, n_trees)
         kind = f"{name}, {seed}, {length} {way}"
         plain = train(
             setting,
-            {member: own[member] for member in needed(m for pair in PAIRS for m in pair)},
+            {member: all_members[member] for member in needed(m for pair in PAIRS for m in pair)},
             [pair[0] for pair in pairs],
             kind,
         )
@@ -164,7 +164,7 @@ def _of_whole(
 
 
 def _table(
-    found: Reproduction,
+    reproduction: Reproduction,
     tests: Tests,
     key: tuple[str, str, str],
     pairs: list[tuple[str, str]],
@@ -175,11 +175,11 @@ def _table(
     rows: list[list[Value]] = []
     for ours, other in pairs:
         name = f"{ours} − {other}"
-        own = [tests[way, place, name, measure, column] for column in columns]
-        rows.append([name, *map(cell, own)])
+        row_tests = [tests[way, place, name, measure, column] for column in columns]
+        rows.append([name, *map(cell, row_tests)])
     first = f"{pairs[0][0]} − {pairs[0][1]}"
     counted = [str(tests[way, place, first, measure, column].n_queries) for column in columns]
-    found.table(
+    reproduction.table(
         f"Gain of coordinates by {measure} on lists cut {way}: {place}",
         ["", *columns],
         rows,
@@ -191,12 +191,12 @@ def _table(
 
 
 def _figures(
-    found: Reproduction, tests: Tests, places: list[str], lengths: tuple[int, ...]
+    reproduction: Reproduction, tests: Tests, places: list[str], lengths: tuple[int, ...]
 ) -> None:
     measure = str(MEASURES[0])
     ways = {RANDOM: "lengths-random", TOP: "lengths-top"}
     for way, file in ways.items():
-        found.figure(
+        reproduction.figure(
             f"{file}-kinds",
             f"Gain of coordinates by {measure} against the length of lists cut {way}, for each "
             f"kind of model.",
@@ -223,7 +223,7 @@ def _figures(
             ),
         )
         ours, other = PAIRS[-1]
-        found.figure(
+        reproduction.figure(
             f"{file}-best",
             f"Gain of {ours} over {other} by {measure} on lists cut {way}, with 95 % intervals; "
             f"filled marks are p < 0.05 before correction.",
@@ -235,10 +235,7 @@ def _figures(
                             interval(tests[way, place, f"{ours}{whole} − {other}", measure, f"{n}"])
                             for n in lengths
                         ]
-                        for label, whole in (
-                            ("coordinates of the cut list", ""),
-                            ("of the whole list", WHOLE),
-                        )
+                        for label, whole in LABELS.items()
                     }
                     for place in places
                 },

@@ -151,10 +151,10 @@ def composed(
     scores = MeanScore().aggregate_rows(test, np.stack(lists))
     ends = np.cumsum([len(run.scores) for run in first.runs])[:-1]
     runs = []
-    for place, own in enumerate(np.split(scores, ends)):
+    for place, fold_scores in enumerate(np.split(scores, ends)):
         parts = [results[member].runs[place] for view in views for member in view]
         costs = {cost: sum(getattr(part, cost) for part in parts) for cost in COSTS}
-        runs.append(Run(parts[0].fold, own, np.empty(0, dtype=np.int64), **costs))
+        runs.append(Run(parts[0].fold, fold_scores, np.empty(0, dtype=np.int64), **costs))
     return MethodResult(name, runs, test, first.fold_names)
 
 

@@ -123,15 +123,15 @@ class Space:
         """
         features, labels, sizes = [], [], []
         for query in asked.tolist():
-            own = candidates[candidates != query] if self.are_documents else candidates
+            listed = candidates[candidates != query] if self.are_documents else candidates
             if sample is not None:
-                own = sample.permutation(own)
-                good = self.relevant[query, own]
-                kept = own[good][: N_LISTED // 2]
-                own = np.concatenate([kept, own[~good][: N_LISTED - len(kept)]])
-            features.append(self.documents[own] - self.queries[query])
-            labels.append(self.relevant[query, own])
-            sizes.append(len(own))
+                listed = sample.permutation(listed)
+                good = self.relevant[query, listed]
+                kept = listed[good][: N_LISTED // 2]
+                listed = np.concatenate([kept, listed[~good][: N_LISTED - len(kept)]])
+            features.append(self.documents[listed] - self.queries[query])
+            labels.append(self.relevant[query, listed])
+            sizes.append(len(listed))
         return RankingDataset(
             np.concatenate(features),
             np.concatenate(labels).astype(np.float64),
@@ -222,17 +222,17 @@ def unit_distances(points: Floats) -> Floats:
 
 def reproduce(setting: Setting) -> Reproduction:
     """Compare metrics that are learned with the plain distance, parameters tuned on each split."""
-    found, space = Reproduction(EXPERIMENT, setting.data), space_of(setting)
+    reproduction, space = Reproduction(EXPERIMENT, setting.data), space_of(setting)
     folds = [
         space.fold(number, setting.random_state)
         for number in range(2 if setting.quick else N_SPLITS)
     ]
     grids = QUICK_GRIDS if setting.quick else GRIDS
     results = setting.run(METHODS, folds, grids=grids, measure=MAP, store=setting.store)
-    figure_5(found, results, sizes(space, folds))
-    table_3(found, results)
-    claims(found, results)
-    return found
+    figure_5(reproduction, results, sizes(space, folds))
+    table_3(reproduction, results)
+    claims(reproduction, results)
+    return reproduction
 
 
 def sizes(space: Space, folds: list[Fold]) -> str:
@@ -247,17 +247,21 @@ def sizes(space: Space, folds: list[Fold]) -> str:
     )
 
 
-def figure_5(found: Reproduction, results: dict[str, MethodResult], about: str) -> None:
+def figure_5(reproduction: Reproduction, results: dict[str, MethodResult], about: str) -> None:
     """Mean and deviation over the splits of every method."""
     rows: list[list[Value]] = []
     for name, result in results.items():
         values = [list(result.fold_means(measure).values()) for measure in MEASURES]
-        cells = [number for own in values for number in (np.mean(own), np.std(own, ddof=1))]
+        cells = [
+            number
+            for by_split in values
+            for number in (np.mean(by_split), np.std(by_split, ddof=1))
+        ]
         times = Counter(result.chosen).most_common()
         choices = "; ".join(f"{parameters} ({n})" for parameters, n in times)
         gain = difference(by_query(result, results[PLAIN])) if name != PLAIN else ""
         rows.append([name, *map(float, cells), gain, choices])
-    found.table(
+    reproduction.table(
         "Figure 5: retrieval by learned metrics",
         [
             "method",
@@ -271,12 +275,14 @@ def figure_5(found: Reproduction, results: dict[str, MethodResult], about: str) 
         f"Parameters are chosen by MAP on the validation queries of each split. The paper shows "
         f"MLR, GMML and L-GMML on CAL10K as bars without numbers.",
     )
-    found.figure(
+    reproduction.figure(
         "figure-5",
         "Figure 5: MAP of learned metrics, mean over the splits.",
         Chart(
             "bars",
-            panels={found.data: {name: [result.mean(MAP)] for name, result in results.items()}},
+            panels={
+                reproduction.data: {name: [result.mean(MAP)] for name, result in results.items()}
+            },
             ticks=[""],
             y_label="MAP",
             numbers="%.3f",
@@ -284,41 +290,43 @@ def figure_5(found: Reproduction, results: dict[str, MethodResult], about: str) 
     )
 
 
-def table_3(found: Reproduction, results: dict[str, MethodResult]) -> None:
+def table_3(reproduction: Reproduction, results: dict[str, MethodResult]) -> None:
     """CPU seconds of training, of a split, with the parameters chosen there."""
     learned = {name: results[name] for name in (GLOBAL, LOCAL, TRACE, ROWS)}
     seconds = {name: r.train_cpu_seconds / len(r.runs) for name, r in learned.items()}
-    there = published(PAPER, "table-3", "CAL10K")
-    common = [kind for kind in there[ROWS] if kind in there[LOCAL]]
-    ratios = ", ".join(f"{kind} {there[ROWS][kind] / there[LOCAL][kind]:.0f}" for kind in common)
-    found.table(
+    numbers = published(PAPER, "table-3", "CAL10K")
+    common = [kind for kind in numbers[ROWS] if kind in numbers[LOCAL]]
+    ratios = ", ".join(
+        f"{kind} {numbers[ROWS][kind] / numbers[LOCAL][kind]:.0f}" for kind in common
+    )
+    reproduction.table(
         "Table 3: CPU seconds of training",
         ["method", "seconds", "over L-GMML's"],
-        [[name, own, own / seconds[LOCAL]] for name, own in seconds.items()],
+        [[name, time, time / seconds[LOCAL]] for name, time in seconds.items()],
         f"Mean over the splits, with the parameters chosen. L-GMML has {N_METRICS} metrics, as in "
         f"the paper, whose times of R-MLR over those of L-GMML on CAL10K are: {ratios}.",
     )
-    found.claim(
+    reproduction.claim(
         "L-GMML trains faster than R-MLR",
         seconds[LOCAL] < seconds[ROWS],
         f"{seconds[LOCAL]:.2f} against {seconds[ROWS]:.2f} CPU seconds",
     )
 
 
-def claims(found: Reproduction, results: dict[str, MethodResult]) -> None:
+def claims(reproduction: Reproduction, results: dict[str, MethodResult]) -> None:
     """What the paper says of Figure 5, by paired tests."""
     for says, better, worse in (
         ("L-GMML ranks better than R-MLR", LOCAL, ROWS),
         ("L-GMML ranks better than MLR", LOCAL, TRACE),
         ("local metrics rank better than the global one", LOCAL, GLOBAL),
     ):
-        found.claim_better(says, "MAP", by_query(results[better], results[worse]))
+        reproduction.claim_better(says, "MAP", by_query(results[better], results[worse]))
 
 
-def by_query(one: MethodResult, other: MethodResult) -> PairedTest:
+def by_query(result: MethodResult, opponent: MethodResult) -> PairedTest:
     """A paired test in which a query of several splits counts once, by its mean."""
-    queries = [query.rpartition(": ")[2] for query in one.test.query_ids.tolist()]
+    queries = [query.rpartition(": ")[2] for query in result.test.query_ids.tolist()]
     _, place = np.unique(queries, return_inverse=True)
     n_splits = np.bincount(place)
-    means = [np.bincount(place, result.values(MAP)) / n_splits for result in (one, other)]
+    means = [np.bincount(place, either.values(MAP)) / n_splits for either in (result, opponent)]
     return paired_test(*means)

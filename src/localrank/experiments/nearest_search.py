@@ -72,7 +72,7 @@ def _orthonormal(matrices: Array) -> Array:
     return directions
 
 
-def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> None:
+def figure_14(reproduction: Reproduction, quick: bool, random_state: int | None) -> None:
     """Add the figure, with the recall of hashing beside its time."""
     sizes = QUICK_SIZES if quick else SIZES
     rng = np.random.default_rng(random_state)
@@ -91,7 +91,7 @@ def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> Non
         ]
         for n, time, recall in zip(sizes, times, recalls, strict=True)
     ]
-    found.table(
+    reproduction.table(
         "Figure 14: microseconds to find the nearest of made-up training queries",
         ["queries", EXACT, CENTRES, "exact / centres", PAPERS, "recall", RESCORED, "its recall"],
         rows,
@@ -103,7 +103,7 @@ def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> Non
         f"among the candidates. 'centres' is the search among {N_CLUSTERS} clusters' centres, "
         f"which is not the same question: see compact clusters.",
     )
-    found.figure(
+    reproduction.figure(
         "figure-14",
         "Figure 14: microseconds of selecting against the number of made-up training queries.",
         Chart(
@@ -121,8 +121,8 @@ def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> Non
         ),
     )
     growth = {name: [t[name] / times[0][name] for t in times] for name in (EXACT, PAPERS)}
-    n_published = published(found.experiment, "collections", "YANDEX")["queries"]
-    found.claim(
+    n_published = published(reproduction.experiment, "collections", "YANDEX")["queries"]
+    reproduction.claim(
         f"with LSH the time to find the most similar training query is almost constant, "
         f"on Yandex's {n_published:,} queries",
         growth[PAPERS][1] <= CONSTANT,

@@ -42,7 +42,7 @@ def point_clouds(random_state: int | None = 0) -> RankingDataset:
     return RankingDataset.from_arrays(np.concatenate(clouds), np.tile(labels, 3), names)
 
 
-def figure_1(found: Reproduction, random_state: int | None) -> None:
+def figure_1(reproduction: Reproduction, random_state: int | None) -> None:
     """Add the figure, which is a table, and whether the measures order the queries alike."""
     queries = point_clouds(random_state)
     model = SVMMap().fit(queries.select([0]))
@@ -57,17 +57,17 @@ def figure_1(found: Reproduction, random_state: int | None) -> None:
     for name, representation in distances.items():
         described = representation.fit(queries).transform(queries)
         columns[name] = representation.distances(described[:1], described[1:])[0]
-    found.compare(
+    reproduction.compare(
         "Figure 1: a model of q1 on other queries, and their distances from q1",
         ["query", "value"],
         {(q, k): float(v[i]) for k, v in columns.items() for i, q in enumerate(("q2", "q3"))},
-        published_cells(found.experiment, "figure-1", "synthetic"),
+        published_cells(reproduction.experiment, "figure-1", "synthetic"),
         "Made-up queries: q2 has the shape of q1 around another mean, q3 its mean and another "
         "shape. The paper does not give its clouds; only the order of q2 and q3 can agree.",
     )
     q2, q3 = columns["principal components"]
     nearer = [name for name in distances if columns[name][0] < columns[name][1]]
-    found.claim(
+    reproduction.claim(
         "of two queries, the one that a model of q1 ranks better is nearer to q1 by principal "
         "components, and farther by the other distances",
         bool(precision[1] > precision[2]) and nearer == ["principal components"],

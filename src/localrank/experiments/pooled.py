@@ -61,7 +61,7 @@ class Pooled:
 
     def test(self, place: str, method: str, other: str, measure: Measure) -> PairedTest:
         """Whether a method is better than another."""
-        return paired_test(*(self.values(place, one, measure) for one in (method, other)))
+        return paired_test(*(self.values(place, name, measure) for name in (method, other)))
 
     def n_models(self, method: str) -> int:
         """Of the first collection."""

@@ -36,8 +36,8 @@ def published_cells(paper: str, place: str, data: str) -> dict[tuple[str, ...], 
     def flat(numbers: dict[str, Any], names: tuple[str, ...]) -> dict[tuple[str, ...], float]:
         cells: dict[tuple[str, ...], float] = {}
         for name, value in numbers.items():
-            own = (*names, name)
-            cells |= flat(value, own) if isinstance(value, dict) else {own: value}
+            path = (*names, name)
+            cells |= flat(value, path) if isinstance(value, dict) else {path: value}
         return cells
 
     return flat(published(paper, place, data), ())

@@ -61,7 +61,7 @@ RIVALS = {
 }
 
 
-def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -> None:
+def query_descriptors(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add coordinates against descriptors of the query, at equal cost."""
     names = present(sources, COLLECTIONS)
     draws = {name: _draws(setting, sources, name) for name in names}
@@ -69,9 +69,11 @@ def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -
     gains = {}
     chosen = {}
     for place, measure, rival in product(places, MEASURES, RIVALS):
-        own = [draws[name] for name in (names if place == ALL else [place])]
+        place_draws = [draws[name] for name in (names if place == ALL else [place])]
         ours, plain = RIVALS[rival]
-        control = _better(own, [described(rival, fraction) for fraction in FRACTIONS], measure)
+        control = _better(
+            place_draws, [described(rival, fraction) for fraction in FRACTIONS], measure
+        )
         chosen[place, str(measure), rival] = control
         for label, pair in {
             "coordinates − descriptors": (ours, control),
@@ -79,13 +81,13 @@ def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -
             "descriptors − features": (control, plain),
             "descriptors of other queries − features": (f"{rival}, {OF_OTHERS}", plain),
         }.items():
-            values = np.concatenate([one.gains(*pair, measure) for one in own])
+            values = np.concatenate([drawn.gains(*pair, measure) for drawn in place_draws])
             gains[rival, label, str(measure), place] = values
     tests = corrected({key: gain_test(values) for key, values in gains.items()})
-    _tables(found, tests, chosen, places)
-    _means(found, draws)
+    _tables(reproduction, tests, chosen, places)
+    _means(reproduction, draws)
     for rival, measure in product(RIVALS, MEASURES):
-        found.claim_better(
+        reproduction.claim_better(
             f"{rival} gains more from coordinates than from descriptors of the query by {measure}",
             f"on {places[-1]}",
             tests[rival, "coordinates − descriptors", str(measure), places[-1]],
@@ -101,9 +103,9 @@ def controls(seed: int, n_trees: int) -> dict[str, Ranker]:
     """The models with descriptors, for each share of the columns."""
     result: dict[str, Ranker] = {}
     for fraction in FRACTIONS:
-        own = kinds(seed, n_trees, feature_fraction=fraction)
+        rankers = kinds(seed, n_trees, feature_fraction=fraction)
         for kind in CONTROLLED:
-            result[described(kind, fraction)] = QueryDescriptors(own[kind])
+            result[described(kind, fraction)] = QueryDescriptors(rankers[kind])
     return result
 
 
@@ -131,9 +133,11 @@ def _draws(setting: Setting, sources: Sources, name: str) -> Draws:
     results = []
     for seed in setting.seeds:
         n_trees = n_trees_of(setting)
-        own = members(seed, n_trees)
+        all_members = members(seed, n_trees)
         methods = [method for pair in RIVALS.values() for method in pair]
-        rankers = {member: own[member] for member in needed(methods)} | controls(seed, n_trees)
+        rankers = {member: all_members[member] for member in needed(methods)} | controls(
+            seed, n_trees
+        )
         parts = list(sources[name](seed))
         trained = train(setting, rankers, parts, f"{name}, {seed}")
         uninformed = {
@@ -150,14 +154,14 @@ def _draws(setting: Setting, sources: Sources, name: str) -> Draws:
 def _better(draws: Sequence[Draws], methods: Sequence[str], measure: Measure) -> str:
     """The method with the highest mean over the queries of some collections."""
     means = {
-        method: np.concatenate([own.values(method, measure) for own in draws]).mean()
+        method: np.concatenate([drawn.values(method, measure) for drawn in draws]).mean()
         for method in methods
     }
     return max(means, key=lambda method: means[method])
 
 
 def _tables(
-    found: Reproduction,
+    reproduction: Reproduction,
     tests: dict[tuple[str, str, str, str], PairedTest],
     chosen: dict[tuple[str, str, str], str],
     places: list[str],
@@ -171,7 +175,7 @@ def _tables(
         + ", ".join(chosen[place, measure, rival].rsplit(" ", 1)[1] for place in places)
         for rival, measure in product(RIVALS, map(str, MEASURES))
     )
-    found.table(
+    reproduction.table(
         "Coordinates against descriptors of the query",
         ["", "", "measure", *places],
         rows,
@@ -179,7 +183,7 @@ def _tables(
         f"the one with the higher mean on these test queries counts, which favours the control: "
         f"{shares}. 'Features' of best are the 6 mixed.",
     )
-    found.figure(
+    reproduction.figure(
         "descriptors",
         "Gains over the same models on the features, for best over 6 mixed, with 95 % intervals; "
         "filled marks are p < 0.05 before correction.",
@@ -200,7 +204,7 @@ def _tables(
     )
 
 
-def _means(found: Reproduction, draws: dict[str, Draws]) -> None:
+def _means(reproduction: Reproduction, draws: dict[str, Draws]) -> None:
     methods = [
         method
         for rival, pair in RIVALS.items()
@@ -210,11 +214,17 @@ def _means(found: Reproduction, draws: dict[str, Draws]) -> None:
             f"{rival}, {OF_OTHERS}",
         )
     ]
-    found.table(
+    reproduction.table(
         "Means with coordinates and with descriptors",
         ["", *draws],
         [
-            [m, *(" / ".join(f"{own.mean(m, x):.4f}" for x in MEASURES) for own in draws.values())]
+            [
+                m,
+                *(
+                    " / ".join(f"{drawn.mean(m, x):.4f}" for x in MEASURES)
+                    for drawn in draws.values()
+                ),
+            ]
             for m in methods
         ],
         " / ".join(map(str, MEASURES)),

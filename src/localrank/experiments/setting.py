@@ -89,12 +89,15 @@ class Setting:
     ) -> dict[str, MethodResult]:
         """The same for methods that differ from fold to fold, by parameters chosen there."""
         results = [
-            self.run(own, [fold], **options) for own, fold in zip(methods, parts, strict=True)
+            self.run(fold_methods, [fold], **options)
+            for fold_methods, fold in zip(methods, parts, strict=True)
         ]
         test = concatenate([judged_queries(fold.test) for fold in parts])
         names = [fold.name for fold in parts for _ in range(fold.test.n_queries)]
         return {
-            method: MethodResult(method, [own[method].runs[0] for own in results], test, names)
+            method: MethodResult(
+                method, [fold_methods[method].runs[0] for fold_methods in results], test, names
+            )
             for method in methods[0]
         }
 

@@ -62,7 +62,7 @@ def read_collection(folder: Path) -> TextCollection:
         titles = [""] * len(bodies)
     else:
         records = [record for _, record in smart_records(documents, ENCODING)]
-        titles, bodies = ([own.get(key, "") for own in records] for key in ("title", "text"))
+        titles, bodies = ([record.get(key, "") for record in records] for key in ("title", "text"))
         asked = [record.get("text", "") for _, record in smart_records(queries, ENCODING)]
         pairs = [
             (query, document, 1 if name != "cran" else _grade(rest))

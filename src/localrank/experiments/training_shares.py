@@ -25,14 +25,16 @@ RANKING = ("LocalRank, ranking", "KNN, ranking", "D&K, ranking")
 SEVERAL_ORDERS, EQUAL = 100, 1.1
 
 
-def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | None) -> None:
+def times(
+    reproduction: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | None
+) -> None:
     """Add Figures 12 and 13, of one fold."""
     measured: list[dict[str, Any]] = [
         {"share": f"{share:.0%}", **_times(fold, share, C, n_jobs)}
         for share in (SHARES[1::2] if quick else SHARES)
     ]
     columns: dict[str, list[Any]] = {name: [row[name] for row in measured] for name in measured[0]}
-    found.table(
+    reproduction.table(
         "Figures 12 and 13: milliseconds against the share of the training data",
         list(columns),
         [list(row.values()) for row in measured],
@@ -45,18 +47,20 @@ def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | 
     x = columns["training queries"]
     for number, names in (("13", TRAINING), ("12", RANKING)):
         what = names[0].split(", ")[1]
-        found.figure(
+        reproduction.figure(
             f"figure-{number}",
             f"Figure {number}: milliseconds of {what} against the number of training queries.",
             Chart(
                 "curves",
-                panels={found.data: {name.split(", ")[0]: (x, columns[name]) for name in names}},
+                panels={
+                    reproduction.data: {name.split(", ")[0]: (x, columns[name]) for name in names}
+                },
                 x_label="training queries",
                 y_label="milliseconds",
                 log_y=True,
             ),
         )
-    _claims(found, measured[-1])
+    _claims(reproduction, measured[-1])
 
 
 def _times(fold: Fold, share: float, C: float, n_jobs: int | None) -> dict[str, float]:
@@ -86,25 +90,25 @@ def _times(fold: Fold, share: float, C: float, n_jobs: int | None) -> dict[str, 
     }
 
 
-def _claims(found: Reproduction, last: dict[str, Any]) -> None:
+def _claims(reproduction: Reproduction, last: dict[str, Any]) -> None:
     """What the paper says of times, by those with all training queries."""
-    hours = published(found.experiment, "times", "YANDEX")
+    hours = published(reproduction.experiment, "times", "YANDEX")
     stated = hours["KNN, training"] / hours["LocalRank, training"]
     ratio = last["KNN, training"] / last["LocalRank, training"]
-    found.claim(
+    reproduction.claim(
         "KNN takes several orders of magnitude longer to train than LocalRank",
         ratio >= SEVERAL_ORDERS,
         f"{ratio:.1f} times, {last['KNN, training']:.0f} and {last['LocalRank, training']:.0f} "
         f"ms; by the hours in its text more than {stated:.0f} times",
     )
     ratio = last["D&K, ranking"] / last["LocalRank, ranking"]
-    found.claim(
+    reproduction.claim(
         "D&K takes several orders of magnitude longer to rank a query than LocalRank",
         ratio >= SEVERAL_ORDERS,
         f"{ratio:.0f} times, {last['D&K, ranking']:.2f} and {last['LocalRank, ranking']:.2f} ms",
     )
     ratio = last["LocalRank, ranking"] / last["KNN, ranking"]
-    found.claim(
+    reproduction.claim(
         "LocalRank takes longer to rank a query than KNN",
         True if ratio > EQUAL else False if ratio < 1 / EQUAL else None,
         f"{ratio:.2f} times, {last['LocalRank, ranking']:.2f} and {last['KNN, ranking']:.2f} ms",

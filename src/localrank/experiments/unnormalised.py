@@ -46,7 +46,7 @@ METHODS = (LAMBDA_MART, local(LAMBDA_MART), "6 mixed", "best")
 PAIRS = [(local(LAMBDA_MART), LAMBDA_MART), ("best", "6 mixed")]
 
 
-def unnormalised(found: Reproduction, setting: Setting, sources: Sources) -> None:
+def unnormalised(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add the gain of coordinates for each form of the features."""
     names = present(sources, list(FORMS))
     forms = {name: FORMS.get(name, FORMS["OHSUMED"]) for name in names}
@@ -69,9 +69,9 @@ def unnormalised(found: Reproduction, setting: Setting, sources: Sources) -> Non
             before.values(ours, measure) - normal
         )
     tests = corrected({key: gain_test(values) for key, values in gains.items()})
-    _table(found, tests)
-    _means(found, draws)
-    _figure(found, tests, forms)
+    _table(reproduction, tests)
+    _means(reproduction, draws)
+    _figure(reproduction, tests, forms)
 
 
 def multiplied(dataset: RankingDataset, rng: np.random.Generator) -> RankingDataset:
@@ -110,20 +110,20 @@ def changed(fold: Fold, form: str, seed: int) -> Fold:
 def _draws(setting: Setting, sources: Sources, name: str, form: str) -> Draws:
     results = []
     for seed in setting.seeds:
-        own = members(seed, n_trees_of(setting))
-        rankers = {member: own[member] for member in needed(METHODS)}
+        all_members = members(seed, n_trees_of(setting))
+        rankers = {member: all_members[member] for member in needed(METHODS)}
         parts = [changed(fold, form, seed) for fold in sources[name](seed)]
         kind = f"{name}, {seed}" + (f", {form}" if form != AS_THEY_ARE else "")
         results.append(with_recipes(train(setting, rankers, parts, kind)))
     return Draws(results)
 
 
-def _table(found: Reproduction, tests: dict[tuple[str, str, str, str], PairedTest]) -> None:
+def _table(reproduction: Reproduction, tests: dict[tuple[str, str, str, str], PairedTest]) -> None:
     rows: list[list[Value]] = [
         [*key, *(cell(tests[*key, str(measure)]) for measure in MEASURES)]
         for key in dict.fromkeys(key[:3] for key in sorted(tests, key=lambda key: key[:2]))
     ]
-    found.table(
+    reproduction.table(
         "Gain of coordinates and of normalisation within the query",
         ["", "", "features", *map(str, MEASURES)],
         rows,
@@ -132,26 +132,26 @@ def _table(found: Reproduction, tests: dict[tuple[str, str, str, str], PairedTes
     )
 
 
-def _means(found: Reproduction, draws: dict[tuple[str, str], Draws]) -> None:
-    found.table(
+def _means(reproduction: Reproduction, draws: dict[tuple[str, str], Draws]) -> None:
+    reproduction.table(
         "Means for each form of the features",
         ["", "features", *METHODS],
         [
-            [*key, *(" / ".join(f"{own.mean(m, x):.4f}" for x in MEASURES) for m in METHODS)]
-            for key, own in draws.items()
+            [*key, *(" / ".join(f"{drawn.mean(m, x):.4f}" for x in MEASURES) for m in METHODS)]
+            for key, drawn in draws.items()
         ],
         " / ".join(map(str, MEASURES)),
     )
 
 
 def _figure(
-    found: Reproduction,
+    reproduction: Reproduction,
     tests: dict[tuple[str, str, str, str], PairedTest],
     forms: dict[str, tuple[str, ...]],
 ) -> None:
     measure = str(MEASURES[0])
-    places = [(name, form) for name, own in forms.items() for form in own]
-    found.figure(
+    places = [(name, form) for name, tried in forms.items() for form in tried]
+    reproduction.figure(
         "unnormalised",
         f"Gain of coordinates by {measure} for each form of the features, with 95 % intervals; "
         f"filled marks are p < 0.05 before correction.",

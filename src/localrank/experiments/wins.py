@@ -68,7 +68,7 @@ def reproduce(setting: Setting) -> Reproduction:
     """Compare everything with global models of equal cost, on all collections of a folder."""
     folders = collections(setting.folder)
     names = [name for name in folders if name != FOR_INFORMATION] or list(folders)
-    found = Reproduction(EXPERIMENT, ", ".join(names), claimant="localrank")
+    reproduction = Reproduction(EXPERIMENT, ", ".join(names), claimant="localrank")
     plain = {
         name: _run(setting, folder, FEW if setting.quick else SHOWN)
         for name, folder in folders.items()
@@ -79,27 +79,33 @@ def reproduce(setting: Setting) -> Reproduction:
         if has_validation(folders[name])
     }
     pooled = Pooled(plain, names)
-    tests = _duels(found, pooled, pooled, "The recipes against global models of equal cost")
+    tests = _duels(reproduction, pooled, pooled, "The recipes against global models of equal cost")
     place = ALL if ALL in pooled.places else names[0]
     for (ours, other), measure in product(DUELS, JUDGED):
         says = f"{ours} ranks better than {other} by {measure}"
         test = tests[(ours, other), place, measure]
-        found.claim_better(says, f"on {place}", test)
+        reproduction.claim_better(says, f"on {place}", test)
     if len(setting.seeds) > 1:
         for i, seed in enumerate(setting.seeds):
-            one = Pooled({name: own[i : i + 1] for name, own in plain.items()}, names)
-            _duels(found, one, one, f"Seeds from {seed}")
+            single_seed = Pooled(
+                {name: by_seed[i : i + 1] for name, by_seed in plain.items()}, names
+            )
+            _duels(reproduction, single_seed, single_seed, f"Seeds from {seed}")
     if validated:
         stopped = Pooled(validated, list(validated))
         same = replace(pooled, names=stopped.names)
-        _duels(found, same, stopped, "The opponents with validation queries")
-        _means(found, stopped, "The opponents alone, with validation queries")
-    _papers(found, pooled)
-    _means(found, pooled, "Everything")
-    _gains(found, pooled)
+        _duels(reproduction, same, stopped, "The opponents with validation queries")
+        _means(reproduction, stopped, "The opponents alone, with validation queries")
+    _papers(reproduction, pooled)
+    _means(reproduction, pooled, "Everything")
+    _gains(reproduction, pooled)
     for section in SECTIONS:
-        section(found, setting, {name: partial(shuffled_folds, folders[name]) for name in folders})
-    return found
+        section(
+            reproduction,
+            setting,
+            {name: partial(shuffled_folds, folders[name]) for name in folders},
+        )
+    return reproduction
 
 
 def collections(folder: Path) -> dict[str, Path]:
@@ -154,7 +160,7 @@ def _run(
 
 
 def _duels(
-    found: Reproduction, ours: Pooled, theirs: Pooled, title: str
+    reproduction: Reproduction, ours: Pooled, theirs: Pooled, title: str
 ) -> dict[tuple[tuple[str, str], str, Measure], PairedTest]:
     """The recipes against their opponents, which may come from other runs."""
     tests = corrected(
@@ -165,7 +171,7 @@ def _duels(
             for duel, place, measure in product(DUELS, theirs.places, JUDGED)
         }
     )
-    found.table(
+    reproduction.table(
         title,
         ["", "measure", *map(_label, theirs.places)],
         [
@@ -182,7 +188,7 @@ def _duels(
     return tests
 
 
-def _papers(found: Reproduction, pooled: Pooled) -> None:
+def _papers(reproduction: Reproduction, pooled: Pooled) -> None:
     """The papers' local methods against the model they are made of, and in coordinates."""
     pairs = list(MADE_OF.items())
     for method, other in MADE_OF.items():
@@ -191,21 +197,21 @@ def _papers(found: Reproduction, pooled: Pooled) -> None:
     pairs.append(("local_rank of models in coordinates", "SVMMap, in coordinates"))
     pairs = [pair for pair in pairs if set(pair) <= set(pooled.methods)]
     tests = corrected({(pair, m): pooled.test(ALL, *pair, m) for pair, m in product(pairs, JUDGED)})
-    found.table(
+    reproduction.table(
         "Do the papers' local methods gain from coordinates?",
         ["", "against", *map(str, JUDGED)],
         [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
         "On all queries, p after Holm's correction.",
     )
     better = [pair[0] for pair in MADE_OF.items() if any(tests[pair, m].sign > 0 for m in JUDGED)]
-    found.claim(
+    reproduction.claim(
         "no local method of the papers ranks better than the model it is made of",
         not better,
         f"{len(better)} of {len(MADE_OF)} do{': ' * bool(better)}{', '.join(better)}",
     )
 
 
-def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
+def _means(reproduction: Reproduction, pooled: Pooled, title: str) -> None:
     """Every method on every collection, and how it differs from six LambdaMARTs on all."""
     others = [method for method in pooled.methods if method != SIX]
     tests = corrected(
@@ -222,7 +228,7 @@ def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
         against = ", ".join(_one_p(tests[method, m]) for m in JUDGED) if method != SIX else ""
         seconds = f"{pooled.cpu_seconds(method):.1f} s"
         rows.append([method, *means, against, pooled.n_models(method), seconds])
-    found.table(
+    reproduction.table(
         title,
         ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
         rows,
@@ -232,7 +238,7 @@ def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
     )
 
 
-def _gains(found: Reproduction, pooled: Pooled) -> None:
+def _gains(reproduction: Reproduction, pooled: Pooled) -> None:
     """The recipes' gains over global models of equal cost, with 95 % intervals."""
     places = [place for place in pooled.places if place != HELD_OUT]
     panels: dict[str, dict[str, list[Interval]]] = {
@@ -242,7 +248,7 @@ def _gains(found: Reproduction, pooled: Pooled) -> None:
         }
         for ours, other in DRAWN
     }
-    found.figure(
+    reproduction.figure(
         "gains",
         "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
         "before correction.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from localrank.plots.style import save_figure
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-KINDS = {
+KINDS: dict[str, Callable[..., Figure]] = {
     "bars": draw_bars,
     "calibration": draw_calibration,
     "cosines": draw_cosines,

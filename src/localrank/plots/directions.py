@@ -25,7 +25,8 @@ def draw_directions(
     for place, (name, cloud) in enumerate(clouds.items()):
         style = look(place)
         axes.scatter(
-            *cloud.T,
+            cloud[:, 0],
+            cloud[:, 1],
             s=22,
             alpha=0.75,
             linewidths=0,
