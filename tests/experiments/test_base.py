@@ -103,7 +103,7 @@ def test_the_page_has_the_command_the_source_and_everything_found(reproduction):
 
 def test_a_part_of_a_published_collection_says_so():
     page = Reproduction("adaptive-training", "MQ2007-85").markdown(MAKING)
-    assert "of MQ2007, of which MQ2007-85 is a part" in page
+    assert "for MQ2007; MQ2007-85 is a part of it" in page
     assert "is a part" not in Reproduction("adaptive-training", "MQ2007").markdown(MAKING)
     # A paper that never used the whole.
     assert "is a part" not in Reproduction("local-rank", "MQ2007-85").markdown(MAKING)

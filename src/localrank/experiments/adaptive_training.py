@@ -2,10 +2,10 @@
 
 Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering. They repeat
 Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for Learning to Rank
-in Information Retrieval. CIKM 2019, whose are the method and best-feature calibration. The
-reciprocal rank of their code gives 0 to a query whose only relevant document is at rank 1, of which
-the paper says nothing, so MRR stands here by that rule as well. The text has no numbers of the
-curves in Figures 4 and 5.
+in Information Retrieval. CIKM 2019, which introduces the method and best-feature calibration. The
+authors' code gives reciprocal rank 0 to a query whose only relevant document is at rank 1. The
+paper does not say so, so MRR is shown by that rule as well. The text has no numbers for the curves
+in Figures 4 and 5.
 """
 
 from __future__ import annotations
@@ -43,12 +43,9 @@ CONTROL = "baseline, other seed"
 FAULTY = "mrr@100, as the authors' code counts"
 LOGISTIC = "logistic regression"
 WAYS = ("selective", "fusion")
-NO_CURVES = (
-    "The paper draws these curves and prints no numbers of them: there are none beside ours."
-)
+NO_CURVES = "The paper draws these curves without numbers, so ours stand alone."
 
-# What classifiers of a kind of clusters are like in each fold: accuracy, largest cluster,
-# calibration error.
+# By kind of clusters and classifier, for each fold: accuracy, largest cluster, calibration error.
 Quality = dict[tuple[str, str], list[tuple[float, float, float]]]
 
 
@@ -79,7 +76,7 @@ def classifiers(random_state: int, quick: bool = False) -> dict[str, Any]:
 
 
 def named(way: str, grouping: str, classifier: str = LOGISTIC) -> str:
-    """A method's name; that of the paper's classifier goes without saying."""
+    """A method's name. The paper's classifier is not named."""
     return f"{way}, {grouping}" + ("" if classifier == LOGISTIC else f", {classifier}")
 
 
@@ -87,7 +84,7 @@ def reproduce(setting: Setting) -> Reproduction:
     """Compare selection, fusion and oracle with one model for all queries, on all folds."""
     reproduction = Reproduction(PAPER, setting.data)
     n_trees, n_controls = (20, 1) if setting.quick else (N_TREES, N_CONTROLS)
-    # Other choices among the models of the clusters, and what an oracle has on random groups.
+    # Scores of other choices among the clusters' models, and the oracle's values on random groups.
     others: dict[str, list[Floats]] = {}
     controls: dict[tuple[str, Measure], list[Floats]] = {}
     quality: Quality = {}
@@ -182,8 +179,8 @@ def table_2(
         ours,
         numbers,
         f"{test.n_queries:,} test queries. The code of the paper's authors gives reciprocal rank 0 "
-        f"to a query whose only relevant document is at rank 1, of which the paper says nothing; "
-        f"its numbers stand beside ours by both rules. An oracle chooses the best cluster of each "
+        f"to a query whose only relevant document is at rank 1. The paper does not say so, so its "
+        f"numbers stand beside ours by both rules. An oracle chooses the best cluster of each "
         f"query by its labels.",
     )
     reproduction.table(
@@ -199,9 +196,9 @@ def table_2(
     gain, chance = oracle - base, oracle - base - gains["kmeans", "ndcg@5"]
     reproduction.claim(
         "with a good choice of cluster adaptive training would beat the global model",
-        # A bound that models of random groups reach shows nothing of the clusters.
+        # A bound that models of random groups reach too says nothing about the clusters.
         gain > 0 and gains["kmeans", "ndcg@5"] > chance,
-        f"the oracle gains {gain:+.4f} NDCG@5, of which {chance:+.4f} on random groups",
+        f"the oracle gains {gain:+.4f} NDCG@5; random groups alone give {chance:+.4f}",
     )
 
 
@@ -230,7 +227,7 @@ def differences(
     )
     selective = tests["selective, kmeans"]
     reproduction.claim(
-        "by Table 2 the selected cluster's model ranks worse than the global model",
+        "in Table 2 the selected cluster's model ranks worse than the global model",
         selective.sign < 0 if selective.sign else None,
         f"NDCG@5 {difference(selective)}",
     )
@@ -309,10 +306,10 @@ def other_classifiers(
             *(cell for way in WAYS for cell in (f"{way}, ndcg@5", against)),
         ],
         rows,
-        "The paper leaves better classifiers to the future. Accuracy and calibration error are of "
-        "training queries that a classifier has not seen, means of the folds; always choosing the "
-        "largest cluster has the accuracy beside them. P-values of paired t-tests over the test "
-        "queries, corrected by Holm's rule.",
+        "The paper leaves better classifiers to future work. Accuracy and calibration error are "
+        "measured on training queries that the classifier has not seen; means of the folds. "
+        "'Largest cluster' is the accuracy of always choosing the largest cluster. P-values are of "
+        "paired t-tests over the test queries, corrected by Holm's rule.",
     )
 
 
@@ -350,7 +347,7 @@ def calibrate(
 
 
 def calibration_claims(reproduction: Reproduction, calibration: Calibration, grouping: str) -> None:
-    """The curves of a calibration as tables, and what the paper says of them."""
+    """The curves of a calibration as tables, and what the paper says about them."""
     for view, title in (
         ("failure_level", "the failure level"),
         ("best_feature_score", "the best feature's own score"),
@@ -378,6 +375,7 @@ def calibration_claims(reproduction: Reproduction, calibration: Calibration, gro
         f"global model",
         "NDCG@5",
         over_baseline,
-        f"; over a global model with another seed, which regression to the mean favours alike, "
+        f"; over a global model with another seed, which regression to the mean favours as "
+        f"much, "
         f"{difference(over_control)}",
     )

@@ -1,4 +1,4 @@
-"""The form of an experiment: tables beside published numbers, figures, and what holds."""
+"""The result of an experiment: tables with published numbers, figures, and what holds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localrank.plots import Chart, draw_charts, write_charts
 
 Value = str | int | float | None
 Rows = Sequence[Sequence[Value]]
-# By their names, from the outside in.
+# Numbers by a tuple of names, outermost first.
 Numbers = Mapping[Any, float]
 
 
@@ -34,9 +34,9 @@ class Table:
     columns : sequence of str
         A column "difference" is printed with its sign.
     rows : list of list
-        None where there is nothing to put.
+        None: an empty cell.
     note : str
-        What must be known to read it.
+        What a reader must know.
     """
 
     title: str
@@ -48,9 +48,9 @@ class Table:
     def compared(
         cls, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
     ) -> Table:
-        """Our values beside published ones, by the same keys: tuples of text, one per name.
+        """Our values beside published ones. Both have the same keys: tuples of text, one per name.
 
-        Without any published number the columns for them are left out.
+        Without published numbers there are no columns for them.
 
         Examples
         --------
@@ -113,16 +113,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, and what was measured.
+    """A claim, and what was measured.
 
     Attributes
     ----------
     says : str
         A clause that can stand after "that".
     holds : bool or None
-        None where the difference is within the noise.
+        None: the difference is within the noise.
     measured : str
-        The numbers that decide it.
+        The numbers that decide.
     """
 
     says: str
@@ -132,15 +132,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class Making:
-    """How results were made: the command, what it took, and the versions of what it ran on.
+    """How results were made: the command, the time, and the versions of the libraries.
 
     Attributes
     ----------
     command : str
     seconds : float
-        On the clock.
+        Time on the clock.
     cpu_seconds : float
-        Of all threads; other work on the machine does not add to them.
+        CPU time of all threads. Other work on the machine does not count.
     versions : mapping from library to version
 
     Examples
@@ -165,7 +165,7 @@ class Making:
 
 @dataclass(repr=False)
 class Reproduction(printing.Printed):
-    """What an experiment found; parts of it add their tables, figures and claims.
+    """The result of an experiment. Its parts add their tables, figures and claims.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class Reproduction(printing.Printed):
         return [*tables, self.conclusion]
 
     def published(self, place: str) -> dict[tuple[str, ...], float]:
-        """The paper's numbers for the data, of a table or figure, by their names."""
+        """The numbers of the paper's table or figure for the data, by their names."""
         return published_cells(self.experiment, place, self.data)
 
     def table(self, title: str, columns: Sequence[str], rows: Rows, note: str = "") -> None:
@@ -205,7 +205,7 @@ class Reproduction(printing.Printed):
         self.claims.append(Claim(says, holds, measured))
 
     def claim_better(self, says: str, measure: str, test: PairedTest, more: str = "") -> None:
-        """Add the claim that the first of two methods is better, by a paired test."""
+        """Add the claim that the first of two methods is better, decided by a paired test."""
         self.claim(says, decided(test), f"{measure} {difference(test)}{more}")
 
     @property
@@ -225,7 +225,7 @@ class Reproduction(printing.Printed):
 
     @property
     def conclusion(self) -> str:
-        """What agrees with the paper and what does not.
+        """In words: what agrees with the paper and what does not.
 
         Examples
         --------
@@ -251,10 +251,10 @@ class Reproduction(printing.Printed):
         )
 
     def markdown(self, making: Making, figures: bool = True) -> str:
-        """The whole as a page."""
+        """The page in Markdown."""
         about = f"Published numbers: {source(self.experiment)}"
         if whole(self.data) != self.data and has_numbers(self.experiment, self.data):
-            about += f" They are of {whole(self.data)}, of which {self.data} is a part."
+            about += f" They are for {whole(self.data)}; {self.data} is a part of it."
         verdicts = {True: "yes", False: "no", None: "undecided"}
         claims = Table(
             f"What {self.claimant} says, and what holds here",
@@ -338,14 +338,14 @@ def text(value: Value) -> str:
 
 
 def plain(value: Value) -> Value:
-    """A value that JSON has."""
+    """A value in a type that JSON has. NaN and infinity become None."""
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def decided(test: PairedTest) -> bool | None:
-    """Whether the first method is better; None where the difference is within the noise."""
+    """Whether the first method is better. None: the difference is within the noise."""
     return test.sign > 0 if test.sign else None
 
 

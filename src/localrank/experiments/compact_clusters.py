@@ -1,4 +1,4 @@
-"""A cluster of queries by its centre: what Section 5 of LocalRank's paper leaves to be done."""
+"""A cluster of queries by its centre: future work in Section 5 of LocalRank's paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_TIMED = 20
 
 
 class Choice(NamedTuple):
-    """How a fold's test queries fare if clusters are chosen by all their queries or by centres.
+    """Results on a fold's test queries when clusters are chosen by all their queries or by centres.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     same : bool ndarray of shape (n_queries,)
         Whether both choose the same cluster.
     microseconds : (float, float)
-        To search among all training queries, and among centres; of one query.
+        Time of one search among all training queries, and of one among centres.
     """
 
     by_queries: Floats

@@ -1,4 +1,4 @@
-"""One model that learns the scores of six, and what lists without labels add to that."""
+"""One model that learns the scores of six, and what lists without labels add."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAIRS = [(STUDENT, TEACHER), (MORE, TEACHER), (MORE, STUDENT)]
 
 
 class TaughtByMore(Distilled):
-    """Learns the scores of all training lists; the teacher saw the labels of the first third."""
+    """Learns the scores of all training lists. The teacher saw the labels of the first third."""
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         teacher: Ranker = clone(self.ranker)
@@ -35,7 +35,7 @@ class TaughtByMore(Distilled):
 
 
 def distillation(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
-    """Add what lists without labels teach one model, where a third of the queries has labels."""
+    """Add what lists without labels teach one model when a third of the queries has labels."""
     names = present(sources, COLLECTIONS)
     draws = {name: Draws(_results(setting, sources, name)) for name in names}
     gains = {

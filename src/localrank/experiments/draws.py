@@ -15,7 +15,7 @@ from localrank.plots import Interval
 
 MEASURES = [parse_measure(name) for name in ("ndcg@10", "map")]
 NOTE = (
-    "Differences with their 95 % intervals, in brackets p before and after Holm's correction for "
+    "Differences with their 95 % intervals; in brackets p before and after Holm's correction for "
     "the {n} comparisons of this section."
 )
 
@@ -37,7 +37,7 @@ class Draws:
     two_labels: bool = False
 
     def values(self, method: str, measure: Measure) -> Floats:
-        """One value per query, the mean of the draws in which it counts; NaN if there is none."""
+        """One value per query: the mean of the draws in which it counts. NaN: it counts in none."""
         values = np.array([results[method].values(measure) for results in self.results])
         if self.two_labels:
             for row, results in zip(values, self.results, strict=True):
@@ -47,16 +47,16 @@ class Draws:
         return np.where(n_draws > 0, np.nansum(values, axis=0) / np.maximum(n_draws, 1), np.nan)
 
     def mean(self, method: str, measure: Measure) -> float:
-        """Over the queries that count."""
+        """The mean over the queries that count."""
         return float(np.nanmean(self.values(method, measure)))
 
     def gains(self, method: str, other: str, measure: Measure) -> Floats:
-        """How much better a method ranks each query than another."""
+        """How much better a method ranks each query than another method does."""
         return self.values(method, measure) - self.values(other, measure)
 
 
 def gain_test(gains: Floats) -> PairedTest:
-    """Whether gains, one for each query, differ from zero; NaN does not count."""
+    """Test whether gains, one per query, differ from zero. NaN does not count."""
     return paired_test(gains, np.zeros_like(gains))
 
 
@@ -76,7 +76,7 @@ def cell(test: PairedTest) -> str:
 
 
 def interval(test: PairedTest) -> Interval:
-    """A difference as a plot shows it, filled where p is small before correction."""
+    """A difference as a plot shows it. The mark is filled if p is small before correction."""
     return test.mean_difference, test.interval, test.p_value < LEVEL
 
 
@@ -87,7 +87,7 @@ def slopes(x: Floats, gains: Floats) -> Floats:
     ----------
     x : ndarray of shape (n_points,)
     gains : ndarray of shape (n_points, n_queries)
-        NaN where a query has none.
+        NaN: the query has no value at this point.
 
     Examples
     --------

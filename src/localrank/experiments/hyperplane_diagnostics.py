@@ -1,8 +1,8 @@
 """How the hyperplanes of label pairs differ: Tables 5, 6 and 7 of multiple hyperplanes.
 
-SVMlight, of the paper, lists the pairs of documents: a part of the pairs is a part of the time.
-RankSVM here lists none, so that a hyperplane takes nearly as long as one for all pairs, and Table
-7's saving is not to be expected.
+The paper uses SVMlight, which lists the pairs of documents, so fewer pairs take less time. RankSVM
+here lists no pairs. A hyperplane of two labels takes nearly as long as one for all pairs, so the
+saving of Table 7 is not expected.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from localrank.rankers import MultipleHyperplaneRanker, RankSVM
 
 PAPER = "multiple-hyperplanes"
 DEFINITIONS = "definition search"
-# Tables 5 and 6 are of a loss summed over the pairs, which hardly regularises.
+# Tables 5 and 6 come from a loss summed over the pairs, which hardly regularises.
 LARGE_C = 1e4
 CHOSEN, LARGE = "C as chosen", f"C = {LARGE_C:g}"
 BASELINE, OWN = "RankSVM", "own plane"
 # The paper counts ranks from the best, 1; labels count the other way.
 RANK_PAIRS = ("(1,2)", "(1,3)", "(2,3)")
 
-# What the paper has numbers of, by kind and name.
+# Numbers by kind and name, as far as the paper has them.
 Summary = dict[tuple[str, str], float]
 
 
@@ -46,11 +46,12 @@ class Diagnostics:
     Attributes
     ----------
     cosines : list of HyperplaneCosines
-        In each fold.
+        One for each fold.
     training : list of OrderErrorRates
-        Of each fold's training documents.
+        Rates on the training documents of each fold.
     test : OrderErrorRates
-        Of all folds' test documents, where every fold has a hyperplane for a label pair.
+        Rates on the test documents of all folds. Label pairs without a hyperplane in some fold
+        have none.
     """
 
     cosines: list[HyperplaneCosines]
@@ -65,7 +66,7 @@ class Diagnostics:
         folds: Sequence[Fold],
         test: RankingDataset,
     ) -> Diagnostics:
-        """Of the fitted models of each fold."""
+        """Compute them from the fitted models of each fold."""
         models = list(zip(singles, several, folds, strict=True))
         planes = [many.pair_scores(fold.test) for _, many, fold in models]
         pairs = set.intersection(*map(set, planes))
@@ -112,9 +113,10 @@ def order_errors(
             for setting in diagnostics
             for names, rate in average.items()
         },
-        "Share of the document pairs with these two ranks, 1 the best, in the wrong order. On "
-        "training queries the mean over the folds. The paper's are of training queries, with "
-        "SVMlight's default parameters; errors on test queries and C as chosen are our own look.",
+        "Share of the document pairs with these two ranks (1 is the best) that are in the wrong "
+        "order. Rates on training queries are means over the folds. The paper's rates are of "
+        "training queries, with SVMlight's default parameters. Rates on test queries and with C as "
+        "chosen are ours alone.",
     )
     if trials:
         reproduction.table(
@@ -168,7 +170,7 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
-    """Label pairs as the paper writes them, where the best rank is 1."""
+    """Label pairs as the paper writes them. The best rank is 1."""
     rank = {float(level): place for place, level in enumerate(levels, start=1)}
     return [
         f"({rank.get(float(high), high)},{rank.get(float(low), low)})"
@@ -179,7 +181,7 @@ def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
 def cosines(reproduction: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summary:
     """Table 5."""
     numbers = published(PAPER, "table-5", reproduction.data)
-    # Of three ranks, as in the paper.
+    # The paper has three ranks.
     if len(diagnostics[CHOSEN].cosines[0].names) != 1 + len(RANK_PAIRS):
         numbers = {}
     columns = ["setting", "hyperplanes", "ours", "lowest", "highest"]
@@ -189,7 +191,7 @@ def cosines(reproduction: Reproduction, diagnostics: Mapping[str, Diagnostics]) 
     means: dict[tuple[str, str], float] = {}
     for setting, diagnosis in diagnostics.items():
         first = diagnosis.cosines[0]
-        # Every fold has the hyperplanes of the first, unless it lacks a level.
+        # A fold that lacks a level has fewer hyperplanes than the first.
         folds = [c.cosines for c in diagnosis.cosines if c.names == first.names]
         names = [BASELINE, *RANK_PAIRS] if len(first.names) == 4 else list(first.names)
         for i, j in combinations(range(len(names)), 2):
@@ -219,7 +221,7 @@ def cosines(reproduction: Reproduction, diagnostics: Mapping[str, Diagnostics]) 
 
 
 def training_times(reproduction: Reproduction, times: Sequence[Mapping[str, float]]) -> None:
-    """Table 7: how long each hyperplane takes, and all of them, of what RankSVM takes."""
+    """Table 7: training times of each hyperplane and of all, as shares of RankSVM's."""
     names = dict.fromkeys(name for fold_times in times for name in fold_times)
     ours = {
         name: float(np.mean([fold_times[name] for fold_times in times if name in fold_times]))
@@ -235,10 +237,10 @@ def training_times(reproduction: Reproduction, times: Sequence[Mapping[str, floa
         ["hyperplanes"],
         {(name,): share for name, share in shares.items()},
         {(name,): share for name, share in theirs.items()},
-        f"CPU time, mean of the folds, C = 1: RankSVM takes {ours[BASELINE]:.0f} ms, MHR, all "
-        f"hyperplanes one after another, {ours['MHR']:.0f} ms. The paper's program lists the "
-        f"pairs of documents, ours does not: a part of the pairs saves little. On its definition "
-        f"search the ratios are "
+        f"CPU time, mean of the folds, C = 1. RankSVM takes {ours[BASELINE]:.0f} ms. MHR takes "
+        f"{ours['MHR']:.0f} ms for all hyperplanes, one after another. The paper's program lists "
+        f"the pairs of documents, ours does not, so fewer pairs save little. On the paper's "
+        f"definition search the ratios are "
         f"{', '.join(f'{share:.2f} ({n})' for n, share in _shares(DEFINITIONS).items())}.",
     )
     ratio = shares["MHR"]
@@ -246,7 +248,7 @@ def training_times(reproduction: Reproduction, times: Sequence[Mapping[str, floa
 
 
 def _shares(data: str) -> dict[str, float]:
-    """The paper's times over that of RankSVM, means of the trials; none of other collections."""
+    """The paper's times divided by RankSVM's, means of the trials. Other collections: empty."""
     means = {name: float(np.mean(v)) for name, v in published(PAPER, "table-7", data).items()}
     return {
         name.removeprefix("MHR, "): mean / means[BASELINE]
@@ -256,7 +258,7 @@ def _shares(data: str) -> dict[str, float]:
 
 
 def definition_search(reproduction: Reproduction, ours: Summary) -> None:
-    """Tables 4, 5a and 6a, of a collection that cannot be had, beside OHSUMED."""
+    """Tables 4, 5a and 6a: a collection that is not available, beside OHSUMED."""
     theirs = {data: _summary(data) for data in (DEFINITIONS, reproduction.data)}
     if not theirs[reproduction.data]:
         return
@@ -273,14 +275,14 @@ def definition_search(reproduction: Reproduction, ours: Summary) -> None:
             [*key, value, theirs[reproduction.data].get(key), ours.get(key)]
             for key, value in theirs[DEFINITIONS].items()
         ],
-        f"The data of definition search cannot be had, so that nothing of ours stands beside "
-        f"it. Means of the paper's four trials; ours as above, cosines and errors with "
-        f"{LARGE}.",
+        f"The data of definition search is not available, so we have no numbers for it. Published "
+        f"numbers are means of the paper's four trials. Ours are those above, cosines and errors "
+        f"with {LARGE}.",
     )
 
 
 def _summary(data: str) -> Summary:
-    """The paper's numbers of a collection."""
+    """The paper's numbers for a collection."""
     gains = published(PAPER, "table-4", data) or published(PAPER, "table-3", data)
     summary: Summary = {
         ("improvement, per cent", f"{method}, {name}"): gain

@@ -39,7 +39,7 @@ from localrank.plots import Chart
 
 COLLECTIONS = ("MQ2007-85", "MQ2008")
 SIZES, FEW_SIZES = (15, 30, 60, 120, 250, 500), (12, 24)
-# More draws where fewer queries are taken.
+# Few queries are drawn more often.
 N_DRAWS, MOST_DRAWN = 3, 120
 METHODS = (
     LAMBDA_MART,
@@ -59,7 +59,7 @@ PAIRS = [
     ("best", "6 mixed"),
     ("best", WITHOUT_NETS),
 ]
-# As many as a figure can show in one row, and what it calls them.
+# The pairs of the figure, by their labels; one row has no place for more.
 SHOWN = {PAIRS[0][0]: PAIRS[0]} | {f"{ours} − {other}": (ours, other) for ours, other in PAIRS[2:]}
 DOUBLING = "per doubling"
 
@@ -84,14 +84,14 @@ def learning_curves(reproduction: Reproduction, setting: Setting, sources: Sourc
 def fewer_queries(fold: Fold, size: int, seed: int) -> Fold:
     """A fold with some of its training queries, drawn at random.
 
-    Those of a seed hold those of the same seed that are fewer.
+    With the same seed, the larger draw holds the smaller one.
     """
     order = np.random.default_rng(seed).permutation(fold.train.n_queries)
     return Fold(fold.name, fold.train.select(np.sort(order[:size])), None, fold.test)
 
 
 def _curve(setting: Setting, sources: Sources, name: str) -> dict[int, Draws]:
-    """The draws by the number of training queries; the last number is that of all."""
+    """The draws by the number of training queries. The last number is all of them."""
     first = list(sources[name](setting.seeds[0]))
     every = round(float(np.mean([fold.train.n_queries for fold in first])))
     sizes = [size for size in (FEW_SIZES if setting.quick else SIZES) if size < every]
@@ -121,7 +121,7 @@ def _tables(reproduction: Reproduction, tests: Tests, name: str, curve: dict[int
         for (ours, other), m in product(PAIRS, MEASURES)
     ]
     n_draws = ", ".join(str(len(drawn.results)) for drawn in curve.values())
-    note = f"Columns are training queries, the last number all of a fold; draws {n_draws}."
+    note = f"Columns are numbers of training queries, the last all of a fold; draws: {n_draws}."
     reproduction.table(
         f"Gain against the number of training queries: {name}",
         ["", "measure", *columns],

@@ -1,4 +1,4 @@
-"""Figure 1 of multiple hyperplanes: one query's documents, and what separates their levels."""
+"""Figure 1 of multiple hyperplanes: the documents of a query, and what separates their levels."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localrank.experiments.hyperplane_diagnostics import BASELINE, LARGE_C, RANK
 from localrank.plots import Chart
 from localrank.rankers import RankSVM
 
-# The paper's example, of OHSUMED.
+# The query of OHSUMED that the paper shows.
 EXAMPLE = 5
 RANKS = ("rank 1, the best", "rank 2", "rank 3")
 
@@ -21,8 +21,8 @@ RANKS = ("rank 1, the best", "rank 2", "rank 3")
 def level_directions(reproduction: Reproduction, dataset: RankingDataset) -> None:
     """Draw a query in its two principal coordinates, and compare the directions in all queries.
 
-    Directions are those of RankSVM in these coordinates, trained on the documents of the query
-    alone: they describe the labels and predict nothing.
+    RankSVM learns the directions in these coordinates, from the documents of the query alone. They
+    describe the labels and predict nothing.
     """
     levels = np.unique(dataset.labels)[::-1]
     whole = [
@@ -60,8 +60,8 @@ def level_directions(reproduction: Reproduction, dataset: RankingDataset) -> Non
         ["directions", f"query {name}", "mean of queries", "share of queries below 0"],
         rows,
         f"{len(whole):,} queries with documents of all three ranks. In each, RankSVM learns from "
-        f"its documents alone in two coordinates, for all pairs of documents and for those of two "
-        f"ranks.",
+        f"its documents alone, in two coordinates: from all pairs of documents, and from the pairs "
+        f"of each two ranks.",
     )
     coordinates, labels = principal_coordinates(dataset, shown), labels_of(dataset, shown)
     reproduction.figure(
@@ -104,7 +104,7 @@ def labels_of(dataset: RankingDataset, query: int) -> Floats:
 
 
 def principal_coordinates(dataset: RankingDataset, query: int) -> Floats:
-    """Documents of a query by their first two principal components, whose loadings sum above 0."""
+    """A query's documents in two principal components. The loadings of each have a sum above 0."""
     X = dataset.features[dataset.offsets[query] : dataset.offsets[query + 1]]
     centred = X - X.mean(axis=0)
     _, _, components = np.linalg.svd(centred, full_matrices=False)
@@ -114,7 +114,7 @@ def principal_coordinates(dataset: RankingDataset, query: int) -> Floats:
 
 
 def _directions(dataset: RankingDataset, query: int, levels: Floats) -> dict[str, Floats]:
-    """Unit normals of RankSVM's hyperplanes, for all pairs of documents and for two ranks each."""
+    """Unit normals of RankSVM's hyperplanes: one for all pairs, and one per pair of ranks."""
     coordinates, labels = principal_coordinates(dataset, query), labels_of(dataset, query)
     plane = RankingDataset.from_arrays(coordinates, labels, np.zeros(len(labels)))
     pairs = [None, *([(float(a), float(b))] for a, b in combinations(levels, 2))]

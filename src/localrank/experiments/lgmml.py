@@ -1,9 +1,9 @@
 """Localized geometric mean metrics: Figures 2 to 4, Tables 4 and 5.
 
 Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017. Its figures are
-plots without numbers. As in the paper, Table 4 has 5,000 trees and 500 metrics; the weights that
-training begins at and the margin are tuned in the paper's ranges. It leaves open by which queries,
-here it is validation queries.
+plots without numbers. As in the paper, Table 4 has 5,000 trees and 500 metrics. The initial weights
+and the margin are tuned in the paper's ranges. The paper does not say on which queries; here they
+are validation queries.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ PAPER = "lgmml"
 MEASURES: list[Measure] = [NDCG(5), NDCG(10), NDCG(20)]
 NDCG_10 = MEASURES[1]
 N_TREES, N_METRICS = 5000, 500
-# So many trees fit the small collections too closely: fewer stand beside them.
+# 5,000 trees overfit the small collections, so fewer trees are shown as well.
 N_FEWER_TREES = 300
 OURS, MONOTONE, TREES, RMLR_NAME = "L-GMML", "L-GMML, monotone", "LambdaMART", "R-MLR"
-# The weights that training begins at, φ(1), and the margin, as a multiple of the number of metrics.
+# The initial weights, φ(1), and the margin, as a multiple of the number of metrics.
 STARTS, MARGINS, STEP = [0.1, 1.0, 10.0], [0.01, 0.1, 1.0], 0.1
 METRICS = [1, 2, 5, 10, 20, 50, 100, 200]
 # Numbers of features. R-MLR takes about five times as long for twice as many.
@@ -51,8 +51,8 @@ UNSEEN: tuple[Literal["uniform", "nearest"], ...] = ("uniform", "nearest")
 def reproduce(setting: Setting) -> Reproduction:
     """Compare local metrics with boosted trees, on all folds, and with one metric.
 
-    The weights that training begins at and the margin are chosen by NDCG@10 on validation
-    queries, or by cross-validation over the training queries where a fold has none.
+    The initial weights and the margin are chosen by NDCG@10 on validation queries. A fold without
+    them uses cross-validation over the training queries.
     """
     reproduction, quick, seed = (
         Reproduction(PAPER, setting.data),
@@ -75,7 +75,7 @@ def reproduce(setting: Setting) -> Reproduction:
     }
     starts = STARTS[1:2] if quick else STARTS
     numbers = METRICS[:2] if quick else METRICS
-    # Jobs have the cores; threads of matrix products would wait for each other.
+    # Jobs use the cores; threads of matrix products would wait for each other.
     with threadpool_limits(1, user_api="blas"):
         figure_2(reproduction, local, list(CLASSES)[: 1 if quick else None])
         results = setting.run(
@@ -84,7 +84,7 @@ def reproduce(setting: Setting) -> Reproduction:
             grids=dict.fromkeys(metrics, grid(starts)),
             measure=NDCG_10,
         )
-        # What was chosen in each fold serves any number of metrics.
+        # The parameters chosen in a fold are used with every number of metrics.
         tuned = {
             scale: [run.chosen or {} for run in results[name].runs]
             for scale, name in zip(SCALES, metrics, strict=True)
@@ -125,7 +125,7 @@ def reproduce(setting: Setting) -> Reproduction:
 
 
 def grid(starts: Sequence[float]) -> list[dict[str, list[float]]]:
-    """Margins and steps of weights that begin at 1 in place of others.
+    """Margins and steps for initial weights of 1 that equal other initial weights.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def grid(starts: Sequence[float]) -> list[dict[str, list[float]]]:
 
 
 def start_and_margin(parameters: dict[str, float]) -> tuple[float, float]:
-    """What a combination of the grid stands for.
+    """The initial weights and the margin that a combination of the grid stands for.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def figure_2(
 
 
 def verdict(tests: Sequence[PairedTest]) -> bool | None:
-    """Whether all are gains; not where one is a loss, open where one is within the noise."""
+    """True: all are gains. False: one is a loss. None: one is within the noise."""
     signs = [test.sign for test in tests]
     return False if min(signs) < 0 else True if min(signs) > 0 else None
 
@@ -262,8 +262,8 @@ def figure_3(
         "Figure 3: NDCG@10 against the number of metrics",
         ["metrics", *SCALES],
         [[m, *(means[scale][i] for scale in SCALES)] for i, m in enumerate(numbers)],
-        "Distances scaled so that their median is 1, or the largest is; weights and margin as "
-        "chosen for Table 4.",
+        "Distances are scaled so that their median or their largest is 1. Weights and margin are "
+        "those chosen for Table 4.",
     )
     reproduction.figure(
         "figure-3",
@@ -330,7 +330,7 @@ def figure_4(
 
 
 def table_4(reproduction: Reproduction, results: dict[str, MethodResult], sizes: str) -> None:
-    """Tables 4 and 5: boosted trees and local metrics, and what weights unseen queries have."""
+    """Tables 4 and 5: boosted trees, local metrics, and ways to weigh unseen queries."""
     ours, trees = results[OURS], results[TREES]
     training = {
         (method,): result.train_cpu_seconds / trees.train_cpu_seconds
@@ -358,8 +358,8 @@ def table_4(reproduction: Reproduction, results: dict[str, MethodResult], sizes:
         _published(reproduction, "test"),
         f"{ours.test.n_queries:,} test queries, {sizes}. φ(1)/margin chosen in each fold, of "
         f"{_listed(STARTS)} and {_listed(MARGINS)} times the number of metrics: {folds}. The paper "
-        f"does not say what weights unseen queries have: the mean of the training queries' unless "
-        f"named.",
+        f"does not say what weights unseen queries have. Here they have the mean of the training "
+        f"queries' weights, unless the name says otherwise.",
     )
     reproduction.compare(
         "Table 4: time to train, over LambdaMART's",

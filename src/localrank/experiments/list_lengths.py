@@ -2,8 +2,8 @@
 
 The lists of training and test queries are cut to the same length, at random or to the documents
 that one feature puts first. The coordinates are those of the cut list, or those that the documents
-had in the whole list. Where the second rank better, a short list has too few documents to describe
-the query. Where the gain of both falls with the length, short lists leave less to gain.
+had in the whole list. If the second kind ranks better, a short list has too few documents to
+describe the query. If the gain of both falls with the length, short lists leave less to gain.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ LENGTHS, FEW_LENGTHS = (10, 20, 40, 80, 160), (10, 20)
 N_DRAWS = 3
 RANDOM, TOP = "at random", "to the top of one feature"
 PAIRS = [*pairs_of(KINDS), (WITHOUT_NETS, "6 mixed")]
-# Nets make the coordinates of the list that they are given.
+# Nets compute the coordinates from the list that they get.
 WHOLE_PAIRS = [pair for pair in PAIRS if pair[0] not in (local(NET), "best")]
-# Methods whose coordinates are those of the whole list.
+# Ending of the names of methods with coordinates of the whole list.
 WHOLE = ", whole list"
 LABELS = {"coordinates of the cut list": "", "of the whole list": WHOLE}
 
@@ -92,7 +92,7 @@ def list_lengths(reproduction: Reproduction, setting: Setting, sources: Sources)
 def cut_rows(dataset: RankingDataset, priorities: Floats, length: int) -> Integers:
     """The rows of the documents with the highest priorities, at most `length` of each query.
 
-    Rows keep their order. Of documents with equal priorities the first are taken.
+    Rows keep their order. Among documents with equal priorities the first are taken.
     """
     order = np.lexsort((-priorities, dataset.query_index))
     places = np.arange(dataset.n_documents) - dataset.offsets[dataset.query_index]
@@ -108,7 +108,7 @@ def cut(dataset: RankingDataset, rows: Integers) -> RankingDataset:
 def cut_folds(fold: Fold, way: str, length: int, seed: int) -> tuple[Fold, Fold]:
     """A fold with lists cut, and the same documents with their coordinates in the whole list.
 
-    Lists of a seed that are cut at random hold those of the same seed that are shorter.
+    With the same seed, the longer random list holds the shorter one.
     """
     rng = np.random.default_rng(seed)
     feature = BestFeature().fit(fold.train).feature_
@@ -122,7 +122,7 @@ def cut_folds(fold: Fold, way: str, length: int, seed: int) -> tuple[Fold, Fold]
 
 
 def _draws(setting: Setting, sources: Sources, name: str, way: str, length: int) -> Draws:
-    """All methods on cut lists, of both kinds of coordinates."""
+    """All methods on cut lists, with both kinds of coordinates."""
     n_trees = n_trees_of(setting)
     seeds = draw_seeds(setting, N_DRAWS) if way == RANDOM else setting.seeds
     results = []
@@ -137,7 +137,7 @@ def _draws(setting: Setting, sources: Sources, name: str, way: str, length: int)
             kind,
         )
         rankers = for_coordinates(seed, n_trees)
-        # The models that stand in coordinates anywhere.
+        # The models that some method uses in coordinates.
         those = [kind for kind in rankers if local(kind) in plain and kind != NET]
         whole = train(
             setting,
@@ -152,7 +152,7 @@ def _draws(setting: Setting, sources: Sources, name: str, way: str, length: int)
 def _of_whole(
     plain: Mapping[str, MethodResult], whole: Mapping[str, MethodResult]
 ) -> dict[str, MethodResult]:
-    """What stands in coordinates of the whole list, beside models on the features."""
+    """The methods with coordinates of the whole list."""
     both = {**plain, **whole}
     methods = [ours for ours, _ in WHOLE_PAIRS]
     return {
@@ -184,7 +184,7 @@ def _table(
         ["", *columns],
         rows,
         f"{NOTE.format(n=len(tests))} Columns are documents per list; shorter lists stay whole. "
-        f"'Whole list' are coordinates computed before cutting. Queries whose documents have one "
+        f"'Whole list' means coordinates computed before cutting. Queries whose documents have one "
         f"label in every draw do not count; queries counted: {', '.join(counted)}. The last "
         f"column is the slope of each query's gain for twice as many documents.",
     )

@@ -1,8 +1,8 @@
 """LocalRank: Figures 1 and 4 to 15 as far as the data allows, and two of its open questions.
 
 Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for Ranking. 2009.
-Queries are cleaned as in the paper. The trade-off of the SVMs, numbers of clusters, neighbours and
-rounds are chosen by MAP on the fold's validation part; test parts are only scored.
+Queries are cleaned as in the paper. The trade-off of the SVMs and the numbers of clusters,
+neighbours and rounds are chosen by MAP on the fold's validation part. Test parts are only scored.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def _cleaned(reproduction: Reproduction, parts: Sequence[Fold]) -> list[Fold]:
             ["documents", n_documents, sum(fold.test.n_documents for fold in folds)],
             ["queries", n_queries, sum(fold.test.n_queries for fold in folds)],
         ],
-        "Documents whose features occur in the same query with another label go, then queries "
-        "without a relevant document.",
+        "Documents are removed if the same features occur in their query with another label, then "
+        "queries without a relevant document.",
     )
     return folds
 
@@ -110,7 +110,7 @@ def single_queries(
                 values.setdefault(name, {}).setdefault(measure, []).append(by_query)
             if measure is MAP:
                 best = single >= single.max(axis=1, keepdims=True) - 1e-12
-                # Of equally good queries the most similar one.
+                # Among equally good queries, the most similar one.
                 ranks.append(np.argmax(np.take_along_axis(best, order, axis=1), axis=1) + 1)
                 chances.append(best.mean(axis=1))
     whole = {"global": {measure: together.values(measure) for measure in MEASURES}}
@@ -141,7 +141,7 @@ def single_queries(
             ("among the first 10",): float(np.mean(first <= 10)),
         },
         published_cells(PAPER, "figure-5", "LETOR"),
-        "Of equally good queries the most similar one counts.",
+        "Among equally good queries the most similar one counts.",
     )
     similar, all_, any_ = (whole[name][MAP] for name in ("most similar", "global", "any"))
     clairvoyant = paired_test(whole["clairvoyant"][MAP], all_)

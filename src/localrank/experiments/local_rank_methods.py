@@ -25,11 +25,11 @@ CS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8]
 NEIGHBOURS = [25, 100, 400]
 ROUNDS = [30, 100, 300]
-# Test queries of each fold that D&K ranks, as each trains a model.
+# Test queries of each fold that D&K ranks. Each of them trains a model.
 LAZY_QUERIES = 25
 LOCAL, GLOBAL, BOOST, KNN, LAZY = "LocalRank", "SVMMap", "RankBoost", "KNN", "D&K"
 QUADRATIC = "SVMMap, quadratic features"
-# By how much the paper lets LocalRank fall behind SVMMap and calls it nearly equal.
+# The paper calls LocalRank nearly equal to SVMMap within this difference.
 NEARLY = 0.001
 
 METHODS: dict[str, Ranker] = {
@@ -75,8 +75,8 @@ def all_methods(setting: Setting, folds: Sequence[Fold]) -> tuple[Results, Metho
 def shares_won(collections: Mapping[str, Cells]) -> dict[str, float]:
     """How often LocalRank is better, counted as the paper does: over collections and measures.
 
-    Against SVMMap it counts where it is better or nearly equal, to 0.001; "best" is the share
-    in which no method is better.
+    Against SVMMap, nearly equal (within 0.001) counts as better. "best" is the share of cells in
+    which no method is better.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) 
         f"{lazy.test.n_queries:,} of them."
     )
     if local.test.labels.max() > 1:
-        # The paper's number is given beside both.
+        # The paper's number stands beside both kinds of NDCG.
         numbers |= {(m, _binary(name)): v for (m, name), v in numbers.items() if name != str(MAP)}
         ours = {
             (method, name): value
@@ -149,7 +149,8 @@ def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) 
         "MAP of LocalRank less that of other methods",
         ["method", "difference", "p", "won/tied/lost", "parameters in each fold"],
         rows,
-        "Paired t-tests over the same test queries, but for D&K corrected by Holm's rule. "
+        "Paired t-tests over the same test queries. P-values are corrected by Holm's rule, except "
+        "that of D&K. "
         f"LocalRank has clusters/C {', '.join(chosen(local))}.",
     )
     won = shares_won(
@@ -163,10 +164,10 @@ def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) 
         "Section 4.2.4: share of the cells of Figure 11 in which LocalRank is better",
         ["than", "here", "the paper says", "counted in its Figure 11"],
         [[m, won[m], stated[m], counted_there[m]] for m in stated],
-        f"Here the {len(MEASURES)} cells of this collection, in the paper those of eight. "
-        "Nearly equal (0.001) counts against SVMMap; 'best' is where no method is better, here "
-        "without D&K. A few cells of the same queries cannot bear out a share: whether it holds "
-        "is judged by the paired test of MAP.",
+        f"'Here' counts the {len(MEASURES)} cells of this collection, the paper those of eight. "
+        "Against SVMMap, nearly equal (0.001) counts as better. 'Best' counts the cells in which "
+        "no method is better, here without D&K. A few cells of the same queries cannot confirm a "
+        "share, so the paired test of MAP decides whether a claim holds.",
     )
     for method, comparison in tests.items():
         better = "better than or nearly equal to" if method == GLOBAL else "better than"
@@ -215,7 +216,7 @@ def _binary(measure: str) -> str:
 
 
 def _gap(reproduction: Reproduction) -> str:
-    """What stays unexplained, where the paper has numbers for the collection."""
+    """The unexplained difference, if the paper has numbers for the collection."""
     numbers, letor = (
         reproduction.published("figure-11"),
         published("letor", "baselines", reproduction.data),
@@ -223,12 +224,12 @@ def _gap(reproduction: Reproduction) -> str:
     if not numbers:
         return ""
     words = (
-        " MAP has two grades in any case, so that what parts ours from the paper's is not grades; "
-        "it stays unexplained."
+        " MAP has two grades in any case, so grades do not explain why ours differs from the "
+        "paper's. The difference stays unexplained."
     )
     if GLOBAL in letor:
         words += (
-            f" LETOR's own MAP of SVMMap on the collection as it is, {letor[GLOBAL]['map']:.4f}, "
+            f" LETOR's MAP of SVMMap on the original collection, {letor[GLOBAL]['map']:.4f}, "
             f"is near ours; the paper has {numbers[GLOBAL, 'map']:.3f} on the cleaned one."
         )
     return words

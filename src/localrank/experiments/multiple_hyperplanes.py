@@ -1,9 +1,9 @@
 """Ranking with multiple hyperplanes: Figures 1 and 2, Tables 3, 5, 6 and 7, and BM25.
 
 Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007. The paper has four
-folds of OHSUMED with 30 features of its own, and SVMlight with its default parameters. Beside its
-own methods stand those that it names and does not try: weights set by hand or tuned on validation
-queries, and sampling of the documents.
+folds of OHSUMED with its own 30 features, and SVMlight with default parameters. The methods that
+the paper names but does not try are added: weights set by hand or tuned on validation queries, and
+sampling of the documents.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ AGGREGATORS: dict[str, Aggregator] = {
     "Markov chain": MarkovChain(),
 }
 NDCG_10: Measure = NDCG(10)
-# BM25 of the whole text, as the collections' documentation numbers the features, from 1. That of
-# ClueWeb09 says which features there are, and not in which columns.
+# BM25 of the whole text: the number of the feature in the collection's documentation, from 1. That
+# of ClueWeb09 lists the features without their columns.
 BM25_FEATURES = {"OHSUMED": 41, "MQ2007-85": 25, "MQ2007": 25, "MQ2008": 25, "MSLR-sample": 110}
 NO_BM25 = (
     " There is no row for BM25: the collection's documentation does not say which column it is."
@@ -71,7 +71,7 @@ def methods(n_levels: int, random_state: int = 0) -> dict[str, Ranker]:
     rankers[SAMPLED] = MultipleHyperplaneRanker(
         RankSVM(), sampling_rate=RATE, random_state=random_state
     )
-    # Of three levels the adjacent pairs are all but one.
+    # With three levels, the adjacent pairs are all pairs but one.
     if n_levels > 3:
         adjacent = MultipleHyperplaneRanker(RankSVM(), pairs="adjacent")
         rankers["MHR, adjacent pairs, Borda"] = adjacent
@@ -81,8 +81,8 @@ def methods(n_levels: int, random_state: int = 0) -> dict[str, Ranker]:
 def reweighted(model: MultipleHyperplaneRanker, fold: Fold) -> dict[str, Ranker]:
     """The same hyperplanes with other weights.
 
-    By hand, a pair of levels weighs what exchanging two such documents changes in NDCG's gain:
-    2^s - 2^t. By validation, weights are learned from the validation queries.
+    By hand, a pair of levels weighs as much as exchanging two such documents changes NDCG's gain:
+    2^s - 2^t. By validation, the weights are learned from the validation queries.
     """
     assert fold.valid is not None
     by_hand = 2.0 ** model.level_pairs_[:, 0] - 2.0 ** model.level_pairs_[:, 1]
@@ -95,8 +95,8 @@ def reweighted(model: MultipleHyperplaneRanker, fold: Fold) -> dict[str, Ranker]
 def reproduce(setting: Setting) -> Reproduction:
     """Compare hyperplanes for pairs of label levels with one for all, on all folds.
 
-    C is chosen on the validation part by NDCG@10, the same for all hyperplanes of a model; test
-    parts are only scored. Nothing but the sampling of documents is random.
+    C is chosen on the validation part by NDCG@10 and is the same for all hyperplanes of a model.
+    Test parts are only scored. Only the sampling of documents is random.
     """
     reproduction = Reproduction(PAPER, setting.data)
     folds, quick = setting.validated_folds, setting.quick
@@ -108,7 +108,7 @@ def reproduce(setting: Setting) -> Reproduction:
         BASELINE: RankSVM(LARGE_C),
         BORDA: MultipleHyperplaneRanker(RankSVM(LARGE_C)),
     }
-    # Models of each method, one for each fold, and what other weights make of them.
+    # The models of each method, one per fold, and scores with other weights.
     models: dict[str, dict[str, list[Any]]] = {CHOSEN: {}, LARGE: {}}
     others: dict[str, list[Floats]] = {}
 
@@ -119,7 +119,7 @@ def reproduce(setting: Setting) -> Reproduction:
             for name, reweighted_model in reweighted(model, fold).items():
                 others.setdefault(name, []).append(reweighted_model.predict(fold.test))
 
-    # One thread, for times that can be compared; hyperplanes train beside each other.
+    # One thread, so that times can be compared. Hyperplanes train in parallel.
     with threadpool_limits(1, user_api="blas"):
         results = setting.run(
             tuned, folds, grids=grids, measure=NDCG_10, inspect=partial(keep, CHOSEN)
@@ -145,9 +145,9 @@ def reproduce(setting: Setting) -> Reproduction:
 
 
 def pair_times(train: RankingDataset, levels: Floats, n: int) -> dict[str, float]:
-    """Milliseconds of computing that RankSVM takes for all pairs, and for each pair of ranks.
+    """CPU milliseconds of RankSVM for all pairs, and for each pair of ranks.
 
-    The best of several runs. Ranks are places among the levels, 1 the best.
+    The best of several runs. Rank 1 is the best level.
     """
 
     def milliseconds(ranker: RankSVM) -> float:
@@ -162,7 +162,7 @@ def pair_times(train: RankingDataset, levels: Floats, n: int) -> dict[str, float
 
 
 def measures_of(test: RankingDataset) -> dict[str, Measure]:
-    """The paper's measures; to MAP only the highest level is relevant."""
+    """The paper's measures. For MAP only the highest level is relevant."""
     level = float(test.labels.max())
     return {
         "ndcg@1": NDCG(1),
@@ -217,8 +217,8 @@ def compare_methods(
             ["method", "measure"],
             {(BM25, name): means[BM25, name] for name in measures},
             reproduction.published("bm25"),
-            f"Feature {column} of the collection, BM25 of the whole text. The paper has computed "
-            f"its own.",
+            f"Feature {column} of the collection, BM25 of the whole text. The paper computed BM25 "
+            f"itself.",
         )
     rows: list[list[Value]] = []
     for method in scores:
@@ -236,10 +236,10 @@ def compare_methods(
         "The values behind Table 3",
         ["method", *(c for name in measures for c in (name, "p")), "C in each fold"],
         rows,
-        f"{len(top):,} test queries, of which {np.sum(top):,} have a document of the highest "
-        f"level, the only one that MAP counts as relevant. P-values of paired t-tests against "
+        f"{len(top):,} test queries; {np.sum(top):,} of them have a document of the highest level, "
+        f"the only level that MAP counts as relevant. P-values are of paired t-tests against "
         f"RankSVM, corrected by Holm's rule. Weights by validation and by hand are given to "
-        f"Borda's hyperplanes; by hand, a pair of levels s > t weighs 2^s - 2^t. With half the "
+        f"Borda's hyperplanes. By hand, a pair of levels s > t weighs 2^s - 2^t. With half the "
         f"documents, each hyperplane draws its own half." + ("" if BM25 in scores else NO_BM25),
     )
     _claims(reproduction, values, gains)

@@ -1,10 +1,10 @@
-"""Queries by the principal components of their highest feature values: what the paper plans.
+"""Queries by the principal components of their highest feature values: the paper's plan.
 
 Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation. The paper describes its
-collections (Table 1) and measures, and gives no results: beside ours stand LETOR's for RankSVM, the
-global model. Measures are by LETOR 3's convention, as its evaluation tools compute them. The paper
-shows features as they are (Figure 2); LETOR's common files are normalised within queries, so the
-experiment also takes a folder of text collections, and makes raw features of them.
+collections (Table 1) and measures, and gives no results. The published numbers are LETOR's for
+RankSVM, the global model. Measures follow LETOR 3's convention, as its evaluation tools compute
+them. The paper shows unnormalised features (Figure 2), but LETOR's common files are normalised
+within queries. So the experiment also takes a folder of text collections and makes raw features.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAPER = "pca-queries"
 NAMES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@3", "p@5", "p@10")
 MEASURES: list[Measure] = [parse_measure(name, convention="letor3") for name in NAMES]
 MAP = MEASURES[0]
-# LETOR's own choices, on features as they are.
+# The values that LETOR tries, on unscaled features.
 DECADES = [10.0**k for k in range(-4, 6)]
 CS = [0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8, 16]
@@ -48,7 +48,7 @@ Results = dict[str, MethodResult]
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on one collection; all but the methods by `key`."""
+    """The results on one collection. All but `methods` have names made by `key`."""
 
     name: str
     test: RankingDataset
@@ -68,8 +68,8 @@ def key(scaling: str, value: object) -> str:
 def reproduce(setting: Setting) -> Reproduction:
     """Compare a RankSVM for each cluster with one for all queries, on all folds.
 
-    C, the number of clusters and the scaling are chosen by MAP on the validation part; of clusters
-    once from 2 on, and once from 1 on, which is the model for all.
+    C, the number of clusters and the scaling are chosen by MAP on the validation part. Clusters are
+    chosen once from 2 on, and once from 1 on; 1 is the model for all queries.
     """
     reproduction = Reproduction(PAPER, setting.data)
     texts = [setting.folder / name for name in FILES if (setting.folder / name).is_dir()]
@@ -113,7 +113,7 @@ def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
         },
         measure=MAP,
     )
-    # C as chosen for RankSVM in each fold.
+    # RankSVM with the C chosen in each fold.
     rankers = [RankSVM(**run.chosen) for run in methods[GLOBAL].runs if run.chosen]
     by_clusters = setting.run_each(
         [
@@ -139,7 +139,7 @@ def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
         ],
         parts,
     )
-    # With all components distances are those of the highest values themselves.
+    # With all components, distances are those of the highest values themselves.
     unreduced = setting.run_each(
         [
             {
@@ -175,14 +175,14 @@ def _statistics(reproduction: Reproduction, measured: Sequence[Measured]) -> Non
             for collection in measured
             for names, value in published_cells(PAPER, "table-1", collection.name).items()
         },
-        "Of all folds' test parts.",
+        "Counted over the test parts of all folds.",
     )
 
 
 def _texts(
     reproduction: Reproduction, collections: Sequence[TextCollection], measured: Sequence[Measured]
 ) -> None:
-    """What the candidates leave out, of text collections."""
+    """What the candidates of text collections leave out."""
     if not collections:
         return
     rows: list[list[Value]] = []
@@ -207,13 +207,13 @@ def _texts(
         "Each query ranks its 100 highest documents by BM25, by raw features: counts, lengths, "
         "rarity, BM25, three language models and coverage of the query's words, of titles and of "
         "bodies where both exist, and the cosine. A relevant document below them is left out and "
-        "counts nowhere; an unjudged one counts as irrelevant. So these values are no measure of "
-        "the whole search. Queries are cut into five parts at random, and rotate as LETOR's do.",
+        "counts nowhere; an unjudged one counts as irrelevant. So these values do not measure the "
+        "whole search. Queries are split into five parts at random, which rotate as LETOR's do.",
     )
 
 
 def _carried(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
-    """How much the highest values tell queries apart, and how many components they have."""
+    """How well the highest values tell queries apart, and how many components they have."""
     rows: list[list[Value]] = []
     for collection in measured:
         varies = np.ptp(collection.test.features, axis=0) > 0
@@ -238,24 +238,24 @@ def _carried(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
         ],
         rows,
         "At the maximum: share of the highest values that equal the feature's largest over all "
-        "queries, among features that vary. Where features are normalised within queries it is "
-        "near 1 for the highest value, which then says nothing of a query; the paper's sample of "
-        "its data, Figure 2, has features as they are. Components: how many "
-        "reach 0.95 of the variance of the ten highest values; as they are, divided by their "
-        "standard deviation, and with features divided by their spread within queries. Where it "
-        "is 1, the features with the largest values decide alone.",
+        "queries, among features that vary. Where features are normalised within queries, the "
+        "share is near 1 for the highest value, which then says nothing about a query. The paper's "
+        "sample of its data, Figure 2, has unnormalised features. Components: how many reach 0.95 "
+        "of the variance of the ten highest values; these are unscaled, divided by their standard "
+        "deviation, or of features divided by their spread within queries. Where the number is 1, "
+        "the features with the largest values decide alone.",
     )
 
 
 def share_at_the_maximum(dataset: RankingDataset, h: int) -> float:
-    """How many of the h highest values are the feature's largest, among features that vary."""
+    """Share of the h highest values that equal the feature's largest, among features that vary."""
     values, _ = top_values(dataset.features, dataset.offsets, h)
     varies = np.ptp(dataset.features, axis=0) > 0
     return float((values == values.max(axis=0))[:, varies].mean())
 
 
 def _letor(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
-    """The global model as LETOR trains it, beside its own numbers."""
+    """The global model as LETOR trains it, beside LETOR's numbers."""
     numbers = published_cells("letor", "baselines", reproduction.data)
     if (LETOR, "map") not in numbers:
         return
@@ -264,7 +264,7 @@ def _letor(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
         ["method", "measure"],
         {(LETOR, "map"): mean_of_folds(measured[0].methods[LETOR], MAP)},
         numbers,
-        "Mean of the folds; features as they are, C from 0.0001 to 100,000.",
+        "Mean of the folds; unscaled features, C from 0.0001 to 100,000.",
     )
 
 
@@ -333,9 +333,9 @@ def _clusters(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
         "MAP against the number of clusters",
         ["collection", "clusters", "no scaling", "standard", "clairvoyant", "on random groups"],
         rows,
-        "C as chosen for RankSVM. The clairvoyant choice among the clusters' models (with "
-        "scaling) is by the labels; beside it the same choice among models of random groups of "
-        "the same sizes.",
+        "C is that chosen for RankSVM. The clairvoyant choice takes the best of the clusters' "
+        "models (with scaling) by the labels. The last column is the same choice among models of "
+        "random groups of the same sizes.",
     )
     reproduction.figure(
         "clusters",
@@ -388,6 +388,6 @@ def _reduction(reproduction: Reproduction, measured: Sequence[Measured]) -> None
         "Section 5: with and without the reduction to components, 4 clusters",
         ["collection", "scaling", "0.95", "all", "difference", "p", "won/tied/lost"],
         rows,
-        "MAP with the components that reach 0.95 of the variance and with all: all are a rotation "
-        "of the means of the highest values, and make the same clusters as these.",
+        "MAP with the components that reach 0.95 of the variance, and with all components. All "
+        "components are a rotation of the means of the highest values and make the same clusters.",
     )

@@ -36,7 +36,7 @@ from localrank.selection import NearestQuery
 MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [MAP, NDCG(1), NDCG(5)]
 CLUSTERS = [1, 2, 3, 4, 6, 8, 12, 16]
-# Beyond those that similarities are compared by, for the curves of Figures 6 to 8.
+# For the curves of Figures 6 to 8 only.
 MORE_CLUSTERS = [24, 32]
 N_CONTROLS = 3
 OURS = "principal components"
@@ -49,7 +49,8 @@ SIMILARITIES: dict[str, Representation] = {
     OURS: PrincipalComponents(),
 }
 
-# By number of clusters and measure: the best in hindsight and the control, in each fold.
+# By number of clusters and measure: the values of the best cluster in hindsight and of the control,
+# one pair for each fold.
 Bounds = Mapping[tuple[int, Measure], list[tuple[Floats, Floats]]]
 
 
@@ -61,7 +62,7 @@ def clusters(
     compared = [n for n in ([1, 2, 4] if setting.quick else CLUSTERS) if n <= smallest]
     curve = [*compared, *(n for n in ([] if setting.quick else MORE_CLUSTERS) if n <= smallest)]
     numbers = {name: curve if name == OURS else compared for name in SIMILARITIES}
-    # Mean on validation queries in each fold.
+    # MAP on the validation queries of each fold.
     valid: dict[str, list[float]] = {}
     bounds: dict[tuple[int, Measure], list[tuple[Floats, Floats]]] = {}
     choices: dict[int, list[Choice]] = {}
@@ -125,9 +126,9 @@ def _curves(
         "Figures 6 to 8: measures against the number of clusters",
         ["measure", "clusters", "LocalRank", "clairvoyant", "on random groups"],
         rows,
-        "With one cluster LocalRank is the global model. The clairvoyant choice among the "
-        "clusters' models is by the labels; beside it the same choice among models of random "
-        "groups of the same sizes.",
+        "With one cluster LocalRank is the global model. The clairvoyant choice takes the best of "
+        "the clusters' models by the labels. The last column is the same choice among models of "
+        "random groups of the same sizes.",
     )
     reproduction.figure(
         "figures-6-7-8",
@@ -144,7 +145,7 @@ def _curves(
     above = [float(np.concatenate([a - b for a, b in bounds[n, MAP]]).mean()) for n in curve[1:]]
     gains = [float(np.concatenate([a for a, _ in bounds[n, MAP]]).mean()) for n in curve]
     reproduction.claim(
-        "the clairvoyant choice of a cluster keeps on improving with their number",
+        "the clairvoyant choice of a cluster keeps improving with the number of clusters",
         bool(np.all(np.diff(gains) > 0)),
         f"MAP {gains[0]:.4f} with 1 and {gains[-1]:.4f} with {last} clusters, higher with each "
         f"number than with the one before in {np.sum(np.diff(gains) > 0)} of {len(gains) - 1} "
@@ -158,7 +159,7 @@ def _similarities(
     results: Mapping[str, MethodResult],
     valid: Mapping[str, list[float]],
 ) -> None:
-    """Figures 9 and 10: with the best number of clusters in hindsight, and one chosen honestly."""
+    """Figures 9 and 10: the number of clusters chosen in hindsight, and on validation queries."""
     hindsight: dict[tuple[str, ...], float] = {}
     best_by_map: dict[str, Floats] = {}
     tuned_by_map: dict[str, Floats] = {}
@@ -181,9 +182,8 @@ def _similarities(
         "Figures 9 and 10: similarities of queries",
         ["similarity", "measure", "C in hindsight", "C", "C tuned", "C in each fold"],
         rows,
-        "The paper chooses the number of clusters C in hindsight, by the test queries; tuned, "
-        "it is chosen on validation queries. One cluster, the global model, is among the "
-        "choices.",
+        "The paper chooses the number of clusters C in hindsight, by the test queries. 'C tuned' "
+        "is chosen on validation queries. One cluster, the global model, is among the choices.",
     )
     published = reproduction.published("figures-9-10")
     if published:
@@ -255,7 +255,7 @@ def _peaks(
 
 
 def _of_each_fold(results: Sequence[MethodResult], measure: Measure) -> Floats:
-    """The values of the first fold by the first result, of the second by the second, and so on."""
+    """The first fold's values from the first result, the second's from the second, and so on."""
     names = np.array(results[0].fold_names)
     folds = [run.fold for run in results[0].runs]
     return np.concatenate(

@@ -1,12 +1,12 @@
-"""Coordinates against descriptors of the query, which say whether the gain is local.
+"""Coordinates against descriptors of the query: they show whether the gain is local.
 
-Coordinates say where a document stands among those of its query. They also tell a global model
-what the query is like. The control has that knowledge alone: beside the features about as many
-columns as coordinates have, constant within the query. Trees may relate a document's values to
-them. If the control gains as much, the gain is not that of local coordinates.
+Coordinates say where a document stands among the documents of its query. They also tell a global
+model what the query is like. The control has only that knowledge: beside the features it gets about
+as many columns as coordinates have, constant within the query. Trees may relate a document's values
+to them. If the control gains as much, the gain does not come from local coordinates.
 
-A second control has the descriptors of another query, drawn at random. They tell nothing. If they
-gain as much as the query's own, what gains is that trees see fewer useful columns at a time.
+A second control has the descriptors of another query, drawn at random. They say nothing about the
+query. If they gain as much as the right ones, trees gain because they see fewer useful columns.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ from localrank.rankers import Ranker
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 
 COLLECTIONS = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
-# Shares of the columns for each tree: that of the features, and that of coordinates.
+# Shares of the columns for each tree: the one for features, and the one for coordinates.
 FRACTIONS = (0.5, COORDINATES_FRACTION)
-# The kinds that stand in coordinates in `best`.
+# The kinds that `best` uses in coordinates.
 CONTROLLED = (LAMBDA_MART, CROSS_ENTROPY, RANK_SVM)
-# Name of the models whose descriptors tell nothing, with the first share of columns.
+# Name of the models with the descriptors of other queries. They use the first share of columns.
 OF_OTHERS = "with descriptors of other queries"
-# By method: what it is in coordinates, and on the features.
+# By method: its name in coordinates, and its name on the features.
 RIVALS = {
     LAMBDA_MART: (local(LAMBDA_MART), LAMBDA_MART),
     CROSS_ENTROPY: (local(CROSS_ENTROPY), CROSS_ENTROPY),
@@ -110,7 +110,7 @@ def controls(seed: int, n_trees: int) -> dict[str, Ranker]:
 
 
 def described_by_others(fold: Fold, seed: int) -> Fold:
-    """A fold whose documents have descriptors beside their features, those of another query."""
+    """A fold whose documents have descriptors of another query beside their features."""
     rng = np.random.default_rng(seed)
     parts = []
     for part in (fold.train, fold.test):
@@ -120,7 +120,7 @@ def described_by_others(fold: Fold, seed: int) -> Fold:
 
 
 def with_controls(results: dict[str, MethodResult]) -> dict[str, MethodResult]:
-    """The results and `best` without nets, with descriptors in the place of coordinates."""
+    """The results, and `best` without nets with descriptors instead of coordinates."""
     plain, coordinates = COMPOSED[WITHOUT_NETS]
     for end in (*(described("", fraction) for fraction in FRACTIONS), f", {OF_OTHERS}"):
         view = [member.replace(local(""), end) for member in coordinates]
@@ -179,9 +179,9 @@ def _tables(
         "Coordinates against descriptors of the query",
         ["", "", "measure", *places],
         rows,
-        f"{NOTE.format(n=len(tests))} Of the two shares of columns for each tree of the control, "
-        f"the one with the higher mean on these test queries counts, which favours the control: "
-        f"{shares}. 'Features' of best are the 6 mixed.",
+        f"{NOTE.format(n=len(tests))} The control is trained with two shares of columns for each "
+        f"tree. The one with the higher mean on these test queries counts, which favours the "
+        f"control: {shares}. For best, 'features' are the 6 mixed.",
     )
     reproduction.figure(
         "descriptors",

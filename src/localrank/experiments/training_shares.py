@@ -21,14 +21,14 @@ SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 N_NEIGHBOURS, N_CLUSTERS, N_TIMED, N_LAZY = 25, 4, 20, 2
 TRAINING = ("LocalRank, training", "KNN, training", "SVMMap, training")
 RANKING = ("LocalRank, ranking", "KNN, ranking", "D&K, ranking")
-# How much longer "several orders of magnitude" are at least, and times not told apart.
+# The least ratio that is "several orders of magnitude", and the largest that counts as equal.
 SEVERAL_ORDERS, EQUAL = 100, 1.1
 
 
 def times(
     reproduction: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | None
 ) -> None:
-    """Add Figures 12 and 13, of one fold."""
+    """Add Figures 12 and 13, measured on one fold."""
     measured: list[dict[str, Any]] = [
         {"share": f"{share:.0%}", **_times(fold, share, C, n_jobs)}
         for share in (SHARES[1::2] if quick else SHARES)
@@ -39,10 +39,10 @@ def times(
         list(columns),
         [list(row.values()) for row in measured],
         f"{fold.name}; {N_CLUSTERS} clusters of SVMMap, {N_NEIGHBOURS} neighbours of RankSVM. "
-        "Processor time: training is of all models, ranking and selecting of one query at a "
-        "time. Recall is "
-        "how often LSH finds the query that the exact search finds: so few queries need no "
-        "hashing. The paper's times are of 7,900 queries of Yandex; only their order can agree.",
+        "Times are processor times: of all models for training, of one query at a time for ranking "
+        "and selecting. Recall is how often LSH finds the query that the exact search finds; so "
+        "few queries need no hashing. The paper's times are of 7,900 queries of Yandex, so only "
+        "their order can agree.",
     )
     x = columns["training queries"]
     for number, names in (("13", TRAINING), ("12", RANKING)):
@@ -91,7 +91,7 @@ def _times(fold: Fold, share: float, C: float, n_jobs: int | None) -> dict[str, 
 
 
 def _claims(reproduction: Reproduction, last: dict[str, Any]) -> None:
-    """What the paper says of times, by those with all training queries."""
+    """The paper's claims about times, judged with all training queries."""
     hours = published(reproduction.experiment, "times", "YANDEX")
     stated = hours["KNN, training"] / hours["LocalRank, training"]
     ratio = last["KNN, training"] / last["LocalRank, training"]
@@ -99,7 +99,7 @@ def _claims(reproduction: Reproduction, last: dict[str, Any]) -> None:
         "KNN takes several orders of magnitude longer to train than LocalRank",
         ratio >= SEVERAL_ORDERS,
         f"{ratio:.1f} times, {last['KNN, training']:.0f} and {last['LocalRank, training']:.0f} "
-        f"ms; by the hours in its text more than {stated:.0f} times",
+        f"ms; by the hours in the paper's text more than {stated:.0f} times",
     )
     ratio = last["D&K, ranking"] / last["LocalRank, ranking"]
     reproduction.claim(

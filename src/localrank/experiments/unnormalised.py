@@ -1,8 +1,8 @@
 """The gain of coordinates on features with and without normalisation within the query.
 
-LETOR's features are normalised within the query already, so that a part of what coordinates do is
-done. Here that normalisation is undone, by a random factor for each query and feature, and made
-again. Coordinates do not change by such factors, the features beside them do.
+LETOR's features are already normalised within the query, which is a part of what coordinates do.
+Here a random factor for each query and feature undoes that normalisation, and then it is made
+again. Such factors do not change coordinates, but the features beside them.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from localrank.plots import Chart
 
 AS_THEY_ARE, MULTIPLIED, NORMALISED = "as they are", "multiplied", "normalised"
 BOTH = "multiplied, then normalised"
-# What is done to the features of each collection; the last form is normalised.
+# The forms of each collection's features. The last form is normalised.
 FORMS = {
     "MSLR-sample": (AS_THEY_ARE, NORMALISED),
     "OHSUMED": (AS_THEY_ARE, MULTIPLIED, BOTH),
     "MQ2008": (AS_THEY_ARE, MULTIPLIED, BOTH),
 }
-# Decimal powers between which factors lie.
+# Factors lie between these powers of ten.
 LOWEST, HIGHEST = -1.0, 1.0
 METHODS = (LAMBDA_MART, local(LAMBDA_MART), "6 mixed", "best")
 PAIRS = [(local(LAMBDA_MART), LAMBDA_MART), ("best", "6 mixed")]
@@ -81,7 +81,7 @@ def multiplied(dataset: RankingDataset, rng: np.random.Generator) -> RankingData
 
 
 def normalised(dataset: RankingDataset) -> RankingDataset:
-    """Each feature from 0 to 1 in each query, 0 where it is constant there."""
+    """Each feature scaled to 0…1 in each query. A feature that is constant in a query becomes 0."""
     begins, queries = dataset.offsets[:-1], dataset.query_index
     low = np.minimum.reduceat(dataset.features, begins)
     width = np.maximum.reduceat(dataset.features, begins) - low
@@ -91,7 +91,7 @@ def normalised(dataset: RankingDataset) -> RankingDataset:
 
 
 def changed(fold: Fold, form: str, seed: int) -> Fold:
-    """A fold whose features, of all queries, have another form."""
+    """A fold with another form of the features."""
     rng = np.random.default_rng(seed)
     steps: dict[str, list[Callable[[RankingDataset], RankingDataset]]] = {
         AS_THEY_ARE: [],

@@ -4,14 +4,15 @@ Every method has its default parameters and no validation queries, so that test 
 scored. Documents are shuffled within their queries, and equal scores share their ranks. Tests are
 paired t-tests over the queries of a collection, and over those of all collections together,
 corrected by Holm's rule for the number of tests in a table. Where a collection has validation
-queries, the opponents run with them too, and stop each model's trees by these; the recipes do not
-look at them.
+queries, the opponents also run with them: they stop each model's trees. The recipes do not use
+them.
 
-Means of models are put together from the scores of their members, so that none is trained twice.
+Means of models are composed from the scores of their members, so no member is trained twice.
 
 The models of the recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3
-of MQ2007 (85 %), MQ2008 and OHSUMED, the coordinates by earlier trials on all parts. "Held out" are
-the test queries of S4 and S5, and all of ClueWeb09, which had no part in the choice of the models.
+of MQ2007 (85 %), MQ2008 and OHSUMED. The coordinates were chosen by earlier trials on all parts.
+"Held out" are the test queries of S4 and S5, and all of ClueWeb09: none of them was used to choose
+the models.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ from localrank.plots import Chart, Interval
 EXPERIMENT = "wins"
 POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
 FOR_INFORMATION = "MSLR-sample"
-# One collection is not complete.
+# One collection is incomplete.
 LABELS = {"MQ2007-85": "MQ2007 (85 %)"}
 MEASURES = [parse_measure(name) for name in ("ndcg@5", "ndcg@10", "map")]
 JUDGED = MEASURES[1:]
@@ -58,9 +59,9 @@ DUELS = [(ours, other) for ours, others in EQUAL_COST.items() for other in other
 # The duels of the figure.
 DRAWN = [("best", SIX), ("best", "6 mixed"), ("fast", "2 mixed"), ("one", "global one")]
 OPPONENTS = set(chain(*EQUAL_COST.values()))
-# What a quick try has.
+# The methods of a quick run.
 FEW = {BASELINE, *EQUAL_COST, *OPPONENTS, *MADE_OF, *MADE_OF.values()}
-# Where coordinates pay, and why.
+# The sections about where coordinates pay, and why.
 SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised, distillation)
 
 
@@ -123,7 +124,7 @@ def has_validation(folder: Path) -> bool:
 def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:
     """The folds of a collection, without validation queries unless asked for.
 
-    Documents are shuffled within their queries, so that no method profits from their order.
+    Documents are shuffled within their queries, so no method profits from their order.
     """
     rng = np.random.default_rng(seed)
 
@@ -141,7 +142,7 @@ def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iter
 def _run(
     setting: Setting, folder: Path, names: Collection[str], *, validation: bool = False
 ) -> list[dict[str, MethodResult]]:
-    """The methods with these names on a collection; one dict for each seed."""
+    """The named methods on a collection: one dict for each seed."""
     results = []
     for seed in setting.seeds:
         rankers = wins_methods(seed, n_trees_of(setting))
@@ -162,7 +163,7 @@ def _run(
 def _duels(
     reproduction: Reproduction, ours: Pooled, theirs: Pooled, title: str
 ) -> dict[tuple[tuple[str, str], str, Measure], PairedTest]:
-    """The recipes against their opponents, which may come from other runs."""
+    """The recipes against their opponents. The opponents may come from other runs."""
     tests = corrected(
         {
             (duel, place, measure): paired_test(
@@ -182,8 +183,7 @@ def _duels(
             ]
             for duel, measure in product(DUELS, JUDGED)
         ],
-        "Differences, and in brackets p before and after Holm's correction for all tests of "
-        "the table.",
+        "Differences; in brackets p before and after Holm's correction for all tests of the table.",
     )
     return tests
 
@@ -212,7 +212,7 @@ def _papers(reproduction: Reproduction, pooled: Pooled) -> None:
 
 
 def _means(reproduction: Reproduction, pooled: Pooled, title: str) -> None:
-    """Every method on every collection, and how it differs from six LambdaMARTs on all."""
+    """Every method on every collection, and its difference from six LambdaMARTs on all."""
     others = [method for method in pooled.methods if method != SIX]
     tests = corrected(
         {(m, measure): pooled.test(ALL, m, SIX, measure) for m, measure in product(others, JUDGED)}

@@ -1,4 +1,4 @@
-"""Plots by matplotlib, of the extra `localrank[plots]`, in one style."""
+"""Plots in one style, drawn by matplotlib. They need the extra `localrank[plots]`."""
 
 from typing import TYPE_CHECKING
 

@@ -11,7 +11,7 @@ from localrank.plots.style import COLOURS, PALE, add_legend, look, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SPREAD = 0.05  # of the lines over a level, so that their intervals stand side by side
+SPREAD = 0.05  # the lines at a level are this wide apart, so their intervals do not overlap
 LEGEND_COLUMNS = 7
 
 
@@ -31,9 +31,17 @@ def draw_calibration(
     bounds : sequence of str
         The methods with a dashed line.
     y_label : str
-        What the means are of.
     note : str
         Text below the panels.
+
+    Examples
+    --------
+    >>> values = ([0.2, 0.5], [0.1, 0.4], [0.3, 0.6])
+    >>> view = {"x_label": "level", "levels": [-0.1, 0.2], "n_queries": [20, 30]}
+    >>> view["methods"] = {"best feature": values, "baseline": values}
+    >>> figure = draw_calibration({"By failure level": view}, [], "mean NDCG", "A note.")
+    >>> [text.get_text() for text in figure.legends[0].texts]
+    ['best feature', 'baseline']
     """
     from matplotlib.ticker import MultipleLocator
 

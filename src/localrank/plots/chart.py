@@ -76,9 +76,11 @@ def write_charts(charts: Mapping[str, Chart], path: str | PathLike[str]) -> None
 
     Examples
     --------
+    >>> import tempfile
     >>> chart = Chart("bars", panels={"": {"a": [1, 2]}}, ticks=["x", "y"], y_label="mean")
-    >>> write_charts({"first": chart}, "charts.json")
-    >>> [drawn.name for drawn in draw_charts("charts.json")]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_charts({"first": chart}, f"{folder}/charts.json")
+    ...     [drawn.name for drawn in draw_charts(f"{folder}/charts.json")]
     ['first.svg']
     """
     records = {name: chart.as_json() for name, chart in charts.items()}

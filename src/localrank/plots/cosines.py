@@ -14,7 +14,22 @@ if TYPE_CHECKING:
 
 @styled
 def draw_cosines(names: Sequence[str], cosines: ArrayLike, title: str) -> Figure:
-    """A heat map, -1 to 1, of a square matrix."""
+    """A heat map of a square matrix with values from -1 to 1.
+
+    Parameters
+    ----------
+    names : sequence of str
+        One name for each row and column.
+    cosines : array of shape (n_names, n_names)
+        NaN or None: an empty cell.
+    title : str
+
+    Examples
+    --------
+    >>> figure = draw_cosines(["a", "b"], [[1, -0.5], [-0.5, 1]], "Cosines")
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['1.00', '-0.50', '-0.50', '1.00']
+    """
     from matplotlib.colors import LinearSegmentedColormap
 
     from localrank.plots.notebook import NotebookFigure

@@ -16,7 +16,22 @@ if TYPE_CHECKING:
 def draw_directions(
     points: Mapping[str, ArrayLike], directions: Mapping[str, ArrayLike], title: str
 ) -> Figure:
-    """Points in a plane by name, and arrows from their centre in directions by name."""
+    """Points in a plane, and arrows from their centre.
+
+    Parameters
+    ----------
+    points : dict from name to array of shape (n_points, 2)
+    directions : dict from name to array of shape (2,)
+        Unit vectors.
+    title : str
+
+    Examples
+    --------
+    >>> points = {"relevant": [[2, 1], [3, 1]], "irrelevant": [[0, 0]]}
+    >>> figure = draw_directions(points, {"RankSVM": [1, 0]}, "Query 5")
+    >>> figure.axes[0].get_title(loc="left")
+    'Query 5'
+    """
     from localrank.plots.notebook import NotebookFigure
 
     figure = NotebookFigure(figsize=(6.4, 5.2))
@@ -51,7 +66,7 @@ def draw_directions(
             fontsize=9,
             fontweight="bold",
         )
-        # An arrow does not widen the axes.
+        # An invisible point widens the axes, which an arrow does not.
         axes.plot(*(centre + 1.15 * arm), alpha=0)
     axes.set_aspect("equal")
     axes.set_xlabel("first principal coordinate")
