@@ -193,7 +193,10 @@ def test_an_oracle_shows_something_only_beyond_random_groups(graded, scores, con
         for chosen_scores in (scores["baseline"], graded.relevance)
     )
     assert claim.holds is holds
-    assert f"{best - base:+.4f} NDCG@5; random groups alone give {control - base:+.4f}" in claim.measured
+    assert (
+        f"{best - base:+.4f} NDCG@5; random groups alone give {control - base:+.4f}"
+        in claim.measured
+    )
 
 
 def test_differences_are_those_of_each_method_to_the_baseline(graded, scores):

@@ -96,7 +96,7 @@ def test_the_module_draws_the_files_it_is_given(tmp_path):
     write_charts({"a": CHARTS["bars"], "b": CHARTS["curves"]}, tmp_path / "charts.json")
     command = [sys.executable, "-m", "localrank.plots", tmp_path / "charts.json"]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    assert done.stdout.endswith("charts.json: 2 charts drawn\n")
+    assert done.stdout.endswith("charts.json: charts drawn: 2\n")
     assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["a.svg", "b.svg"]
 
 

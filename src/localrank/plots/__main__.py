@@ -6,4 +6,4 @@ from localrank.plots.chart import draw_charts
 
 if __name__ == "__main__":
     for path in sys.argv[1:]:
-        print(f"{path}: {len(draw_charts(path))} charts drawn")
+        print(f"{path}: charts drawn: {len(draw_charts(path))}")
