@@ -94,6 +94,7 @@ bench: setup
 	  echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs: setup
+	$(BIN)/python -m localrank.plots docs/reproduction/*.json docs/reproduction/figures/*.json
 	$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 clean:

@@ -15,16 +15,16 @@ from localrank.experiments.base import (
     difference,
     text,
 )
-from localrank.plots import draw_bars
+from localrank.plots import Chart, draw_charts
 
 MAKING = Making("the command", 77, 120, {"python": "3.12", "numpy": "2.1"})
-BARS = {"OHSUMED": {"KNN": [0.5]}}
+BARS = Chart("bars", panels={"OHSUMED": {"KNN": [0.5]}}, ticks=["map"], y_label="mean")
 
 
 @pytest.fixture
-def found():
-    found = Reproduction("local-rank", "OHSUMED")
-    found.tables.append(
+def reproduction():
+    reproduction = Reproduction("local-rank", "OHSUMED")
+    reproduction.tables.append(
         Table.compared(
             "Figure 11",
             ["method", "measure"],
@@ -33,18 +33,18 @@ def found():
             "A note.",
         )
     )
-    found.claims += [
+    reproduction.claims += [
         Claim("a is better", True, "+0.1"),
         Claim("b is worse", False, "-0.1"),
         Claim("c is better", None, "p = 0.5"),
         Claim("d is better", True, "+0.2"),
     ]
-    found.figure("figure-4", "Bars.", draw_bars, panels=BARS, ticks=["map"], y_label="mean")
-    return found
+    reproduction.figure("figure-4", "Bars.", BARS)
+    return reproduction
 
 
-def test_our_values_stand_beside_the_published_ones_of_the_same_key(found):
-    (table,) = found.tables
+def test_our_values_stand_beside_the_published_ones_of_the_same_key(reproduction):
+    (table,) = reproduction.tables
     assert table.columns == ["method", "measure", "ours", "published", "difference"]
     assert table.rows[0] == ["KNN", "map", 0.5, 0.75, -0.25]
     assert table.rows[1][3:] == [None, None]
@@ -65,8 +65,8 @@ def test_only_differences_have_a_sign():
     assert table.cells() == [["0.5000", "+0.5000"], ["-0.5000", "-0.5000"], ["0.5000", ""]]
 
 
-def test_tables_in_markdown_align_numbers_to_the_right(found):
-    lines = found.tables[0].markdown().splitlines()
+def test_tables_in_markdown_align_numbers_to_the_right(reproduction):
+    lines = reproduction.tables[0].markdown().splitlines()
     assert lines[0] == "### Figure 11"
     assert lines[3] == "| --- | --- | ---: | ---: | ---: |"
     assert lines[-1] == "A note."
@@ -78,8 +78,8 @@ def test_numbers_of_numpy_print_like_pythons(value):
     assert text(np.int64(1234)) == "1,234"
 
 
-def test_the_conclusion_sorts_what_holds_from_what_does_not(found):
-    assert found.conclusion == (
+def test_the_conclusion_sorts_what_holds_from_what_does_not(reproduction):
+    assert reproduction.conclusion == (
         "On OHSUMED the paper is borne out where it says that a is better (+0.1); that d is better "
         "(+0.2). The paper is not borne out where it says that b is worse (-0.1). The differences "
         "are within the noise where the paper says that c is better (p = 0.5)."
@@ -87,13 +87,13 @@ def test_the_conclusion_sorts_what_holds_from_what_does_not(found):
     assert "can be tested" in Reproduction("lgmml", "OHSUMED").conclusion
 
 
-def test_the_page_has_the_command_the_source_and_everything_found(found):
-    page = found.markdown(MAKING)
+def test_the_page_has_the_command_the_source_and_everything_found(reproduction):
+    page = reproduction.markdown(MAKING)
     for part in (
         "```\nthe command\n```",
         "Made in 2 minutes of processor time with Python 3.12, numpy 2.1.",
         "Banerjee",
-        found.conclusion,
+        reproduction.conclusion,
         "| b is worse | no | -0.1 |",
         "| c is better | undecided | p = 0.5 |",
         "![Bars.](figures/local-rank-ohsumed-figure-4.svg)",
@@ -103,18 +103,18 @@ def test_the_page_has_the_command_the_source_and_everything_found(found):
 
 def test_a_part_of_a_published_collection_says_so():
     page = Reproduction("adaptive-training", "MQ2007-85").markdown(MAKING)
-    assert "of MQ2007, of which MQ2007-85 is a part" in page
+    assert "for MQ2007; MQ2007-85 is a part of it" in page
     assert "is a part" not in Reproduction("adaptive-training", "MQ2007").markdown(MAKING)
     # A paper that never used the whole.
     assert "is a part" not in Reproduction("local-rank", "MQ2007-85").markdown(MAKING)
 
 
-def test_what_is_written_can_be_read_again(found, tmp_path):
+def test_what_is_written_can_be_read_again(reproduction, tmp_path):
     folder = tmp_path / "new" / "folder"
-    assert found.write(folder, MAKING)
+    assert reproduction.write(folder, MAKING)
     drawn = (folder / "figures" / "local-rank-ohsumed-figure-4.svg").read_text()
     assert all(f">{text}</text>" in drawn for text in ("OHSUMED", "KNN", "map", "mean"))
-    assert (folder / "index.md").read_text() == found.markdown(MAKING)
+    assert (folder / "index.md").read_text() == reproduction.markdown(MAKING)
     results = json.loads((folder / "results.json").read_text())
     assert results["command"] == "the command"
     assert (results["seconds"], results["cpu_seconds"]) == (77, 120)
@@ -125,10 +125,19 @@ def test_what_is_written_can_be_read_again(found, tmp_path):
     assert [claim["holds"] for claim in results["claims"]] == [True, False, None, True]
 
 
-def test_without_matplotlib_figures_are_left_out(found, tmp_path, monkeypatch):
+def test_the_numbers_of_the_figures_draw_them_again(reproduction, tmp_path):
+    reproduction.write(tmp_path, MAKING)
+    drawing = tmp_path / "figures" / "local-rank-ohsumed-figure-4.svg"
+    before = drawing.read_bytes()
+    drawing.unlink()
+    assert draw_charts(tmp_path / "figures" / "local-rank-ohsumed.json") == [drawing]
+    assert drawing.read_bytes() == before
+
+
+def test_without_matplotlib_figures_are_numbers_alone(reproduction, tmp_path, monkeypatch):
     monkeypatch.setattr(base, "find_spec", lambda name: None)
-    assert not found.write(tmp_path, MAKING)
-    assert not (tmp_path / "figures").exists()
+    assert not reproduction.write(tmp_path, MAKING)
+    assert [path.name for path in (tmp_path / "figures").iterdir()] == ["local-rank-ohsumed.json"]
     assert "figures/" not in (tmp_path / "index.md").read_text()
 
 
@@ -143,16 +152,19 @@ def test_a_difference_is_decided_by_its_p_value():
 
 def test_a_claim_of_a_test_has_its_difference_and_verdict():
     ahead = paired_test([0.1, 0.11, 0.12, 0.13], np.zeros(4))
-    found = Reproduction("lgmml", "OHSUMED")
-    found.claim_better("a is better", "MAP", ahead, " on few queries")
-    (claim,) = found.claims
+    reproduction = Reproduction("lgmml", "OHSUMED")
+    reproduction.claim_better("a is better", "MAP", ahead, " on few queries")
+    (claim,) = reproduction.claims
     assert claim.holds is True
     assert claim.measured == f"MAP {difference(ahead)} on few queries"
 
 
 def test_claims_can_be_of_others_than_a_paper():
-    found = Reproduction(
+    reproduction = Reproduction(
         "wins", "A, B", claims=[Claim("a wins", True, "+0.1")], claimant="localrank"
     )
-    assert found.conclusion == "On A, B localrank is borne out where it says that a wins (+0.1)."
-    assert "| localrank says that | holds | measured |" in found.markdown(MAKING)
+    assert (
+        reproduction.conclusion
+        == "On A, B localrank is borne out where it says that a wins (+0.1)."
+    )
+    assert "| localrank says that | holds | measured |" in reproduction.markdown(MAKING)

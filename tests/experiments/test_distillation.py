@@ -31,12 +31,12 @@ def test_the_teacher_sees_the_labels_of_the_first_third_alone(fold):
     first, rest = train.select(range(10)), train.select(range(10, 30))
     assert n_labelled(train) == 10
     expected = distil(RankSVM().fit(first), first, unlabelled=rest, student=student())
-    found = TaughtByMore(RankSVM(), student()).fit(train)
-    assert_array_equal(found.predict(test), expected.predict(test))
+    taught = TaughtByMore(RankSVM(), student()).fit(train)
+    assert_array_equal(taught.predict(test), expected.predict(test))
     wrong = rest.replaced(relevance=np.random.default_rng(0).random(rest.n_documents))
     labels = np.concatenate([first.labels, wrong.labels])
     blind = TaughtByMore(RankSVM(), student()).fit(train.replaced(relevance=labels))
-    assert_array_equal(blind.predict(test), found.predict(test))
+    assert_array_equal(blind.predict(test), taught.predict(test))
 
 
 def test_queries_are_shuffled_by_the_seed(fold):
@@ -50,7 +50,7 @@ def test_queries_are_shuffled_by_the_seed(fold):
 def test_each_collection_and_all_have_a_column(monkeypatch, tmp_path):
     monkeypatch.setattr(module, "best", lambda n, random_state: RankSVM())
     monkeypatch.setattr(module, "one", lambda n, random_state: Distilled(RankSVM(), student()))
-    found = Reproduction("wins", "some")
+    reproduction = Reproduction("wins", "some")
     sources = {
         name: lambda seed, place=place: folds(
             make_queries(30, n_documents=(8, 12), n_features=5, random_state=place)[0],
@@ -59,8 +59,8 @@ def test_each_collection_and_all_have_a_column(monkeypatch, tmp_path):
         )
         for place, name in enumerate(("MQ2008", "OHSUMED"))
     }
-    distillation(found, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
-    gains, means = found.tables
+    distillation(reproduction, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
+    gains, means = reproduction.tables
     assert list(gains.columns[2:]) == ["MQ2008", "OHSUMED", "all"]
     assert len(gains.rows) == 6
     for place, name in enumerate(("MQ2008", "OHSUMED")):

@@ -60,7 +60,7 @@ def test_slopes_are_those_of_least_squares(rng):
     x, gains = np.log2([10.0, 20.0, 40.0, 80.0]), rng.normal(size=(4, 6))
     gains[1, 2] = gains[3, 4] = np.nan
     expected = []
-    for own in gains.T:
-        there = ~np.isnan(own)
-        expected.append(np.polyfit(x[there], own[there], 1)[0])
+    for values in gains.T:
+        known = ~np.isnan(values)
+        expected.append(np.polyfit(x[known], values[known], 1)[0])
     assert_allclose(slopes(x, gains), expected)

@@ -64,49 +64,49 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def results(folder):
     """Each experiment, run once."""
-    found = {}
+    finished = {}
 
     def result(name):
-        if name not in found:
+        if name not in finished:
             lines = []
             setting = Setting(folder(name), quick=True, n_jobs=1, say=lines.append)
-            found[name] = reproduce(name, setting), lines
-        return found[name]
+            finished[name] = reproduce(name, setting), lines
+        return finished[name]
 
     return result
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_tables_are_whole_and_claims_have_numbers(results, name):
-    found, lines = results(name)
-    assert found.experiment == name
+    reproduction, lines = results(name)
+    assert reproduction.experiment == name
     assert lines
-    assert found.claims
-    for table in found.tables:
+    assert reproduction.claims
+    for table in reproduction.tables:
         assert table.rows
         assert {len(row) for row in table.rows} == {len(table.columns)}
-    for claim in found.claims:
+    for claim in reproduction.claims:
         assert claim.holds in (True, False, None)
         assert any(c.isdigit() for c in claim.measured)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_published_numbers_stand_beside_ours(results, name):
-    found, _ = results(name)
+    reproduction, _ = results(name)
     title, first, number = PUBLISHED[name]
-    (table,) = (table for table in found.tables if table.title == title)
+    (table,) = (table for table in reproduction.tables if table.title == title)
     (row,) = (row for row in table.rows if list(row[: len(first)]) == first)
-    ours, there, apart = row[len(first) :]
-    assert there == number
+    ours, printed, apart = row[len(first) :]
+    assert printed == number
     assert apart == pytest.approx(ours - number, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_everything_is_written(results, name, tmp_path):
-    found, _ = results(name)
-    assert found.write(tmp_path, Making("the command", 1.5, 2.5, {}))
-    figures = sorted((tmp_path / "figures").iterdir())
-    assert len(figures) == len(found.figures) > 0
+    reproduction, _ = results(name)
+    assert reproduction.write(tmp_path, Making("the command", 1.5, 2.5, {}))
+    figures = sorted((tmp_path / "figures").glob("*.svg"))
+    assert len(figures) == len(reproduction.figures) > 0
     page = (tmp_path / "index.md").read_text()
     for figure in figures:
         assert figure.read_bytes().startswith(b"<?xml")
@@ -115,9 +115,9 @@ def test_everything_is_written(results, name, tmp_path):
 
 @pytest.mark.parametrize("name", ["multiple-hyperplanes", "pca-queries", "adaptive-training"])
 def test_the_same_seed_gives_the_same_numbers_with_any_number_of_jobs(results, folder, name):
-    def numbers(found):
-        return [table.cells() for table in found.tables if "time" not in table.title], [
-            claim.measured for claim in found.claims if "trains" not in claim.says
+    def numbers(reproduction):
+        return [table.cells() for table in reproduction.tables if "time" not in table.title], [
+            claim.measured for claim in reproduction.claims if "trains" not in claim.says
         ]
 
     setting = Setting(folder(name), quick=True, n_jobs=2, say=lambda line: None)
@@ -127,10 +127,10 @@ def test_the_same_seed_gives_the_same_numbers_with_any_number_of_jobs(results, f
 def test_other_collections_have_no_published_columns(tmp_path):
     made_up = written(tmp_path, "multiple-hyperplanes", "made-up", n_levels=5)
     setting = Setting(made_up, quick=True, n_jobs=1, say=lambda line: None)
-    found = reproduce("multiple-hyperplanes", setting)
+    reproduction = reproduce("multiple-hyperplanes", setting)
     assert published("multiple-hyperplanes", "table-6", "made-up") == {}
-    assert not any("published" in table.columns for table in found.tables)
-    (errors,) = (table for table in found.tables if table.title.startswith("Table 6"))
+    assert not any("published" in table.columns for table in reproduction.tables)
+    (errors,) = (table for table in reproduction.tables if table.title.startswith("Table 6"))
     assert {row[3] for row in errors.rows} == {
         f"({i},{j})" for i in range(1, 5) for j in range(i + 1, 6)
     }

@@ -50,10 +50,10 @@ def cheap(monkeypatch):
 
 
 def test_sizes_up_to_all_have_a_column(dataset, cheap, tmp_path):
-    found = Reproduction("wins", "MQ2008")
+    reproduction = Reproduction("wins", "MQ2008")
     sources = {"MQ2008": lambda seed: folds(dataset, 3, validation=False)}
-    learning_curves(found, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
-    gains, means = found.tables
+    learning_curves(reproduction, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
+    gains, means = reproduction.tables
     assert list(gains.columns) == ["", "measure", "12", "24", "40", "per doubling"]
     assert [row[0] for row in means.rows] == list(METHODS)
     assert f"the {len(PAIRS) * 2 * 4} comparisons" in gains.note

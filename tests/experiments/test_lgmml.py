@@ -47,13 +47,13 @@ def parts():
     ]
 
 
-def rows(found, title):
-    (table,) = (table for table in found.tables if table.title.startswith(title))
+def rows(reproduction, title):
+    (table,) = (table for table in reproduction.tables if table.title.startswith(title))
     return [list(row) for row in table.rows]
 
 
-def claims(found):
-    return {claim.says: claim for claim in found.claims}
+def claims(reproduction):
+    return {claim.says: claim for claim in reproduction.claims}
 
 
 # What tuning chooses.
@@ -91,14 +91,14 @@ def asked(parts, tmp_path, monkeypatch):
         setting = Recorded(tmp_path / "MSLR-sample", quick=quick)
         object.__setattr__(setting, "asked", [])
         monkeypatch.setattr(Recorded, "folds", parts[:2] if quick else parts)
-        found = lgmml.reproduce(setting)
-        return found, setting.asked, left_out
+        reproduction = lgmml.reproduce(setting)
+        return reproduction, setting.asked, left_out
 
     return ask
 
 
 def test_the_full_setting_is_the_papers(asked):
-    found, (first, *_), left_out = asked(quick=False)
+    reproduction, (first, *_), left_out = asked(quick=False)
     methods, options = first
     assert {name: methods[name].n_trees for name in ("GBRT", TREES)} == {"GBRT": 5000, TREES: 5000}
     fewer = {few_trees(name): 300 for name in ("GBRT", TREES)}
@@ -107,9 +107,9 @@ def test_the_full_setting_is_the_papers(asked):
         assert (methods[name].n_metrics, methods[name].scale) == (500, scale)
         assert methods[name].unseen == "mean"
         tried = [
-            start_and_margin({"margin": margin, "step": own["step"][0]})
-            for own in options["grids"][name]
-            for margin in own["margin"]
+            start_and_margin({"margin": margin, "step": grid["step"][0]})
+            for grid in options["grids"][name]
+            for margin in grid["margin"]
         ]
         expected = [(start, margin) for start in (0.1, 1, 10) for margin in (0.01, 0.1, 1)]
         np.testing.assert_allclose(tried, expected)
@@ -122,7 +122,7 @@ def test_the_full_setting_is_the_papers(asked):
     _, timed, dimensions = left_out["figure_4"]
     assert (timed[OURS].n_metrics, type(timed["R-MLR"])) == (10, RMLR)
     assert dimensions == {OURS: [10, 50, 100, 200, 500, 1000], "R-MLR": [10, 50, 100]}
-    (table,) = (table for table in found.tables if table.title == TABLE_4)
+    (table,) = (table for table in reproduction.tables if table.title == TABLE_4)
     assert "5,000 trees, 500 metrics" in table.note
     assert "L-GMML: 10/0.1, 10/0.1, 10/0.1; L-GMML, monotone: 1/1, 1/1" in table.note
 
@@ -137,7 +137,7 @@ def test_a_quick_run_is_small(asked):
 
 
 def test_what_was_chosen_serves_all_numbers_of_metrics_and_unseen_queries(asked):
-    found, (_, *later), _ = asked(quick=False)
+    reproduction, (_, *later), _ = asked(quick=False)
     by_number = {name: ranker for methods, _ in later[:3] for name, ranker in methods.items()}
     assert len(later) == 6
     numbers = [1, 2, 5, 10, 20, 50, 100, 200]
@@ -153,7 +153,10 @@ def test_what_was_chosen_serves_all_numbers_of_metrics_and_unseen_queries(asked)
         chosen = CHOSEN[OURS if ranker.scale == "median" else MONOTONE]
         assert {"margin": ranker.margin, "step": ranker.step} == chosen
     # The last number is Table 4's.
-    last, means = rows(found, "Figure 3")[-1], {r[0]: r[2] for r in rows(found, TABLE_4)[1::3]}
+    last, means = (
+        rows(reproduction, "Figure 3")[-1],
+        {r[0]: r[2] for r in rows(reproduction, TABLE_4)[1::3]},
+    )
     assert last == [500, means[OURS], means[MONOTONE]]
 
 
@@ -194,14 +197,14 @@ def known(asked):
 
 @pytest.fixture(scope="module")
 def two_and_ten():
-    found, asked = Reproduction("lgmml", "OHSUMED"), []
-    figure_2(found, known(asked), [2, 10])
-    return found, asked
+    reproduction, asked = Reproduction("lgmml", "OHSUMED"), []
+    figure_2(reproduction, known(asked), [2, 10])
+    return reproduction, asked
 
 
 def test_figure_2_has_each_scale_beside_its_own_global_metric(two_and_ten):
-    found, _ = two_and_ten
-    shown = rows(found, "Figure 2")
+    reproduction, _ = two_and_ten
+    shown = rows(reproduction, "Figure 2")
     assert [row[:3] for row in shown] == [
         [n, scale, m] for n in (2, 10) for scale in SCALES for m in CLASSES[n]
     ]
@@ -213,16 +216,16 @@ def test_figure_2_has_each_scale_beside_its_own_global_metric(two_and_ten):
 
 
 def test_figure_2_is_judged_for_each_scale(two_and_ten):
-    found, _ = two_and_ten
+    reproduction, _ = two_and_ten
     says = "as many local metrics as classes beat one global metric"
-    assert claims(found)[f"{says} (median distance 1)"].holds is True
-    assert claims(found)[f"{says} (largest distance 1)"].holds is False
-    assert "+0." in claims(found)[f"{says} (median distance 1)"].measured
-    (table,) = found.tables
+    assert claims(reproduction)[f"{says} (median distance 1)"].holds is True
+    assert claims(reproduction)[f"{says} (largest distance 1)"].holds is False
+    assert "+0." in claims(reproduction)[f"{says} (median distance 1)"].measured
+    (table,) = reproduction.tables
     assert "median, a gain with 2, 10 classes." in table.note
     assert "monotone, a loss with 2, 10 classes." in table.note
-    drawn = found.figures[0].draw.keywords["panels"]
-    means = {(row[0], row[1]): row[3:] for row in rows(found, "Figure 2")}
+    drawn = reproduction.figures[0].chart.options["panels"]
+    means = {(row[0], row[1]): row[3:] for row in rows(reproduction, "Figure 2")}
     for (n, scale), (ours, together) in means.items():
         assert drawn[f"{n} classes"][f"L-GMML, {scale}"][1] == [ours] * len(CLASSES[n])
         assert drawn[f"{n} classes"][f"GMML, {scale}"][1] == [together] * len(CLASSES[n])
@@ -242,10 +245,10 @@ def test_the_best_number_of_metrics_is_found_for_each_scale(n, good, bad):
         error = 0.1 + 0.2 * abs(n_metrics - best)
         return Known({"local": error, "global": 1.0})
 
-    found = Reproduction("lgmml", "OHSUMED")
-    figure_2(found, local, [n])
+    reproduction = Reproduction("lgmml", "OHSUMED")
+    figure_2(reproduction, local, [n])
     says = "local metrics gain most when they are about as many as the classes"
-    by_scale = [claims(found)[f"{says} ({words})"] for words in SCALES.values()]
+    by_scale = [claims(reproduction)[f"{says} ({words})"] for words in SCALES.values()]
     assert [(claim.holds, claim.measured) for claim in by_scale] == [
         (True, f"best of those tried: {good} for {n} classes"),
         (False, f"best of those tried: {bad} for {n} classes"),
@@ -266,16 +269,16 @@ def test_figure_3_has_each_scale_in_its_column(parts):
         f"{m}, {scale}": made_up_result(parts, "", seed)
         for seed, (m, scale) in enumerate((m, s) for m in (1, 2, 5) for s in SCALES)
     }
-    found = Reproduction("lgmml", "OHSUMED")
-    figure_3(found, results, [1, 2, 5])
+    reproduction = Reproduction("lgmml", "OHSUMED")
+    figure_3(reproduction, results, [1, 2, 5])
     expected = [
         [m, results[f"{m}, median"].mean(NDCG_10), results[f"{m}, monotone"].mean(NDCG_10)]
         for m in (1, 2, 5)
     ]
-    assert rows(found, "Figure 3") == expected
+    assert rows(reproduction, "Figure 3") == expected
     for scale, words in SCALES.items():
         test = results[f"5, {scale}"].against(results[f"1, {scale}"], NDCG_10)
-        claim = claims(found)[f"local metrics can compete with a single one ({words})"]
+        claim = claims(reproduction)[f"local metrics can compete with a single one ({words})"]
         assert f"{test.mean_difference:+.4f}" in claim.measured
         assert claim.holds is (test.sign >= 0)
 
@@ -295,15 +298,15 @@ class Busy:
 
 @pytest.mark.parametrize(("ours", "other", "holds"), [(0.001, 0.01, True), (0.01, 0.001, False)])
 def test_figure_4_times_training(ours, other, holds):
-    found = Reproduction("lgmml", "OHSUMED")
+    reproduction = Reproduction("lgmml", "OHSUMED")
     methods = {OURS: Busy(ours), "R-MLR": Busy(other)}
-    figure_4(found, methods, {OURS: [6, 30], "R-MLR": [6]})
-    (small, first, second), (large, slow, nothing) = rows(found, "Figure 4")
+    figure_4(reproduction, methods, {OURS: [6, 30], "R-MLR": [6]})
+    (small, first, second), (large, slow, nothing) = rows(reproduction, "Figure 4")
     assert (small, large, nothing) == (6, 30, None)
     assert 6 * ours <= first < 12 * ours + 0.02
     assert 6 * other <= second < 12 * other + 0.02
     assert 30 * ours <= slow < 60 * ours + 0.02
-    claim = claims(found)["L-GMML trains faster than R-MLR"]
+    claim = claims(reproduction)["L-GMML trains faster than R-MLR"]
     assert claim.holds is holds
     assert f"{second / first:.1f} times as long with 6 features" in claim.measured
 
@@ -325,14 +328,14 @@ def tabled(parts):
         name: made_up_result(parts, name, seed, *times, chosen=chosen if "GMML" in name else None)
         for seed, (name, times) in enumerate(TIMES.items())
     }
-    found = Reproduction("lgmml", "MSLR-sample")
-    table_4(found, results, "5,000 trees, 500 metrics")
-    return found, results
+    reproduction = Reproduction("lgmml", "MSLR-sample")
+    table_4(reproduction, results, "5,000 trees, 500 metrics")
+    return reproduction, results
 
 
 def test_table_4_has_ours_beside_the_published_values(tabled):
-    found, results = tabled
-    shown = {(row[0], row[1]): row[2:] for row in rows(found, TABLE_4)}
+    reproduction, results = tabled
+    shown = {(row[0], row[1]): row[2:] for row in rows(reproduction, TABLE_4)}
     assert len(shown) == 3 * len(TIMES)
     for (name, measure), (ours, *_) in shown.items():
         assert ours == results[name].mean(measure)
@@ -343,9 +346,9 @@ def test_table_4_has_ours_beside_the_published_values(tabled):
 
 
 def test_times_of_training_and_of_scoring_stand_where_they_belong(tabled, parts):
-    found, _ = tabled
-    training = {row[0]: row[1:] for row in rows(found, TRAINING)}
-    scoring = {row[0]: row[1:] for row in rows(found, SCORING)}
+    reproduction, _ = tabled
+    training = {row[0]: row[1:] for row in rows(reproduction, TRAINING)}
+    scoring = {row[0]: row[1:] for row in rows(reproduction, SCORING)}
     for name, (train, score) in TIMES.items():
         assert training[name][0] == pytest.approx(train / 20)
         assert scoring[name][0] == pytest.approx(score / 2)
@@ -353,7 +356,7 @@ def test_times_of_training_and_of_scoring_stand_where_they_belong(tabled, parts)
     assert training["GBRT"][1] == pytest.approx(48.3 / 57.6)
     assert scoring[OURS][1] == pytest.approx(158 / 92)
     assert scoring["GBRT"][1] == pytest.approx(73 / 92)
-    notes = {table.title: table.note for table in found.tables}
+    notes = {table.title: table.note for table in reproduction.tables}
     n_documents = sum(fold.test.n_documents for fold in parts)
     assert f"{1e6 * 3 * 2 / n_documents:.1f} µs" in notes[SCORING]
     assert "LambdaMART takes 20.0 in a fold" in notes[TRAINING]
@@ -365,32 +368,32 @@ def test_times_of_training_and_of_scoring_stand_where_they_belong(tabled, parts)
         f"{longer}{TREES}": "4.00",
     }
     for says, share in expected.items():
-        assert claims(found)[says].holds is True
-        assert claims(found)[says].measured == f"{share} of its time"
+        assert claims(reproduction)[says].holds is True
+        assert claims(reproduction)[says].measured == f"{share} of its time"
 
 
 def test_slow_training_and_fast_scoring_are_not_borne_out(parts):
-    found = Reproduction("lgmml", "OHSUMED")
+    reproduction = Reproduction("lgmml", "OHSUMED")
     times = {**TIMES, OURS: (30.0, 1.0)}
     table_4(
-        found,
+        reproduction,
         {
-            name: made_up_result(parts, name, seed, *own)
-            for seed, (name, own) in enumerate(times.items())
+            name: made_up_result(parts, name, seed, *seconds)
+            for seed, (name, seconds) in enumerate(times.items())
         },
         "",
     )
-    timed = [claim for claim in found.claims if "of its time" in claim.measured]
+    timed = [claim for claim in reproduction.claims if "of its time" in claim.measured]
     assert [claim.holds for claim in timed] == [False] * 4
 
 
 def test_claims_compare_with_the_trees_they_name(tabled):
-    found, results = tabled
+    reproduction, results = tabled
     for other in ("GBRT", TREES):
         many, few = (
             results[OURS].against(results[name], NDCG_10) for name in (other, few_trees(other))
         )
-        claim = claims(found)[f"L-GMML ranks better than {other}"]
+        claim = claims(reproduction)[f"L-GMML ranks better than {other}"]
         assert f"NDCG@10 {many.mean_difference:+.4f}" in claim.measured
         assert f"(against 300 trees {few.mean_difference:+.4f}" in claim.measured
         assert claim.holds is (many.sign > 0 if many.sign else None)

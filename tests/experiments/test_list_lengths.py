@@ -43,8 +43,8 @@ def test_cuts_keep_whole_documents_and_have_the_length(fold, way):
         assert (part.query_ids == before.query_ids).all()
         assert (part.query_sizes == np.minimum(before.query_sizes, LENGTH)).all()
         all_documents = documents(before)
-        for query, own in documents(part).items():
-            assert own <= all_documents[query]
+        for query, kept in documents(part).items():
+            assert kept <= all_documents[query]
 
 
 def test_the_same_seed_gives_the_same_cut_and_another_a_different_one(fold):
@@ -99,7 +99,7 @@ def test_whole_coordinates_are_those_before_the_cut(fold, way):
         assert (part.features[:, :width] == cut_part.features).all()
         assert (part.labels == cut_part.labels).all()
         known = documents(query_coordinates(before))
-        assert all(own <= known[query] for query, own in documents(part).items())
+        assert all(kept <= known[query] for query, kept in documents(part).items())
         # The cut list itself has other coordinates.
         assert not np.allclose(part.features, query_coordinates(cut_part).features)
 
@@ -125,7 +125,7 @@ def cheap(monkeypatch):
 
 
 @pytest.fixture
-def found(dataset, cheap, tmp_path):
+def reproduction(dataset, cheap, tmp_path):
     result = Reproduction("wins", "OHSUMED")
     sources = {name: lambda seed: folds(dataset, 3) for name in ("OHSUMED", "ClueWeb09")}
     setting = Setting(tmp_path, quick=True, n_jobs=1, say=lambda line: None)
@@ -133,10 +133,10 @@ def found(dataset, cheap, tmp_path):
     return result
 
 
-def test_every_collection_cut_and_measure_has_a_table_of_all_comparisons(found):
-    titles = [table.title for table in found.tables]
+def test_every_collection_cut_and_measure_has_a_table_of_all_comparisons(reproduction):
+    titles = [table.title for table in reproduction.tables]
     assert len(titles) == len(set(titles)) == 2 * 3 * 2
-    for table in found.tables:
+    for table in reproduction.tables:
         assert list(table.columns) == ["", "10", "20", "per doubling"]
         n_rows = len(module.PAIRS) + 2 * len(module.WHOLE_PAIRS)
         assert len(table.rows) == n_rows
@@ -144,11 +144,11 @@ def test_every_collection_cut_and_measure_has_a_table_of_all_comparisons(found):
         assert f"the {n_comparisons} comparisons" in table.note
 
 
-def test_lists_that_are_not_cut_have_the_same_coordinates_both_ways(found, dataset):
+def test_lists_that_are_not_cut_have_the_same_coordinates_both_ways(reproduction, dataset):
     # The made-up lists have 20 documents at most, and the cheap models alone are linear, which
     # the order of columns does not matter to.
     assert dataset.query_sizes.max() <= 20
-    cells = {row[0]: row[1:3] for row in found.tables[0].rows}
+    cells = {row[0]: row[1:3] for row in reproduction.tables[0].rows}
     for ours, other in module.WHOLE_PAIRS:
         cut_to_10, whole_of_10 = (cells[f"{ours}{w} − {other}"][0] for w in ("", module.WHOLE))
         not_cut, whole = (cells[f"{ours}{w} − {other}"][1] for w in ("", module.WHOLE))

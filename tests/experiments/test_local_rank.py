@@ -29,20 +29,20 @@ def fold():
     return Fold("Fold1", *(dataset.select(range(*ends)) for ends in ((0, 30), (30, 45), (45, 60))))
 
 
-def rows(found, start):
-    (table,) = (table for table in found.tables if table.title.startswith(start))
+def rows(reproduction, start):
+    (table,) = (table for table in reproduction.tables if table.title.startswith(start))
     return table.rows
 
 
-def panels(found, name):
-    (figure,) = (figure for figure in found.figures if figure.name.endswith(name))
-    return figure.draw.keywords["panels"]
+def panels(reproduction, name):
+    (figure,) = (figure for figure in reproduction.figures if figure.name.endswith(name))
+    return figure.chart.options["panels"]
 
 
 def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):
-    found = Reproduction("local-rank", "made-up")
+    reproduction = Reproduction("local-rank", "made-up")
     together = run({"global": SVMMap(1.0)}, [fold])["global"]
-    local_rank.single_queries(found, [fold], together, [1.0], n_jobs=1)
+    local_rank.single_queries(reproduction, [fold], together, [1.0], n_jobs=1)
     models = [SVMMap(1.0).fit(fold.train.select([q])) for q in range(fold.train.n_queries)]
     components = PrincipalComponents().fit(fold.train)
     distances = components.distances(
@@ -62,16 +62,18 @@ def test_figures_4_and_5_equal_a_loop_over_single_queries(fold):
         "any": values.mean(),
         "clairvoyant": values.max(axis=0).mean(),
     }
-    figure_4 = {row[0]: row[1] for row in rows(found, "Figure 4")}
+    figure_4 = {row[0]: row[1] for row in rows(reproduction, "Figure 4")}
     assert figure_4 == pytest.approx(expected, abs=1e-12)
-    figure_5 = {row[0]: row[1] for row in rows(found, "Figure 5")}
+    figure_5 = {row[0]: row[1] for row in rows(reproduction, "Figure 5")}
     assert figure_5["at rank 1"] == np.mean(np.array(ranks) == 1)
     assert figure_5["among the first 5"] == np.mean(np.array(ranks) <= 5)
     chance = (values > values.max(axis=0) - 1e-12).mean(axis=0)
     assert figure_5["at rank 1 in a random order"] == pytest.approx(chance.mean())
-    bars = panels(found, "figure-4")["made-up"]
-    assert {name: own[0] for name, own in bars.items()} == pytest.approx(expected, abs=1e-12)
-    bars = panels(found, "figure-5")["made-up"]["clairvoyant query"]
+    bars = panels(reproduction, "figure-4")["made-up"]
+    assert {name: heights[0] for name, heights in bars.items()} == pytest.approx(
+        expected, abs=1e-12
+    )
+    bars = panels(reproduction, "figure-5")["made-up"]["clairvoyant query"]
     assert bars[:3] == [np.mean(np.array(ranks) == rank) for rank in (1, 2, 3)]
 
 
@@ -91,10 +93,10 @@ def test_about_11_percent_is_a_share_whose_interval_holds_it(hits, n, holds):
 @pytest.mark.parametrize("interval", [(0.0, 0.05), (0.05, 0.2), (0.2, 0.3)])
 def test_the_claim_of_11_percent_is_judged_by_its_interval(fold, monkeypatch, interval):
     monkeypatch.setattr(local_rank, "share_interval", lambda hits: interval)
-    found = Reproduction("local-rank", "made-up")
+    reproduction = Reproduction("local-rank", "made-up")
     together = run({"global": SVMMap(1.0)}, [fold])["global"]
-    local_rank.single_queries(found, [fold], together, [1.0], n_jobs=1)
-    (claim,) = (claim for claim in found.claims if "about 11%" in claim.says)
+    local_rank.single_queries(reproduction, [fold], together, [1.0], n_jobs=1)
+    (claim,) = (claim for claim in reproduction.claims if "about 11%" in claim.says)
     assert claim.holds is (interval == (0.05, 0.2))
     assert f"{interval[0]:.1%} to {interval[1]:.1%}" in claim.measured
 
@@ -105,10 +107,10 @@ def sum_of_binomials(n, counts, p):
 
 @pytest.fixture(scope="module")
 def clustered(fold, tmp_path_factory):
-    found = Reproduction("local-rank", "made-up")
+    reproduction = Reproduction("local-rank", "made-up")
     setting = Setting(tmp_path_factory.getbasetemp(), quick=True, n_jobs=1, say=lambda line: None)
-    clusters(found, setting, [fold], [1.0])
-    return found
+    clusters(reproduction, setting, [fold], [1.0])
+    return reproduction
 
 
 def test_one_cluster_is_the_global_model_and_its_own_bound(clustered, fold):
@@ -195,8 +197,8 @@ def test_compact_clusters_are_chosen_by_the_centre_that_agrees_best(clustered, f
             agreement = np.abs(np.einsum("pd,qpd->qp", U, known)).sum(axis=1)
             by_query.append(local.groups_.home[agreement.argmax()])
             centres = []
-            for own in local.groups_:
-                projectors = np.einsum("qpi,qpj->pij", known[own], known[own])
+            for members in local.groups_:
+                projectors = np.einsum("qpi,qpj->pij", known[members], known[members])
                 firsts = np.linalg.eigh(projectors)[1][..., -1]
                 centres.append(np.abs(np.sum(firsts * U, axis=1)).sum())
             by_centre.append(np.argmax(centres))
@@ -228,17 +230,17 @@ def test_wins_are_counted_as_in_the_paper():
 @pytest.fixture(scope="module")
 def compared(fold):
     """Figure 11 on made-up queries of five grades."""
-    found = Reproduction("local-rank", "OHSUMED")
+    reproduction = Reproduction("local-rank", "OHSUMED")
     results = run({**METHODS, "D&K": SVMMap(10.0)}, [fold])
-    figure_11(found, results, results["D&K"])
-    return found, results
+    figure_11(reproduction, results, results["D&K"])
+    return reproduction, results
 
 
 def test_binary_ndcg_takes_every_label_above_0_for_1(compared, fold):
-    found, results = compared
+    reproduction, results = compared
     good = fold.test.replaced(relevance=(fold.test.labels > 0).astype(float))
     assert fold.test.labels.max() > 1
-    cells = {(row[0], row[1]): row[2:] for row in rows(found, "Figure 11")}
+    cells = {(row[0], row[1]): row[2:] for row in rows(reproduction, "Figure 11")}
     for method in ("SVMMap", "RankBoost", "KNN", "LocalRank", "D&K"):
         scores = results[method].scores
         for cutoff in (1, 5, 10):
@@ -256,8 +258,8 @@ def test_binary_ndcg_takes_every_label_above_0_for_1(compared, fold):
 
 
 def test_where_the_paper_has_numbers_it_is_said_what_stays_unexplained(compared):
-    found, results = compared
-    (table,) = (table for table in found.tables if table.title.startswith("Figure 11"))
+    reproduction, results = compared
+    (table,) = (table for table in reproduction.tables if table.title.startswith("Figure 11"))
     assert "stays unexplained" in table.note
     assert "0.4453" in table.note
     assert "0.563" in table.note
@@ -288,9 +290,9 @@ def slowly(monkeypatch, module, slow):
 
 
 def test_recall_is_how_often_hashing_finds_the_nearest_query(fold, monkeypatch):
-    found = Reproduction("local-rank", "made-up")
-    training_shares.times(found, fold, 1.0, quick=True, n_jobs=1)
-    (table,) = (table for table in found.tables if table.title.startswith("Figures 12"))
+    reproduction = Reproduction("local-rank", "made-up")
+    training_shares.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
+    (table,) = (table for table in reproduction.tables if table.title.startswith("Figures 12"))
     assert {row[-1] for row in table.rows} == {1.0}
     assert table.columns[-1] == "recall"
 
@@ -302,53 +304,53 @@ def test_recall_is_how_often_hashing_finds_the_nearest_query(fold, monkeypatch):
         return nearest
 
     monkeypatch.setattr(training_shares.LSH, "nearest", farthest)
-    training_shares.times(found, fold, 1.0, quick=True, n_jobs=1)
+    training_shares.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
     n = fold.test.n_queries
-    assert found.tables[-1].rows[-1][-1] == pytest.approx(1 - n // 3 / n)
+    assert reproduction.tables[-1].rows[-1][-1] == pytest.approx(1 - n // 3 / n)
 
 
 def test_training_times_are_those_of_the_methods_in_their_columns(fold, monkeypatch):
-    found = Reproduction("local-rank", "made-up")
+    reproduction = Reproduction("local-rank", "made-up")
     slowly(monkeypatch, training_shares, [(SVMMap, "_fit"), (RankSVM, "_fit")])
     monkeypatch.setattr(training_shares, "N_NEIGHBOURS", 3)
-    training_shares.times(found, fold, 1.0, quick=True, n_jobs=1)
-    row = dict(zip(found.tables[0].columns, found.tables[0].rows[-1], strict=True))
+    training_shares.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
+    row = dict(zip(reproduction.tables[0].columns, reproduction.tables[0].rows[-1], strict=True))
     assert row["training queries"] == round(0.8 * fold.train.n_queries)
     assert row["SVMMap, training"] == 1
     assert row["LocalRank, training"] == 4
     assert 12 < row["KNN, training"] <= row["training queries"]
-    drawn = panels(found, "figure-13")["made-up"]
+    drawn = panels(reproduction, "figure-13")["made-up"]
     assert {name: y[-1] for name, (_, y) in drawn.items()} == {
         name.split(", ")[0]: value for name, value in row.items() if name.endswith("training")
     }
 
 
 def test_figure_14_counts_the_queries_that_hashing_finds(monkeypatch):
-    found = Reproduction("local-rank", "made-up")
+    reproduction = Reproduction("local-rank", "made-up")
     monkeypatch.setattr(nearest_search, "QUICK_SIZES", (60, 300))
-    nearest_search.figure_14(found, quick=True, random_state=0)
-    columns = found.tables[0].columns
-    assert [row[0] for row in found.tables[0].rows] == [60, 300]
-    for row in found.tables[0].rows:
+    nearest_search.figure_14(reproduction, quick=True, random_state=0)
+    columns = reproduction.tables[0].columns
+    assert [row[0] for row in reproduction.tables[0].rows] == [60, 300]
+    for row in reproduction.tables[0].rows:
         cells = dict(zip(columns, row, strict=True))
         assert cells["its recall"] == 1
         assert cells["exact / centres"] == pytest.approx(cells["exact"] / cells["centres"])
-    drawn = panels(found, "figure-14")["made-up queries"]
+    drawn = panels(reproduction, "figure-14")["made-up queries"]
     assert set(drawn) == {"exact", "centres", "LSH", "LSH, rescored"}
     for name, (x, y) in drawn.items():
         assert x == (60, 300)
-        assert y == [row[columns.index(name)] for row in found.tables[0].rows]
+        assert y == [row[columns.index(name)] for row in reproduction.tables[0].rows]
     monkeypatch.setattr(nearest_search.LSH, "nearest", lambda index, asked: np.full(len(asked), -1))
-    nearest_search.figure_14(found, quick=True, random_state=0)
-    assert found.tables[-1].rows[0][5] == found.tables[-1].rows[0][7] == 0
+    nearest_search.figure_14(reproduction, quick=True, random_state=0)
+    assert reproduction.tables[-1].rows[0][5] == reproduction.tables[-1].rows[0][7] == 0
 
 
 def test_made_up_queries_are_orthonormal_and_copies_turned_by_the_angle():
     rng = np.random.default_rng(0)
     known = nearest_search.made_up_directions(50, 3, 40, rng)
     turned = nearest_search.turned_copies(known, 30, rng)
-    for own in (known, turned):
-        products = np.einsum("qpd,qrd->qpr", own, own)
+    for directions in (known, turned):
+        products = np.einsum("qpd,qrd->qpr", directions, directions)
         assert_allclose(products, np.tile(np.eye(3), (50, 1, 1)), atol=1e-6)
     cosines = np.abs(np.sum(known * turned, axis=2))
     assert_allclose(cosines[:, 0], np.cos(np.pi / 6), atol=1e-6)
@@ -357,10 +359,10 @@ def test_made_up_queries_are_orthonormal_and_copies_turned_by_the_angle():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_figure_1_holds_for_any_clouds(seed):
-    found = Reproduction("local-rank", "made-up")
-    figure_1(found, seed)
-    assert found.claims[0].holds
-    ours = {(row[0], row[1]): row[2] for row in found.tables[0].rows}
+    reproduction = Reproduction("local-rank", "made-up")
+    figure_1(reproduction, seed)
+    assert reproduction.claims[0].holds
+    ours = {(row[0], row[1]): row[2] for row in reproduction.tables[0].rows}
     assert ours["q2", "map"] > ours["q3", "map"]
     assert ours["q2", "principal components"] < ours["q3", "principal components"]
     for name in ("symmetric KL", "Bhattacharyya", "KNN"):
@@ -375,10 +377,10 @@ def test_the_clouds_are_as_the_figure_needs_them():
 
 
 def test_clouds_with_labels_equal_local_models_of_each_description(fold, tmp_path):
-    found = Reproduction("local-rank", "made-up")
+    reproduction = Reproduction("local-rank", "made-up")
     setting = Setting(tmp_path, quick=True, n_jobs=1, say=lambda line: None)
-    labelled_clouds(found, setting, [fold], [1.0])
-    table = {tuple(row[:2]): row for row in rows(found, "Clouds with labels")}
+    labelled_clouds(reproduction, setting, [fold], [1.0])
+    table = {tuple(row[:2]): row for row in rows(reproduction, "Clouds with labels")}
     assert len(table) == 2 * 6
     parts = {
         "components": (PrincipalComponents(), PrincipalComponents()),

@@ -28,7 +28,7 @@ def fold():
 
 
 @pytest.fixture
-def found():
+def reproduction():
     return Reproduction("local-rank", "made-up")
 
 
@@ -46,13 +46,13 @@ def graded(fold):
 
 
 @pytest.mark.parametrize(("sign", "holds"), [(1, True), (0, None), (-1, False)])
-def test_local_rank_is_better_where_its_results_are(found, graded, sign, holds):
+def test_local_rank_is_better_where_its_results_are(reproduction, graded, sign, holds):
     others = (*METHODS, "D&K", "SVMMap, quadratic features")
     results = {name: graded(name, sign if name == "LocalRank" else 0) for name in others}
-    figure_11(found, results, results["D&K"])
-    figure_15(found, results)
-    assert [claim.holds for claim in found.claims] == [holds] * 5
-    assert [claim.says.split(", in")[0] for claim in found.claims] == [
+    figure_11(reproduction, results, results["D&K"])
+    figure_15(reproduction, results)
+    assert [claim.holds for claim in reproduction.claims] == [holds] * 5
+    assert [claim.says.split(", in")[0] for claim in reproduction.claims] == [
         "LocalRank is better than or nearly equal to SVMMap",
         "LocalRank is better than RankBoost",
         "LocalRank is better than KNN",
@@ -69,42 +69,44 @@ def test_local_rank_is_better_where_its_results_are(found, graded, sign, holds):
         ((10, 1.0), (999, 1.05), 100.0, [False, True, None]),
     ],
 )
-def test_times_are_compared_as_the_claims_say(found, local, knn, lazy, holds):
+def test_times_are_compared_as_the_claims_say(reproduction, local, knn, lazy, holds):
     last = {"LocalRank, training": local[0], "LocalRank, ranking": local[1]}
     last |= {"KNN, training": knn[0], "KNN, ranking": knn[1], "D&K, ranking": lazy}
-    _claims(found, last)
-    assert [claim.holds for claim in found.claims] == holds
+    _claims(reproduction, last)
+    assert [claim.holds for claim in reproduction.claims] == holds
     # 36 hours and 1.1 in its text.
-    assert found.claims[0].measured.endswith("more than 33 times")
+    assert reproduction.claims[0].measured.endswith("more than 33 times")
 
 
 @pytest.mark.parametrize(("paper", "exact", "holds"), [(2.0, 9.0, True), (2.1, 1.0, False)])
-def test_the_time_of_the_papers_hashing_must_be_constant(found, monkeypatch, paper, exact, holds):
+def test_the_time_of_the_papers_hashing_must_be_constant(
+    reproduction, monkeypatch, paper, exact, holds
+):
     def search(n, rng):
         grown = n > nearest_search.QUICK_SIZES[0]
         times = {"exact": exact if grown else 1.0, "LSH": paper if grown else 1.0}
         return times | {"centres": 0.5, "LSH, rescored": 7.0}, {"LSH": 0.25, "LSH, rescored": 0.75}
 
     monkeypatch.setattr(nearest_search, "_search", search)
-    nearest_search.figure_14(found, quick=True, random_state=0)
-    (claim,) = found.claims
+    nearest_search.figure_14(reproduction, quick=True, random_state=0)
+    (claim,) = reproduction.claims
     assert claim.holds is holds
     assert f"{paper:.1f} times the time, the exact search {exact:.1f} times" in claim.measured
-    assert found.tables[0].rows[-1][1:] == [exact, 0.5, 2 * exact, paper, 0.25, 7.0, 0.75]
+    assert reproduction.tables[0].rows[-1][1:] == [exact, 0.5, 2 * exact, paper, 0.25, 7.0, 0.75]
 
 
 @pytest.mark.parametrize(
     ("ours", "others", "best"), [(1, 0, True), (0, 1, False), (0, 0, None), (1, 1, None)]
 )
-def test_the_best_similarity_is_better_than_all_others(found, graded, ours, others, best):
+def test_the_best_similarity_is_better_than_all_others(reproduction, graded, ours, others, best):
     compared = [1, 2, 4]
     results = {
         f"{n} by {name}": graded("", 0 if n == 1 else ours if "principal" in name else others)
         for name in SIMILARITIES
         for n in compared
     }
-    _similarities(found, compared, results, {name: [0.5] for name in results})
-    claim = found.claims[0]
+    _similarities(reproduction, compared, results, {name: [0.5] for name in results})
+    claim = reproduction.claims[0]
     assert claim.says.startswith("principal components are the best similarity")
     assert claim.holds is best
 
@@ -114,7 +116,7 @@ def test_the_best_similarity_is_better_than_all_others(found, graded, ours, othe
     [((0, 1, 0), True, True), ((1, 0, -1), False, True), ((0, 0, 1), True, None)],
 )
 def test_the_peak_is_among_several_clusters_and_falls_with_many(
-    found, graded, signs, highest, falls
+    reproduction, graded, signs, highest, falls
 ):
     compared = [1, 2, 4]
     results = {
@@ -122,11 +124,13 @@ def test_the_peak_is_among_several_clusters_and_falls_with_many(
         for name in SIMILARITIES
         for n, sign in zip(compared, signs, strict=True)
     }
-    _similarities(found, compared, results, {name: [0.5] for name in results})
-    assert [claim.holds for claim in found.claims[1:]] == [highest, falls]
+    _similarities(reproduction, compared, results, {name: [0.5] for name in results})
+    assert [claim.holds for claim in reproduction.claims[1:]] == [highest, falls]
 
 
-def test_a_peak_at_one_cluster_by_one_measure_is_enough_against_the_claim(found, graded, fold):
+def test_a_peak_at_one_cluster_by_one_measure_is_enough_against_the_claim(
+    reproduction, graded, fold
+):
     # One cluster has the best document first and the others upside down; two have a bad one first.
     labels, offsets = fold.test.labels, fold.test.offsets
     best, worst = (
@@ -139,15 +143,17 @@ def test_a_peak_at_one_cluster_by_one_measure_is_enough_against_the_claim(found,
         replace(made, runs=[replace(made.runs[0], scores=scores)])
         for made, scores in ((graded("", 0), first), (graded("", 0), rest))
     )
-    results = {f"{n} by {name}": own for name in SIMILARITIES for n, own in ((1, one), (2, two))}
+    results = {
+        f"{n} by {name}": result for name in SIMILARITIES for n, result in ((1, one), (2, two))
+    }
     assert two.mean("map") > one.mean("map")
     assert two.mean("ndcg@1") < one.mean("ndcg@1")
-    _similarities(found, [1, 2], results, {name: [0.5] for name in results})
-    assert found.claims[1].holds is False
+    _similarities(reproduction, [1, 2], results, {name: [0.5] for name in results})
+    assert reproduction.claims[1].holds is False
 
 
 @pytest.mark.parametrize(("best", "holds"), [((0.3, 0.4, 0.5), True), ((0.3, 0.5, 0.4), False)])
-def test_the_clairvoyant_choice_improves_with_each_number(found, graded, fold, best, holds):
+def test_the_clairvoyant_choice_improves_with_each_number(reproduction, graded, fold, best, holds):
     curve, n = [1, 2, 4], fold.test.n_queries
     results = {f"{c} by principal components": graded("", 0) for c in curve}
     bounds = {
@@ -155,21 +161,21 @@ def test_the_clairvoyant_choice_improves_with_each_number(found, graded, fold, b
         for c, value in zip(curve, best, strict=True)
         for measure in MEASURES
     }
-    _curves(found, curve, results, bounds)
-    (claim,) = found.claims
+    _curves(reproduction, curve, results, bounds)
+    (claim,) = reproduction.claims
     assert claim.holds is holds
     assert claim.measured.endswith("random groups by +0.2000 on average")
-    rows = [row[1:] for row in found.tables[0].rows if row[0] == str(AveragePrecision())]
+    rows = [row[1:] for row in reproduction.tables[0].rows if row[0] == str(AveragePrecision())]
     assert [row[0] for row in rows] == curve
     assert [row[2:] for row in rows] == [[pytest.approx(value), 0.25] for value in best]
 
 
-def test_searches_are_timed_among_all_queries_and_among_centres(found, fold, monkeypatch):
+def test_searches_are_timed_among_all_queries_and_among_centres(reproduction, fold, monkeypatch):
     monkeypatch.setattr(
         compact_clusters, "_microseconds", lambda representation, asked, known: float(len(known))
     )
     local = LocalRanker(PrincipalComponents(), Agglomerative(4), RankSVM(), NearestQuery())
     choice = compact_clusters.by_centres(local.fit(fold.train), fold)
-    compact_clusters.compact_clusters(found, {4: [choice]})
-    row = dict(zip(found.tables[0].columns, found.tables[0].rows[0], strict=True))
+    compact_clusters.compact_clusters(reproduction, {4: [choice]})
+    row = dict(zip(reproduction.tables[0].columns, reproduction.tables[0].rows[0], strict=True))
     assert [row["µs, queries"], row["µs, centres"], row["ratio of µs"]] == [20.0, 4.0, 5.0]

@@ -117,8 +117,8 @@ def test_draws_have_seeds_that_no_other_draw_has(tmp_path):
     assert draw_seeds(setting(tmp_path, quick=True), 3) == [0]
 
     def seeds(seed):
-        own = {getattr(r, "random_state", None) for r in members(seed).values()}
-        return own - {None}
+        drawn = {getattr(r, "random_state", None) for r in members(seed).values()}
+        return drawn - {None}
 
     assert not seeds(0) & seeds(1000)
 

@@ -99,11 +99,11 @@ def test_lists_to_learn_from_are_drawn_with_relevant_documents_up_to_half(monkey
     for place, query in enumerate(train):
         rows = slice(fold.train.offsets[place], fold.train.offsets[place + 1])
         listed = fold.train.features[rows] + space.queries[query]
-        own = [points[tuple(np.round(point, 9))] for point in listed]
-        assert query not in own
-        assert len(set(own)) == 8
-        assert set(own) <= set(train)
-        assert_array_equal(fold.train.labels[rows], space.relevant[query, own])
+        candidates = [points[tuple(np.round(point, 9))] for point in listed]
+        assert query not in candidates
+        assert len(set(candidates)) == 8
+        assert set(candidates) <= set(train)
+        assert_array_equal(fold.train.labels[rows], space.relevant[query, candidates])
 
 
 def test_labels_of_test_queries_have_no_part_in_what_is_chosen(tmp_path):
@@ -149,8 +149,8 @@ def test_the_plain_distance_and_the_global_metric_rank_by_their_formulas():
     inner = distances <= np.einsum("ij,jk,ik->i", z, M, z).max()
     assert inner.mean() > 0.99
     model = METHODS[GLOBAL].fit(fold.train)
-    found = ranks(fold, np.where(inner, model.predict(fold.test), -np.inf))
-    assert_array_equal(found[inner], ranks(fold, np.where(inner, -distances, -np.inf))[inner])
+    ranked = ranks(fold, np.where(inner, model.predict(fold.test), -np.inf))
+    assert_array_equal(ranked[inner], ranks(fold, np.where(inner, -distances, -np.inf))[inner])
 
 
 @pytest.fixture(scope="module")
@@ -170,17 +170,17 @@ def results(folds):
     }
 
 
-def rows(found, title):
-    (table,) = (table for table in found.tables if table.title == title)
+def rows(reproduction, title):
+    (table,) = (table for table in reproduction.tables if table.title == title)
     return {row[0]: list(row[1:]) for row in table.rows}
 
 
 def test_figure_5_has_means_and_deviations_over_the_splits(folds, results):
-    found = Reproduction("metric-retrieval", "digits")
-    figure_5(found, results, "About.")
-    table = rows(found, FIGURE_5)
+    reproduction = Reproduction("metric-retrieval", "digits")
+    figure_5(reproduction, results, "About.")
+    table = rows(reproduction, FIGURE_5)
     assert list(table) == list(METHODS)
-    assert found.tables[0].columns == [
+    assert reproduction.tables[0].columns == [
         "method", "map", "map ±", "ndcg@10", "ndcg@10 ±", "map over Euclidean", "chosen (splits)",
     ]  # fmt: skip
     for seed, (name, cells) in enumerate(table.items()):
@@ -195,16 +195,16 @@ def test_figure_5_has_means_and_deviations_over_the_splits(folds, results):
     assert table[PLAIN][4] == ""
     gain = by_query(results[ROWS], results[PLAIN]).mean_difference
     assert table[ROWS][4].startswith(f"{gain:+.4f}, p ")
-    (figure,) = found.figures
-    assert figure.draw.keywords["panels"] == {
+    (figure,) = reproduction.figures
+    assert figure.chart.options["panels"] == {
         "digits": {name: [result.mean(MAP)] for name, result in results.items()}
     }
 
 
 def test_table_3_has_seconds_of_a_split_and_the_papers_ratios(results):
-    found = Reproduction("metric-retrieval", "digits")
-    table_3(found, results)
-    assert rows(found, TABLE_3) == {
+    reproduction = Reproduction("metric-retrieval", "digits")
+    table_3(reproduction, results)
+    assert rows(reproduction, TABLE_3) == {
         GLOBAL: [2.0, 0.5],
         LOCAL: [4.0, 1.0],
         TRACE: [24.0, 6.0],
@@ -212,12 +212,12 @@ def test_table_3_has_seconds_of_a_split_and_the_papers_ratios(results):
     }
     # 607 / 4.7, 302 / 2.6 and 1241 / 7.8 of the paper's Table 3.
     note = "CAL10K are: Audio with PCA 129, Lyrics-128 116, Lyrics-256 159."
-    assert found.tables[0].note.endswith(note)
-    (claim,) = found.claims
+    assert reproduction.tables[0].note.endswith(note)
+    (claim,) = reproduction.claims
     assert (claim.holds, claim.measured) == (True, "4.00 against 30.00 CPU seconds")
     turned = {**results, LOCAL: results[ROWS], ROWS: results[LOCAL]}
-    table_3(found, turned)
-    assert found.claims[-1].holds is False
+    table_3(reproduction, turned)
+    assert reproduction.claims[-1].holds is False
 
 
 def test_a_query_of_several_splits_counts_once(results):
@@ -227,10 +227,10 @@ def test_a_query_of_several_splits_counts_once(results):
         by_hand.setdefault(query, []).append((a, b))
     assert max(map(len, by_hand.values())) > 1
     means = np.array([np.mean(pairs, axis=0) for pairs in by_hand.values()])
-    expected, found = paired_test(*means.T), by_query(one, other)
-    assert found.mean_difference == pytest.approx(expected.mean_difference, abs=1e-12)
-    assert found.p == pytest.approx(expected.p)
-    assert found.wins + found.ties + found.losses == len(by_hand)
+    expected, result = paired_test(*means.T), by_query(one, other)
+    assert result.mean_difference == pytest.approx(expected.mean_difference, abs=1e-12)
+    assert result.p == pytest.approx(expected.p)
+    assert result.wins + result.ties + result.losses == len(by_hand)
 
 
 def test_claims_are_of_the_methods_they_name(folds, results):
@@ -250,10 +250,10 @@ def test_claims_are_of_the_methods_they_name(folds, results):
     }.items():
         # All others have the same scores, so that nothing else can be decided.
         same = dict.fromkeys(METHODS, results[PLAIN])
-        found = Reproduction("metric-retrieval", "digits")
-        claims(found, {**same, best: perfect})
-        assert [claim.holds for claim in found.claims] == verdicts
-    assert [claim.says for claim in found.claims] == [
+        reproduction = Reproduction("metric-retrieval", "digits")
+        claims(reproduction, {**same, best: perfect})
+        assert [claim.holds for claim in reproduction.claims] == verdicts
+    assert [claim.says for claim in reproduction.claims] == [
         "L-GMML ranks better than R-MLR",
         "L-GMML ranks better than MLR",
         "local metrics rank better than the global one",
@@ -271,7 +271,7 @@ def test_it_runs_all_methods_on_the_splits_and_tunes_by_map(
         return {name: made_up_result(parts, name, seed) for seed, name in enumerate(methods)}
 
     monkeypatch.setattr(Setting, "run", run)
-    found = reproduce(Setting(tmp_path / "digits", quick=quick, store=tmp_path))
+    reproduction = reproduce(Setting(tmp_path / "digits", quick=quick, store=tmp_path))
     ((methods, parts, options),) = asked
     assert methods == METHODS
     assert [part.name for part in parts] == [f"split {k}" for k in range(1, n_splits + 1)]
@@ -279,9 +279,9 @@ def test_it_runs_all_methods_on_the_splits_and_tunes_by_map(
     assert options == {
         "grids": QUICK_GRIDS if quick else GRIDS, "measure": MAP, "store": tmp_path
     }  # fmt: skip
-    assert [table.title for table in found.tables] == [FIGURE_5, TABLE_3]
-    assert f"{n_splits} splits of {n:,} images" in found.tables[0].note
-    assert len(found.claims) == 4
+    assert [table.title for table in reproduction.tables] == [FIGURE_5, TABLE_3]
+    assert f"{n_splits} splits of {n:,} images" in reproduction.tables[0].note
+    assert len(reproduction.claims) == 4
     assert str(MEASURES[0]) == "map"
 
 

@@ -80,8 +80,8 @@ def test_test_errors_pool_the_pairs_of_all_folds(diagnosed):
         for many, fold in zip(several, parts, strict=True):
             scores = many.pair_scores(fold.test)[tuple(pair)]
             for begin, end in zip(fold.test.offsets, fold.test.offsets[1:], strict=False):
-                labels, own = fold.test.labels[begin:end], scores[begin:end]
-                high, low = own[labels == pair[0]], own[labels == pair[1]]
+                labels, query_scores = fold.test.labels[begin:end], scores[begin:end]
+                high, low = query_scores[labels == pair[0]], query_scores[labels == pair[1]]
                 wrong += np.sum(high[:, None] < low) + 0.5 * np.sum(high[:, None] == low)
                 total += high.size * low.size
         assert rate == pytest.approx(wrong / total)
@@ -107,8 +107,8 @@ def average_precision(labels, scores, relevant):
     return np.mean(np.arange(1, len(places) + 1) / places) if len(places) else 0.0
 
 
-def rows_of(found, beginning):
-    (table,) = (table for table in found.tables if table.title.startswith(beginning))
+def rows_of(reproduction, beginning):
+    (table,) = (table for table in reproduction.tables if table.title.startswith(beginning))
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
@@ -120,17 +120,17 @@ def compared(graded):
         name: graded.relevance + (1 + place / 3) * rng.normal(size=graded.n_documents)
         for place, name in enumerate(names)
     }
-    found = Reproduction("multiple-hyperplanes", "OHSUMED")
-    return found, scores, compare_methods(found, graded, scores, {})
+    reproduction = Reproduction("multiple-hyperplanes", "OHSUMED")
+    return reproduction, scores, compare_methods(reproduction, graded, scores, {})
 
 
 def test_map_counts_the_highest_level_only(graded, compared):
-    found, scores, _ = compared
-    rows = {row["method"]: row for row in rows_of(found, "The values behind")}
+    reproduction, scores, _ = compared
+    rows = {row["method"]: row for row in rows_of(reproduction, "The values behind")}
     bounds = list(zip(graded.offsets, graded.offsets[1:], strict=False))
-    for method, own in scores.items():
+    for method, method_scores in scores.items():
         of_queries = [
-            average_precision(graded.labels[a:b], own[a:b], lambda labels: labels == 2)
+            average_precision(graded.labels[a:b], method_scores[a:b], lambda labels: labels == 2)
             for a, b in bounds
         ]
         assert rows[method]["map"] == pytest.approx(np.mean(of_queries), rel=1e-12)
@@ -144,8 +144,8 @@ def test_map_counts_the_highest_level_only(graded, compared):
 
 
 def test_improvements_are_per_cent_of_rank_svm_beside_the_published(graded, compared):
-    found, scores, summary = compared
-    rows = {(row["method"], row["measure"]): row for row in rows_of(found, "Table 3")}
+    reproduction, scores, summary = compared
+    rows = {(row["method"], row["measure"]): row for row in rows_of(reproduction, "Table 3")}
     for method in (BORDA, WEIGHTED, SAMPLED, BY_HAND, BY_VALIDATION):
         for name, measure in (("ndcg@1", NDCG(1)), ("ndcg@10", NDCG(10))):
             means = [measure.mean(graded, scores[m]) for m in (method, BASELINE)]
@@ -159,24 +159,24 @@ def test_improvements_are_per_cent_of_rank_svm_beside_the_published(graded, comp
 
 
 def test_bm25_is_the_feature_of_the_documentation(graded, compared):
-    found, _, _ = compared
-    rows = {row["measure"]: row for row in rows_of(found, "BM25")}
+    reproduction, _, _ = compared
+    rows = {row["measure"]: row for row in rows_of(reproduction, "BM25")}
     for name, measure in measures_of(graded).items():
         assert rows[name]["ours"] == measure.mean(graded, graded.features[:, 41 - 1])
     assert [rows[n]["published"] for n in ("ndcg@1", "ndcg@10", "map")] == [0.538, 0.518, 0.243]
-    (claim,) = (claim for claim in found.claims if BM25 in claim.says)
+    (claim,) = (claim for claim in reproduction.claims if BM25 in claim.says)
     assert claim.holds in (True, False)
 
 
 def test_without_a_documented_column_there_is_no_bm25(graded, compared):
     _, scores, _ = compared
-    found = Reproduction("multiple-hyperplanes", "ClueWeb09")
-    compare_methods(found, graded, scores, {})
-    assert not any(table.title == BM25 for table in found.tables)
-    (values,) = (table for table in found.tables if table.title.startswith("The values"))
+    reproduction = Reproduction("multiple-hyperplanes", "ClueWeb09")
+    compare_methods(reproduction, graded, scores, {})
+    assert not any(table.title == BM25 for table in reproduction.tables)
+    (values,) = (table for table in reproduction.tables if table.title.startswith("The values"))
     assert BM25 not in [row[0] for row in values.rows]
     assert "half. There is no row for BM25" in values.note
-    assert not any(BM25 in claim.says for claim in found.claims)
+    assert not any(BM25 in claim.says for claim in reproduction.claims)
 
 
 def test_claims_of_methods_have_their_direction(graded):
@@ -186,9 +186,9 @@ def test_claims_of_methods_have_their_direction(graded):
         (bad, good, (False, True, True)),
     ):
         scores = {BASELINE: middle, BORDA: borda, WEIGHTED: weighted}
-        found = Reproduction("multiple-hyperplanes", "made-up")
-        compare_methods(found, graded, scores, {})
-        assert tuple(claim.holds for claim in found.claims) == holds
+        reproduction = Reproduction("multiple-hyperplanes", "made-up")
+        compare_methods(reproduction, graded, scores, {})
+        assert tuple(claim.holds for claim in reproduction.claims) == holds
 
 
 @pytest.mark.parametrize(
@@ -207,10 +207,10 @@ def test_both_must_be_better_than_bm25(graded, rank_svm, borda, holds):
     # The worst, apart from one query, so that improvements over it have a meaning.
     bad = np.where(graded.query_index == 0, graded.relevance, -graded.relevance)
     scores = {"good": graded.relevance, "bad": bad, "same": X[:, 40]}
-    own = {BASELINE: scores[rank_svm], BORDA: scores[borda], WEIGHTED: scores["same"]}
-    found = Reproduction("multiple-hyperplanes", "OHSUMED")
-    compare_methods(found, flat, own, {})
-    (claim,) = (claim for claim in found.claims if BM25 in claim.says)
+    renamed = {BASELINE: scores[rank_svm], BORDA: scores[borda], WEIGHTED: scores["same"]}
+    reproduction = Reproduction("multiple-hyperplanes", "OHSUMED")
+    compare_methods(reproduction, flat, renamed, {})
+    (claim,) = (claim for claim in reproduction.claims if BM25 in claim.says)
     assert claim.holds is holds
 
 
@@ -241,20 +241,25 @@ def three_ranks(graded):
 
 
 def test_table_6_has_means_and_ranges_beside_the_published(three_ranks):
-    found = Reproduction("multiple-hyperplanes", "OHSUMED")
-    summary = order_errors(found, three_ranks, np.array([2.0, 1, 0]))
+    reproduction = Reproduction("multiple-hyperplanes", "OHSUMED")
+    summary = order_errors(reproduction, three_ranks, np.array([2.0, 1, 0]))
     names = ("setting", "queries", "hyperplane", "rank pair")
     rows = {
-        tuple(row[name] for name in names): row for row in rows_of(found, "Table 6: order error")
+        tuple(row[name] for name in names): row
+        for row in rows_of(reproduction, "Table 6: order error")
     }
-    ranges = {(row["hyperplane"], row["rank pair"]): row for row in rows_of(found, "Table 6: low")}
-    for way, own in three_ranks.items():
+    ranges = {
+        (row["hyperplane"], row["rank pair"]): row for row in rows_of(reproduction, "Table 6: low")
+    }
+    for way, diagnosis in three_ranks.items():
         for place, pair in enumerate(("(1,2)", "(1,3)", "(2,3)")):
             for plane in (BASELINE, OWN):
-                rates = [float(one.rates[plane][place]) for one in own.training]
+                rates = [
+                    float(fold_result.rates[plane][place]) for fold_result in diagnosis.training
+                ]
                 row = rows[way, "training", plane, pair]
                 assert row["ours"] == pytest.approx(np.mean(rates))
-                assert rows[way, "test", plane, pair]["ours"] == own.test.rates[plane][place]
+                assert rows[way, "test", plane, pair]["ours"] == diagnosis.test.rates[plane][place]
                 assert rows[way, "test", plane, pair]["published"] is None
                 if way == LARGE:
                     assert summary["order error rate", f"{plane}, {pair}"] == row["ours"]
@@ -262,7 +267,7 @@ def test_table_6_has_means_and_ranges_beside_the_published(three_ranks):
                     assert ranges[plane, pair]["our folds"] == shown
     assert rows[LARGE, "training", OWN, "(1,2)"]["published"] == 0.3621
     assert ranges[BASELINE, "(2,3)"]["published trials"] == "0.3834 to 0.4096"
-    (claim,) = found.claims
+    (claim,) = reproduction.claims
     assert "on training queries" in claim.says
     assert "test" not in claim.says
     for way in three_ranks:
@@ -275,12 +280,12 @@ def test_table_6_has_means_and_ranges_beside_the_published(three_ranks):
 
 
 def test_table_5_has_the_mean_cosines_of_each_setting(three_ranks):
-    found = Reproduction("multiple-hyperplanes", "OHSUMED")
-    summary = cosines(found, three_ranks)
-    (table,) = found.tables
+    reproduction = Reproduction("multiple-hyperplanes", "OHSUMED")
+    summary = cosines(reproduction, three_ranks)
+    (table,) = reproduction.tables
     rows = {tuple(row[:2]): row[2:] for row in table.rows}
-    for way, own in three_ranks.items():
-        values = [one.cosines[1, 3] for one in own.cosines]
+    for way, diagnosis in three_ranks.items():
+        values = [fold_result.cosines[1, 3] for fold_result in diagnosis.cosines]
         ours, lowest, highest, printed, low, high, apart = rows[way, "(1,2), (2,3)"]
         assert (ours, lowest, highest) == pytest.approx((np.mean(values), min(values), max(values)))
         assert (printed, low, high) == pytest.approx((0.295, 0.08, 0.39))
@@ -293,17 +298,17 @@ def test_table_7_has_each_hyperplanes_share(graded):
         {BASELINE: 10.0, "(1,2)": 1.0, "(1,3)": 2.0, "(2,3)": 3.0},
         {BASELINE: 30.0, "(1,2)": 3.0, "(1,3)": 2.0, "(2,3)": 5.0},
     ]
-    found = Reproduction("multiple-hyperplanes", "OHSUMED")
-    training_times(found, times)
-    rows = {row["hyperplanes"]: row for row in rows_of(found, "Table 7")}
+    reproduction = Reproduction("multiple-hyperplanes", "OHSUMED")
+    training_times(reproduction, times)
+    rows = {row["hyperplanes"]: row for row in rows_of(reproduction, "Table 7")}
     assert [rows[name]["ours"] for name in ("(1,2)", "(1,3)", "(2,3)", "MHR")] == pytest.approx(
         [0.1, 0.1, 0.2, 0.4]
     )
     minutes = (823 + 841 + 663 + 887) / 4
     assert rows["(2,3)"]["published"] == pytest.approx((175 + 200 + 154 + 196) / 4 / minutes)
     assert rows["MHR"]["published"] == pytest.approx((282 + 292 + 248 + 310) / 4 / minutes)
-    assert found.claims[0].holds is True
-    assert "0.61 ((2,3)), 0.66 (MHR)" in found.tables[0].note
+    assert reproduction.claims[0].holds is True
+    assert "0.61 ((2,3)), 0.66 (MHR)" in reproduction.tables[0].note
     levels = np.array([2.0, 1, 0])
     assert set(pair_times(graded, levels, 1)) == {BASELINE, "(1,2)", "(1,3)", "(2,3)"}
     without = graded.replaced(relevance=np.where(graded.relevance == 1, 0.0, graded.relevance))
@@ -312,9 +317,9 @@ def test_table_7_has_each_hyperplanes_share(graded):
 
 def test_definition_search_stands_beside_ohsumed():
     ours = {("cosine", "RankSVM, (1,2)"): 0.77}
-    found = Reproduction("multiple-hyperplanes", "OHSUMED")
-    definition_search(found, ours)
-    rows = {tuple(row[:2]): row[2:] for row in found.tables[0].rows}
+    reproduction = Reproduction("multiple-hyperplanes", "OHSUMED")
+    definition_search(reproduction, ours)
+    rows = {tuple(row[:2]): row[2:] for row in reproduction.tables[0].rows}
     assert rows["improvement, per cent", "MHR, Borda, map"] == [12.38, 0.34, None]
     mean = (0.26 + 0.29 + 0.35 + 0.34) / 4
     assert rows["cosine", "RankSVM, (1,2)"] == pytest.approx([mean, 0.5325, 0.77])
@@ -326,9 +331,9 @@ def test_definition_search_stands_beside_ohsumed():
 
 def test_principal_coordinates_have_the_largest_variances(graded):
     X = graded.features[graded.offsets[3] : graded.offsets[4]]
-    found = principal_coordinates(graded, 3)
+    coordinates = principal_coordinates(graded, 3)
     values = np.linalg.eigvalsh(np.cov(X.T))[::-1]
-    np.testing.assert_allclose(np.cov(found.T), np.diag(values[:2]), atol=1e-9)
+    np.testing.assert_allclose(np.cov(coordinates.T), np.diag(values[:2]), atol=1e-9)
 
 
 def test_directions_point_from_the_worse_rank_to_the_better():
@@ -338,26 +343,26 @@ def test_directions_point_from_the_worse_rank_to_the_better():
     centres = np.array([[4.0, 0], [0, 3], [0, 0]])
     X = centres[2 - labels] + 0.2 * rng.normal(size=(90, 2))
     dataset = RankingDataset.from_arrays(X, labels, np.full(90, 5))
-    found = Reproduction("multiple-hyperplanes", "OHSUMED")
-    level_directions(found, dataset)
-    here = found.figures[0].draw.keywords["directions"]
-    points = found.figures[0].draw.keywords["points"]
-    means = [own.mean(axis=0) for own in points.values()]
+    reproduction = Reproduction("multiple-hyperplanes", "OHSUMED")
+    level_directions(reproduction, dataset)
+    normals = reproduction.figures[0].chart.options["directions"]
+    points = reproduction.figures[0].chart.options["points"]
+    means = [cloud.mean(axis=0) for cloud in points.values()]
     for name, (high, low) in {"(1,2)": (0, 1), "(1,3)": (0, 2), "(2,3)": (1, 2)}.items():
         apart = means[high] - means[low]
-        assert here[name] @ apart / np.linalg.norm(apart) > 0.9
-        assert np.linalg.norm(here[name]) == pytest.approx(1)
-    rows = {row[0]: row[1:] for row in found.tables[0].rows}
-    assert rows["(1,2), (2,3)"][0] == pytest.approx(here["(1,2)"] @ here["(2,3)"])
-    assert "query 5" in found.figures[0].caption
-    assert found.claims[0].holds is True
+        assert normals[name] @ apart / np.linalg.norm(apart) > 0.9
+        assert np.linalg.norm(normals[name]) == pytest.approx(1)
+    rows = {row[0]: row[1:] for row in reproduction.tables[0].rows}
+    assert rows["(1,2), (2,3)"][0] == pytest.approx(normals["(1,2)"] @ normals["(2,3)"])
+    assert "query 5" in reproduction.figures[0].caption
+    assert reproduction.claims[0].holds is True
 
 
 def test_the_claim_of_directions_is_the_median_of_the_queries_lowest_cosines(graded):
     def made(dataset):
-        found = Reproduction("multiple-hyperplanes", "made-up")
-        level_directions(found, dataset)
-        return found
+        reproduction = Reproduction("multiple-hyperplanes", "made-up")
+        level_directions(reproduction, dataset)
+        return reproduction
 
     lowest = []
     for query in range(graded.n_queries):

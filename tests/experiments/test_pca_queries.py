@@ -19,8 +19,8 @@ from localrank.representations import Scaled, TopScores
 QUICK_CS = CS[1:4]
 
 
-def rows(found, title):
-    (table,) = (table for table in found.tables if table.title.startswith(title))
+def rows(reproduction, title):
+    (table,) = (table for table in reproduction.tables if table.title.startswith(title))
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
 
 
@@ -28,7 +28,9 @@ def means(parts, models):
     """Of each measure over the test queries of all folds, a model for each."""
     pairs = list(zip(parts, models, strict=True))
     return {
-        name: np.concatenate([m(fold.test, own.predict(fold.test)) for fold, own in pairs]).mean()
+        name: np.concatenate(
+            [m(fold.test, model.predict(fold.test)) for fold, model in pairs]
+        ).mean()
         for name, m in zip(NAMES, MEASURES, strict=True)
     }
 
@@ -62,13 +64,13 @@ def experiment(tmp_path_factory):
         )
         for fold in parts
     ]
-    return SimpleNamespace(found=reproduce(setting), parts=parts, chosen=chosen, local=local)
+    return SimpleNamespace(reproduction=reproduce(setting), parts=parts, chosen=chosen, local=local)
 
 
 def test_methods_have_the_means_of_their_own_models(experiment):
-    together = means(experiment.parts, [own.best_estimator for own in experiment.chosen])
-    local = means(experiment.parts, [own.best_estimator for own in experiment.local])
-    for row in rows(experiment.found, "Section 4.2"):
+    together = means(experiment.parts, [search.best_estimator for search in experiment.chosen])
+    local = means(experiment.parts, [search.best_estimator for search in experiment.local])
+    for row in rows(experiment.reproduction, "Section 4.2"):
         assert row["RankSVM"] == pytest.approx(together[row["measure"]])
         assert row["PCA queries"] == pytest.approx(local[row["measure"]])
         assert row["difference"] == pytest.approx(row["PCA queries"] - row["RankSVM"])
@@ -78,8 +80,8 @@ def test_methods_have_the_means_of_their_own_models(experiment):
 
 
 def test_the_claim_is_decided_by_the_difference_in_map(experiment):
-    claim, _ = experiment.found.claims
-    (row,) = (r for r in rows(experiment.found, "Section 4.2") if r["measure"] == "map")
+    claim, _ = experiment.reproduction.claims
+    (row,) = (r for r in rows(experiment.reproduction, "Section 4.2") if r["measure"] == "map")
     assert claim.holds
     assert claim.measured.startswith(f"MAP {row['difference']:+.4f}")
 
@@ -88,28 +90,28 @@ def test_the_claim_is_decided_by_the_difference_in_map(experiment):
 def test_columns_of_a_scaling_are_of_models_with_it(experiment, column, scaling):
     def mean(n_clusters, **parameters):
         models = [
-            pca_queries(n_clusters, ranker=own.best_estimator, scaling=scaling, **parameters).fit(
-                fold.train
-            )
-            for fold, own in zip(experiment.parts, experiment.chosen, strict=True)
+            pca_queries(
+                n_clusters, ranker=search.best_estimator, scaling=scaling, **parameters
+            ).fit(fold.train)
+            for fold, search in zip(experiment.parts, experiment.chosen, strict=True)
         ]
         return pytest.approx(means(experiment.parts, models)["map"])
 
-    for row in rows(experiment.found, "MAP against the number of clusters"):
+    for row in rows(experiment.reproduction, "MAP against the number of clusters"):
         assert row[column] == mean(row["clusters"])
-    for row in rows(experiment.found, "MAP against the number of highest"):
+    for row in rows(experiment.reproduction, "MAP against the number of highest"):
         assert row[column] == mean(4, h=row["h"])
-    for row in rows(experiment.found, "Section 5"):
+    for row in rows(experiment.reproduction, "Section 5"):
         if row["scaling"] == column.replace("no scaling", "none"):
             assert row["0.95"] == mean(4, n_components=0.95)
             assert row["all"] == mean(4, n_components=1.0)
 
 
 def test_scaling_finds_types_beside_a_feature_in_another_unit(experiment):
-    last = rows(experiment.found, "MAP against the number of clusters")[-1]
+    last = rows(experiment.reproduction, "MAP against the number of clusters")[-1]
     assert last["standard"] > last["no scaling"] + 0.05
     assert last["clairvoyant"] >= last["standard"]
-    (row,) = rows(experiment.found, "What the highest values carry")
+    (row,) = rows(experiment.reproduction, "What the highest values carry")
     tests = experiment.parts[0].test, experiment.parts[1].test
     every = RankingDataset.from_arrays(
         np.concatenate([t.features for t in tests]),
@@ -141,7 +143,7 @@ def texts(tmp_path_factory):
         words = np.array([f"w{i}" for i in range(40)])
         documents = [rng.choice(words, rng.integers(5, 12)) for _ in range(130)]
         queries = [rng.choice(words, 2, replace=False) for _ in range(15)]
-        texts = [" ".join(own) for own in documents]
+        texts = [" ".join(words) for words in documents]
         judged = [
             (q + 1, d + 1)
             for q, query in enumerate(queries)
@@ -158,10 +160,10 @@ def texts(tmp_path_factory):
 
 def test_text_collections_are_ranked_by_their_raw_features(texts):
     setting = Setting(texts, quick=True, n_jobs=1, say=lambda line: None)
-    found = reproduce(setting)
-    ranked = {row["collection"]: row for row in rows(found, "Text collections")}
+    reproduction = reproduce(setting)
+    ranked = {row["collection"]: row for row in rows(reproduction, "Text collections")}
     assert list(ranked) == ["cisi", "med"]
-    methods = rows(found, "Section 4.2")
+    methods = rows(reproduction, "Section 4.2")
     for name, row in ranked.items():
         collection = read_collection(texts / name)
         parts = list(folds(raw_features(collection)))[:2]
@@ -177,15 +179,15 @@ def test_text_collections_are_ranked_by_their_raw_features(texts):
             ("PCA queries or RankSVM", pca_queries(), both | {"grouping__n_clusters": [1, 2]}),
         ):
             tuned = [tune(ranker, grid, f.train, measure=MAP, valid=f.valid) for f in parts]
-            expected = means(parts, [one.best_estimator for one in tuned])
-            own = {r["measure"]: r[column] for r in methods if r["collection"] == name}
-            assert own == pytest.approx(expected)
+            expected = means(parts, [search.best_estimator for search in tuned])
+            by_measure = {r["measure"]: r[column] for r in methods if r["collection"] == name}
+            assert by_measure == pytest.approx(expected)
     # One model for all is better somewhere, and is chosen.
     assert any(row["PCA queries or RankSVM"] != row["PCA queries"] for row in methods)
-    assert sum("on med" in claim.says for claim in found.claims) == 2
+    assert sum("on med" in claim.says for claim in reproduction.claims) == 2
 
 
 def test_one_text_collection_goes_by_its_own_folder(texts):
     setting = Setting(texts / "med", quick=True, n_jobs=1, say=lambda line: None)
-    found = reproduce(setting)
-    assert [row["collection"] for row in rows(found, "Text collections")] == ["med"]
+    reproduction = reproduce(setting)
+    assert [row["collection"] for row in rows(reproduction, "Text collections")] == ["med"]

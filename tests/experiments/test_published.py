@@ -60,9 +60,9 @@ def transcribed(paper):
 def leaves(tree, path=()):
     """Places of the numbers in nested tables and lists."""
     if isinstance(tree, dict):
-        return [leaf for key, own in tree.items() for leaf in leaves(own, (*path, key))]
+        return [leaf for key, branch in tree.items() for leaf in leaves(branch, (*path, key))]
     if isinstance(tree, list):
-        return [leaf for i, own in enumerate(tree) for leaf in leaves(own, (*path, i))]
+        return [leaf for i, branch in enumerate(tree) for leaf in leaves(branch, (*path, i))]
     return [] if isinstance(tree, str) else [path]
 
 
@@ -88,7 +88,7 @@ def differences(ours, printed):
 
 def test_every_paper_is_transcribed():
     # LETOR's baselines are not of these papers.
-    assert set(PAPERS) == {name for name, own in NUMBERS.items() if leaves(own)} - {"letor"}
+    assert set(PAPERS) == {name for name, tree in NUMBERS.items() if leaves(tree)} - {"letor"}
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -127,14 +127,17 @@ def test_cells_are_the_numbers_by_all_their_names():
     cells = published_cells("local-rank", "figure-11", "OHSUMED")
     nested = published("local-rank", "figure-11", "OHSUMED")
     assert cells["KNN", "map"] == nested["KNN"]["map"]
-    assert len(cells) == sum(len(own) for own in nested.values())
+    assert len(cells) == sum(len(row) for row in nested.values())
     assert published_cells("local-rank", "figure-5", "LETOR") == {("at rank 1",): 0.11}
     assert published_cells("local-rank", "figure-11", "MQ2008") == {}
 
 
 def test_figure_11_is_complete():
     cells = {name: published("local-rank", "figure-11", name) for name in COLLECTIONS}
-    assert sum(len(own) for one in cells.values() for own in one.values()) == 7 * 5 * 4 + 4 * 3
+    assert (
+        sum(len(by_measure) for by_method in cells.values() for by_measure in by_method.values())
+        == 7 * 5 * 4 + 4 * 3
+    )
     # "Overall LOCALRANK is the best 42 % of the times": the one share that its table bears out.
     assert shares_won(cells)["best"] == pytest.approx(0.42, abs=0.005)
 

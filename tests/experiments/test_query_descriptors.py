@@ -23,15 +23,15 @@ def dataset():
 
 
 def test_descriptors_are_those_of_a_naive_computation(dataset):
-    found = descriptors(dataset)
-    for query, own in enumerate(found):
+    described_queries = descriptors(dataset)
+    for query, values in enumerate(described_queries):
         begin, end = dataset.offsets[query : query + 2]
         X = dataset.features[begin:end]
         values, vectors = np.linalg.eigh(np.cov(X.T))
         first = vectors[:, values.argmax()]
         first *= np.sign(first[np.abs(first).argmax()])
         expected = [*X.mean(axis=0), *X.std(axis=0), *first, len(X)]
-        assert_allclose(own, expected, atol=1e-9)
+        assert_allclose(values, expected, atol=1e-9)
 
 
 def test_every_document_has_its_features_and_what_describes_its_query(dataset):
@@ -63,9 +63,9 @@ def test_trees_use_descriptors_and_a_linear_model_cannot(dataset):
 
 
 def test_controls_have_the_seeds_and_sizes_of_the_models_they_stand_for():
-    own = controls(1000, 40)
+    rankers = controls(1000, 40)
     for fraction in FRACTIONS:
-        trees = own[described("LambdaMART", fraction)].ranker
+        trees = rankers[described("LambdaMART", fraction)].ranker
         assert (trees.random_state, trees.n_trees, trees.feature_fraction) == (1000, 40, fraction)
 
 
@@ -87,7 +87,7 @@ def test_descriptors_of_others_are_those_of_the_same_part_in_another_order(datas
 
 
 @pytest.fixture(scope="module")
-def found(dataset, tmp_path_factory):
+def reproduction(dataset, tmp_path_factory):
     result = Reproduction("wins", "MQ2008, OHSUMED")
     sources = {name: lambda seed: folds(dataset, 3) for name in ("MQ2008", "OHSUMED")}
     folder = tmp_path_factory.mktemp("descriptors")
@@ -95,8 +95,8 @@ def found(dataset, tmp_path_factory):
     return result
 
 
-def test_the_better_share_of_columns_is_the_control(found):
-    gains, means = found.tables
+def test_the_better_share_of_columns_is_the_control(reproduction):
+    gains, means = reproduction.tables
     cells = {row[0]: row[1] for row in means.rows}
     for rival, (ours, plain) in RIVALS.items():
         best = max(
@@ -109,8 +109,8 @@ def test_the_better_share_of_columns_is_the_control(found):
         assert by_name["descriptors − features"] == pytest.approx(best - both[1], abs=2e-4)
 
 
-def test_the_number_of_comparisons_stands_in_the_note(found):
-    gains, _ = found.tables
+def test_the_number_of_comparisons_stands_in_the_note(reproduction):
+    gains, _ = reproduction.tables
     n_comparisons = 3 * len(gains.rows)
     assert n_comparisons == 3 * len(RIVALS) * 4 * 2
     assert f"the {n_comparisons} comparisons" in gains.note

@@ -21,7 +21,7 @@ def test_bounds_are_means_over_the_queries_of_all_folds(parts):
     measure = NDCG(5)
     result = run({"a": local_rank(3)}, parts, measure=measure, n_controls=2)["a"]
     selected, best, control = bound_means(result, measure)
-    bounds = [own.bound for own in result.runs]
+    bounds = [fold_run.bound for fold_run in result.runs]
     assert selected == result.mean(measure) <= best
     assert best == pytest.approx(np.concatenate([bound.values for bound in bounds]).mean())
     controls = np.concatenate([bound.control for bound in bounds], axis=1)
@@ -46,7 +46,7 @@ def test_one_group_is_its_own_bound(parts):
 def test_tests_are_corrected_for_their_number():
     values = np.random.default_rng(0).normal(size=(3, 20))
     tests = {
-        name: paired_test(own, own[::-1] - 0.4) for name, own in zip("abc", values, strict=True)
+        name: paired_test(row, row[::-1] - 0.4) for name, row in zip("abc", values, strict=True)
     }
     p_values = correct({name: test.p_value for name, test in tests.items()})
     assert {name: t.corrected_p_value for name, t in corrected(tests).items()} == p_values

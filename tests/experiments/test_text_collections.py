@@ -30,11 +30,11 @@ def test_a_record_in_smart_markup_is_its_fields_on_one_line(tmp_path):
         MED_QRY=".I 1\n.W\n what\nis it\n.N\na note\n",
         MED_REL="1 2 1\n1 1 1\n1 2 1\n",
     )
-    found = read_collection(folder)
-    assert found.titles == ["a long title", ""]
-    assert found.bodies == ["the .T body", "only a body"]
-    assert found.queries == ["what is it"]
-    assert found.judgments.tolist() == [[0, 0, 1], [0, 1, 1]]
+    collection = read_collection(folder)
+    assert collection.titles == ["a long title", ""]
+    assert collection.bodies == ["the .T body", "only a body"]
+    assert collection.queries == ["what is it"]
+    assert collection.judgments.tolist() == [[0, 0, 1], [0, 1, 1]]
 
 
 def test_a_numbered_record_stands_at_its_number_also_behind_a_gap(tmp_path):
@@ -46,10 +46,10 @@ def test_a_numbered_record_stands_at_its_number_also_behind_a_gap(tmp_path):
         "rlv-ass": "1\n 1\n  /\n2\n 1 3\n  /\n",
     }.items():
         (folder / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
-    found = read_collection(folder)
-    assert found.bodies == ["first record", "", "third"]
-    assert found.queries == ["A QUERY", "ANOTHER"]
-    assert found.judgments.tolist() == [[0, 0, 1], [1, 0, 1], [1, 2, 1]]
+    collection = read_collection(folder)
+    assert collection.bodies == ["first record", "", "third"]
+    assert collection.queries == ["A QUERY", "ANOTHER"]
+    assert collection.judgments.tolist() == [[0, 0, 1], [1, 0, 1], [1, 2, 1]]
 
 
 def test_codes_of_cranfield_become_grades_and_no_interest_is_left_out(tmp_path):
@@ -66,8 +66,8 @@ def test_another_folder_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", SIZES)
 def test_collections_have_the_sizes_they_are_known_by(name, benchmark_data):
-    found = read_collection(benchmark_data / "text" / name)
-    judged = np.unique(found.judgments[:, 0])
-    assert (len(found.bodies), len(found.queries), len(judged)) == SIZES[name]
-    assert len(found.titles) == len(found.bodies)
-    assert found.judgments[:, 1].max() < len(found.bodies)
+    collection = read_collection(benchmark_data / "text" / name)
+    judged = np.unique(collection.judgments[:, 0])
+    assert (len(collection.bodies), len(collection.queries), len(judged)) == SIZES[name]
+    assert len(collection.titles) == len(collection.bodies)
+    assert collection.judgments[:, 1].max() < len(collection.bodies)

@@ -43,10 +43,11 @@ def naive(collection, query, document):
         if not any(field):
             continue
         split = [words(text) for text in field]
-        own, mean = split[document], np.mean([len(text) for text in split])
-        c, size = {w: own.count(w) for w in terms}, len(own)
+        text_words, mean = split[document], np.mean([len(text) for text in split])
+        c, size = {w: text_words.count(w) for w in terms}, len(text_words)
         absolute = {
-            w: (max(c[w] - 0.7, 0) + 0.7 * len(set(own)) * p[w]) / size if size else p[w] for w in c
+            w: (max(c[w] - 0.7, 0) + 0.7 * len(set(text_words)) * p[w]) / size if size else p[w]
+            for w in c
         }
         mixed = {w: 0.9 * c[w] / size + 0.1 * p[w] if size else p[w] for w in c}
         features |= {
@@ -92,9 +93,11 @@ def test_features_are_those_of_loops_over_words(collection, titles):
 def test_a_query_keeps_its_highest_documents_by_bm25_of_the_whole_text(collection):
     whole = [f"{t} {b}" for t, b in zip(TITLES, BODIES, strict=True)]
     one_field = TextCollection("npl", [""] * 5, whole, QUERIES, JUDGMENTS)
-    for query, own in enumerate(np.split(raw_features(collection, 2).document_ids, 2)):
+    for query, document_ids in enumerate(np.split(raw_features(collection, 2).document_ids, 2)):
         scores = [naive(one_field, 2 * query, document)["body BM25"] for document in range(5)]
-        assert [int(document) - 1 for document in own] == list(np.argsort(-np.array(scores))[:2])
+        assert [int(document) - 1 for document in document_ids] == list(
+            np.argsort(-np.array(scores))[:2]
+        )
 
 
 def test_labels_are_grades_and_0_where_nothing_was_judged(collection):

@@ -72,17 +72,17 @@ def test_training_and_test_queries_are_changed_alike_and_by_the_seed(fold):
     assert same.test is fold.test
     one, again, other = (changed(fold, MULTIPLIED, seed) for seed in (3, 3, 4))
     for part in ("train", "test"):
-        features = [getattr(own, part).features for own in (fold, one, again, other)]
+        features = [getattr(each, part).features for each in (fold, one, again, other)]
         assert not np.allclose(features[0], features[1])
         assert (features[1] == features[2]).all()
         assert not np.allclose(features[1], features[3])
 
 
 def test_every_form_and_pair_has_a_row(dataset, tmp_path):
-    found = Reproduction("wins", "MQ2008, MSLR-sample")
+    reproduction = Reproduction("wins", "MQ2008, MSLR-sample")
     sources = {name: lambda seed: folds(dataset, 3) for name in ("MQ2008", "MSLR-sample")}
-    unnormalised(found, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
-    gains, means = found.tables
+    unnormalised(reproduction, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
+    gains, means = reproduction.tables
     rows = {(row[0], row[1], row[2]): row[3] for row in gains.rows}
     for form in (AS_THEY_ARE, MULTIPLIED, BOTH):
         assert ("MQ2008", "best − 6 mixed", form) in rows

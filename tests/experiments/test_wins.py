@@ -19,8 +19,8 @@ def data(tmp_path_factory):
         (folder / name).mkdir()
         dataset, _ = make_queries(30, n_documents=(6, 12), n_features=6, random_state=place)
         for part in range(n_parts):
-            own = dataset.select(range(part, 30, n_parts))
-            write_letor(own, folder / name / f"S{part + 1}.txt")
+            part_queries = dataset.select(range(part, 30, n_parts))
+            write_letor(part_queries, folder / name / f"S{part + 1}.txt")
     return folder
 
 
@@ -38,8 +38,8 @@ def cheap(monkeypatch):
     monkeypatch.setattr(wins, "SECTIONS", ())
 
 
-def tables(found):
-    return {table.title: table for table in found.tables}
+def tables(reproduction):
+    return {table.title: table for table in reproduction.tables}
 
 
 def test_opponents_have_as_many_models_as_the_recipes(queries):
@@ -68,10 +68,10 @@ def test_every_method_of_the_papers_has_the_model_it_is_made_of():
 def test_runs_of_distant_seeds_share_none():
     def seeds(ranker):
         params = ranker.get_params()
-        own = {v for k, v in params.items() if k.endswith("random_state") and v is not None}
+        drawn_seeds = {v for k, v in params.items() if k.endswith("random_state") and v is not None}
         for part in params.get("rankers") or []:
-            own |= seeds(part)
-        return own - {0}
+            drawn_seeds |= seeds(part)
+        return drawn_seeds - {0}
 
     for name, ranker in wins_methods(1000).items():
         assert all(1000 <= seed < 1010 for seed in seeds(ranker)), name
@@ -105,15 +105,15 @@ def test_clueweb_trains_on_four_parts_and_others_on_three(data):
 
 
 def test_collections_are_pooled_but_for_the_one_for_information(data, cheap):
-    found = wins.reproduce(Setting(data, quick=True, n_jobs=1, say=lambda line: None))
-    assert found.data == "OHSUMED, ClueWeb09"
-    own = tables(found)
-    duels = own["The recipes against global models of equal cost"]
+    reproduction = wins.reproduce(Setting(data, quick=True, n_jobs=1, say=lambda line: None))
+    assert reproduction.data == "OHSUMED, ClueWeb09"
+    by_title = tables(reproduction)
+    duels = by_title["The recipes against global models of equal cost"]
     assert list(duels.columns[2:]) == ["OHSUMED", "ClueWeb09", "all", "held out"]
     assert len(duels.rows) == 2 * 8
-    stopped = own["The opponents with validation queries"]
+    stopped = by_title["The opponents with validation queries"]
     assert list(stopped.columns[2:]) == ["OHSUMED", "held out"]
-    everything = own["Everything"]
+    everything = by_title["Everything"]
     assert [row[0] for row in everything.rows] == [m for m in SHOWN if m in wins.FEW]
     assert list(everything.columns[1:5]) == ["OHSUMED", "ClueWeb09", "all", "MSLR-sample"]
 
@@ -143,7 +143,9 @@ def test_finished_work_is_not_done_again(data, cheap, tmp_path):
 
 def test_sections_get_the_shuffled_folds_of_every_collection(data, cheap, monkeypatch):
     seen = {}
-    monkeypatch.setattr(wins, "SECTIONS", (lambda found, setting, sources: seen.update(sources),))
+    monkeypatch.setattr(
+        wins, "SECTIONS", (lambda reproduction, setting, sources: seen.update(sources),)
+    )
     wins.reproduce(Setting(data, quick=True, n_jobs=1, say=lambda line: None))
     assert list(seen) == ["OHSUMED", "ClueWeb09", "MSLR-sample"]
     fold, expected = next(seen["OHSUMED"](7)), next(wins.shuffled_folds(data / "OHSUMED", 7))

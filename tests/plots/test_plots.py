@@ -1,3 +1,4 @@
+import re
 import sys
 
 import matplotlib as mpl
@@ -36,10 +37,21 @@ def test_other_endings_are_refused(figure, tmp_path, ending):
     assert not path.exists()
 
 
-def test_the_same_plot_is_the_same_file(tmp_path):
-    for name in ("first.svg", "second.svg"):
-        save_figure(draw_curves({"": {"a": ([1, 2], [3, 4])}}, "x", "y"), tmp_path / name)
-    assert (tmp_path / "first.svg").read_bytes() == (tmp_path / "second.svg").read_bytes()
+@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
+def test_the_same_plot_is_the_same_file_without_a_date(tmp_path, monkeypatch, ending):
+    written = []
+    for year in (2020, 2021):
+        # What the libraries would take for the date of the file.
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", str((year - 1970) * 31_557_600))
+        save_figure(draw_curves({"": {"a": ([1, 2], [3, 4])}}, "x", "y"), tmp_path / f"f.{ending}")
+        written.append((tmp_path / f"f.{ending}").read_bytes())
+    assert written[0] == written[1]
+    assert not re.search(rb"20\d\d-\d\d|D:20\d\d|Date|tIME", written[0])
+
+
+def test_a_notebook_shows_a_figure_as_it_would_be_written(figure, tmp_path):
+    save_figure(figure, tmp_path / "plot.svg")
+    assert figure._repr_svg_() == (tmp_path / "plot.svg").read_text()
 
 
 def test_missing_matplotlib_is_said(monkeypatch):
@@ -102,8 +114,8 @@ def test_directions_are_arrows_from_the_centre_of_the_points():
     points = {"good": np.array([[3.0, 0], [5, 0]]), "bad": np.array([[0.0, 4], [0, 0]])}
     directions = {"up": np.array([0.0, 1]), "right": np.array([1.0, 0])}
     (axes,) = draw_directions(points, directions, "a query").axes
-    for drawn, own in zip(axes.collections, points.values(), strict=True):
-        assert_allclose(drawn.get_offsets(), own)
+    for drawn, cloud in zip(axes.collections, points.values(), strict=True):
+        assert_allclose(drawn.get_offsets(), cloud)
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["good", "bad"]
     arrows = [text for text in axes.texts if text.arrow_patch is not None]
     for arrow, direction in zip(arrows, directions.values(), strict=True):

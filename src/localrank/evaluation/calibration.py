@@ -17,7 +17,7 @@ from localrank.evaluation.calibration_verdict import Findings, findings
 from localrank.evaluation.frames import frame
 from localrank.evaluation.plotted import Plotted
 from localrank.measures import Measure, parse_measure
-from localrank.plots import draw_calibration
+from localrank.plots import Chart
 from localrank.printing import UNBROKEN, Printed, Table
 
 if TYPE_CHECKING:
@@ -146,12 +146,28 @@ class Calibration(Printed, Plotted):
 
         Needs the extra `localrank[plots]`.
         """
-        return draw_calibration(
-            self.rows,
-            {view: (TITLES[view], _level_text(self.measure, view)) for view in self.levels},
-            self.bounds,
-            f"mean {self.measure}",
-            self.verdict,
+        return self.chart().draw()
+
+    def chart(self) -> Chart:
+        """What the plot shows, as data."""
+        views = {}
+        for view in self.levels:
+            levels = self.by_level(view)
+            views[TITLES[view]] = {
+                "x_label": _level_text(self.measure, view),
+                "levels": [rows[0]["level"] for rows in levels],
+                "n_queries": [rows[0]["n_queries"] for rows in levels],
+                "methods": {
+                    name: [[row[key] for row in rows] for key in ("mean", "low", "high")]
+                    for name, rows in zip(self.per_query, zip(*levels, strict=True), strict=True)
+                },
+            }
+        return Chart(
+            "calibration",
+            views=views,
+            bounds=self.bounds,
+            y_label=f"mean {self.measure}",
+            note=self.verdict,
         )
 
 

@@ -19,7 +19,7 @@ from localrank.estimator import check_is_fitted
 from localrank.evaluation.frames import frame
 from localrank.evaluation.plotted import Plotted
 from localrank.measures import OrderErrorRate, evaluate
-from localrank.plots import draw_bars, draw_cosines
+from localrank.plots import Chart
 from localrank.printing import Printed, Table
 from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers.linear import LinearRanker
@@ -62,7 +62,16 @@ class HyperplaneCosines(Printed, Plotted):
 
     def plot(self) -> Figure:
         """A heat map, as a matplotlib figure. Needs the extra `localrank[plots]`."""
-        return draw_cosines(self.names, self.cosines, "Cosine between hyperplanes")
+        return self.chart().draw()
+
+    def chart(self) -> Chart:
+        """What the plot shows, as data."""
+        return Chart(
+            "cosines",
+            names=self.names,
+            cosines=self.cosines,
+            title="Cosine between hyperplanes",
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,10 +106,18 @@ class OrderErrorRates(Printed, Plotted):
 
     def plot(self) -> Figure:
         """Bars, as a matplotlib figure. Needs the extra `localrank[plots]`."""
+        return self.chart().draw()
+
+    def chart(self) -> Chart:
+        """What the plot shows, as data."""
         names = _pair_names(self.label_pairs)
-        ticks = [f"{name}\n{n:,} pairs" for name, n in zip(names, self.n_pairs, strict=True)]
-        panels = {"Document pairs in the wrong order": self.rates}
-        return draw_bars(panels, ticks, "order error rate", numbers="%.3f")
+        return Chart(
+            "bars",
+            panels={"Document pairs in the wrong order": self.rates},
+            ticks=[f"{name}\n{n:,} pairs" for name, n in zip(names, self.n_pairs, strict=True)],
+            y_label="order error rate",
+            numbers="%.3f",
+        )
 
 
 def hyperplane_cosines(

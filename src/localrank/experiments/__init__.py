@@ -1,6 +1,6 @@
-"""The papers' experiments and our own, published numbers beside ours.
+"""The papers' experiments and ours, with published numbers beside our numbers.
 
-Each is the function `reproduce` of the module of its name.
+Each experiment is the function `reproduce` of the module with its name.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ def reproduce(experiment: str, setting: Setting) -> Reproduction:
     experiment : str
         One of `EXPERIMENTS`.
     setting : Setting
-        What it runs on, and how.
+        The data and the options of the run.
     """
     if experiment not in EXPERIMENTS:
         raise unknown("There is no experiment", experiment, EXPERIMENTS)
-    # Loaded when it is asked for, so that the command line can name them all at no cost.
+    # Loaded on demand, so that the command line can list all experiments quickly.
     module = import_module(f"{__name__}.{experiment.replace('-', '_')}")
     result: Reproduction = module.reproduce(setting)
     return result

@@ -2,10 +2,10 @@
 
 Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering. They repeat
 Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for Learning to Rank
-in Information Retrieval. CIKM 2019, whose are the method and best-feature calibration. The
-reciprocal rank of their code gives 0 to a query whose only relevant document is at rank 1, of which
-the paper says nothing, so MRR stands here by that rule as well. The text has no numbers of the
-curves in Figures 4 and 5.
+in Information Retrieval. CIKM 2019, which introduces the method and best-feature calibration. The
+authors' code gives reciprocal rank 0 to a query whose only relevant document is at rank 1. The
+paper does not say so, so MRR is shown by that rule as well. The text has no numbers for the curves
+in Figures 4 and 5.
 """
 
 from __future__ import annotations
@@ -43,22 +43,19 @@ CONTROL = "baseline, other seed"
 FAULTY = "mrr@100, as the authors' code counts"
 LOGISTIC = "logistic regression"
 WAYS = ("selective", "fusion")
-NO_CURVES = (
-    "The paper draws these curves and prints no numbers of them: there are none beside ours."
-)
+NO_CURVES = "The paper draws these curves without numbers, so ours stand alone."
 
-# What classifiers of a kind of clusters are like in each fold: accuracy, largest cluster,
-# calibration error.
+# By kind of clusters and classifier, for each fold: accuracy, largest cluster, calibration error.
 Quality = dict[tuple[str, str], list[tuple[float, float, float]]]
 
 
 def methods(n_trees: int, random_state: int) -> dict[str, Ranker]:
     """One model for all queries, and the paper's: 5 clusters, three rounds, LambdaMART."""
-    trees, other = (LambdaMART(n_trees, random_state=random_state + i) for i in range(2))
+    trees, reseeded = (LambdaMART(n_trees, random_state=random_state + i) for i in range(2))
     return {
         "best feature": BestFeature(),
         "baseline": trees,
-        CONTROL: other,
+        CONTROL: reseeded,
         **{
             f"selective, {grouping}": adaptive_training(
                 N_CLUSTERS, grouping=grouping, ranker=trees, random_state=random_state
@@ -79,15 +76,15 @@ def classifiers(random_state: int, quick: bool = False) -> dict[str, Any]:
 
 
 def named(way: str, grouping: str, classifier: str = LOGISTIC) -> str:
-    """A method's name; that of the paper's classifier goes without saying."""
+    """A method's name. The paper's classifier is not named."""
     return f"{way}, {grouping}" + ("" if classifier == LOGISTIC else f", {classifier}")
 
 
 def reproduce(setting: Setting) -> Reproduction:
     """Compare selection, fusion and oracle with one model for all queries, on all folds."""
-    found = Reproduction(PAPER, setting.data)
+    reproduction = Reproduction(PAPER, setting.data)
     n_trees, n_controls = (20, 1) if setting.quick else (N_TREES, N_CONTROLS)
-    # Other choices among the models of the clusters, and what an oracle has on random groups.
+    # Scores of other choices among the clusters' models, and the oracle's values on random groups.
     others: dict[str, list[Floats]] = {}
     controls: dict[tuple[str, Measure], list[Floats]] = {}
     quality: Quality = {}
@@ -103,11 +100,11 @@ def reproduce(setting: Setting) -> Reproduction:
         for name, classifier in classifiers(setting.random_state, setting.quick).items():
             chooser = clone(model.selector).set_params(classifier=classifier)
             chosen = model.with_selector(chooser, fold.train)
-            own = chosen.selector_
-            facts = own.accuracy_, own.majority_, own.calibration_error_
+            selector = chosen.selector_
+            facts = selector.accuracy_, selector.majority_, selector.calibration_error_
             quality.setdefault((grouping, name), []).append(facts)
             for way in WAYS:
-                own.hard = way == "selective"
+                selector.hard = way == "selective"
                 others.setdefault(named(way, grouping, name), []).append(chosen.predict(fold.test))
         choices = {}
         for bound in clairvoyant_bounds(
@@ -125,12 +122,12 @@ def reproduce(setting: Setting) -> Reproduction:
     test = results["baseline"].test
     scores = {method: result.scores for method, result in results.items()}
     scores |= {method: np.concatenate(values) for method, values in others.items()}
-    table_2(found, test, scores, controls)
-    differences(found, test, scores)
-    oracles(found, test, scores)
-    other_classifiers(found, test, scores, quality)
-    _calibrate(found, test, scores)
-    return found
+    table_2(reproduction, test, scores, controls)
+    differences(reproduction, test, scores)
+    oracles(reproduction, test, scores)
+    other_classifiers(reproduction, test, scores, quality)
+    _calibrate(reproduction, test, scores)
+    return reproduction
 
 
 def faulty(test: RankingDataset, ranking: Floats) -> Floats:
@@ -145,7 +142,7 @@ def _rows(measure: str) -> list[str]:
 
 
 def table_2(
-    found: Reproduction,
+    reproduction: Reproduction,
     test: RankingDataset,
     scores: dict[str, Floats],
     controls: dict[tuple[str, Measure], list[Floats]],
@@ -165,7 +162,7 @@ def table_2(
         ours[method, FAULTY] = float(faulty(test, by[MRR]).mean())
     numbers = {
         (method, row): value
-        for (method, name), value in found.published("table-2").items()
+        for (method, name), value in reproduction.published("table-2").items()
         for row in _rows(name)
     }
     rows: list[list[Value]] = []
@@ -176,17 +173,17 @@ def table_2(
         spread = float(drawn.std(ddof=1)) if len(drawn) > 1 else None
         rows.append([grouping, str(measure), oracle, float(drawn.mean()), spread])
         gains[grouping, str(measure)] = oracle - float(drawn.mean())
-    found.compare(
+    reproduction.compare(
         "Table 2: means over the test queries",
         ["method", "measure"],
         ours,
         numbers,
         f"{test.n_queries:,} test queries. The code of the paper's authors gives reciprocal rank 0 "
-        f"to a query whose only relevant document is at rank 1, of which the paper says nothing; "
-        f"its numbers stand beside ours by both rules. An oracle chooses the best cluster of each "
+        f"to a query whose only relevant document is at rank 1. The paper does not say so, so its "
+        f"numbers stand beside ours by both rules. An oracle chooses the best cluster of each "
         f"query by its labels.",
     )
-    found.table(
+    reproduction.table(
         "The oracle beside its control",
         ["clusters", "measure", "oracle", "on random groups", "deviation"],
         rows,
@@ -197,15 +194,17 @@ def table_2(
     base = ours["baseline", "ndcg@5"]
     oracle = ours["oracle, kmeans", "ndcg@5"]
     gain, chance = oracle - base, oracle - base - gains["kmeans", "ndcg@5"]
-    found.claim(
+    reproduction.claim(
         "with a good choice of cluster adaptive training would beat the global model",
-        # A bound that models of random groups reach shows nothing of the clusters.
+        # A bound that models of random groups reach too says nothing about the clusters.
         gain > 0 and gains["kmeans", "ndcg@5"] > chance,
-        f"the oracle gains {gain:+.4f} NDCG@5, of which {chance:+.4f} on random groups",
+        f"the oracle gains {gain:+.4f} NDCG@5; random groups alone give {chance:+.4f}",
     )
 
 
-def differences(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
+def differences(
+    reproduction: Reproduction, test: RankingDataset, scores: dict[str, Floats]
+) -> None:
     """Paired tests of selection and fusion against the baseline, and against each other."""
     base = NDCG_5(test, scores["baseline"])
     methods = [f"{way}, {g}" for g in GROUPINGS for way in ("selective", "fusion")]
@@ -213,31 +212,31 @@ def differences(found: Reproduction, test: RankingDataset, scores: dict[str, Flo
     rows: list[list[Value]] = [
         [
             method,
-            one.mean_difference,
-            f"{one.interval[0]:+.4f} to {one.interval[1]:+.4f}",
-            one.corrected_p_value,
-            counts(one),
+            comparison.mean_difference,
+            f"{comparison.interval[0]:+.4f} to {comparison.interval[1]:+.4f}",
+            comparison.corrected_p_value,
+            counts(comparison),
         ]
-        for method, one in tests.items()
+        for method, comparison in tests.items()
     ]
-    found.table(
+    reproduction.table(
         "NDCG@5 against the baseline",
         ["method", "difference", "95 % interval", "p (Holm)", "won/tied/lost"],
         rows,
         "Paired t-tests over the test queries.",
     )
     selective = tests["selective, kmeans"]
-    found.claim(
-        "by Table 2 the selected cluster's model ranks worse than the global model",
+    reproduction.claim(
+        "in Table 2 the selected cluster's model ranks worse than the global model",
         selective.sign < 0 if selective.sign else None,
         f"NDCG@5 {difference(selective)}",
     )
     both = [NDCG_5(test, scores[f"{way}, kmeans"]) for way in ("fusion", "selective")]
     fusion = paired_test(*both)
-    found.claim_better("fusion ranks better than selection", "NDCG@5", fusion)
+    reproduction.claim_better("fusion ranks better than selection", "NDCG@5", fusion)
 
 
-def oracles(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
+def oracles(reproduction: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
     """Section 5: the oracles of the two kinds of clusters, and the t-test between them."""
     ours: dict[tuple[str, str], float] = {}
     for name, by, measure in (
@@ -246,25 +245,25 @@ def oracles(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]
         (FAULTY, MRR, faulty),
     ):
         values = {g: measure(test, scores[f"oracle by {by}, {g}"]) for g in GROUPINGS}
-        for grouping, own in values.items():
-            ours[name, f"mean, {grouping}"] = float(np.mean(own))
-            ours[name, f"deviation, {grouping}"] = float(np.std(own, ddof=1))
-        one = paired_test(values["ward"], values["kmeans"])
-        ours[name, "t"] = abs(one.effect_size) * np.sqrt(one.n_queries)
-        ours[name, "p"] = one.p_value
-    found.compare(
+        for grouping, by_query in values.items():
+            ours[name, f"mean, {grouping}"] = float(np.mean(by_query))
+            ours[name, f"deviation, {grouping}"] = float(np.std(by_query, ddof=1))
+        comparison = paired_test(values["ward"], values["kmeans"])
+        ours[name, "t"] = abs(comparison.effect_size) * np.sqrt(comparison.n_queries)
+        ours[name, "p"] = comparison.p_value
+    reproduction.compare(
         "Section 5: the oracles of k-means and Ward over the queries, and paired t-tests",
         ["measure", "quantity"],
         ours,
         {
             (row, quantity): value
-            for (measure, quantity), value in found.published("oracles").items()
+            for (measure, quantity), value in reproduction.published("oracles").items()
             for row in _rows(measure)
         },
         "Standard deviations are over the queries. t is without its sign.",
     )
     p_value = ours["ndcg@5", "p"]
-    found.claim(
+    reproduction.claim(
         "k-means and Ward do not differ",
         p_value >= LEVEL,
         f"oracles by NDCG@5, p = {p_value:.2f}",
@@ -272,7 +271,7 @@ def oracles(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]
 
 
 def other_classifiers(
-    found: Reproduction, test: RankingDataset, scores: dict[str, Floats], quality: Quality
+    reproduction: Reproduction, test: RankingDataset, scores: dict[str, Floats], quality: Quality
 ) -> None:
     """The paper's future work: whether another classifier chooses better."""
     values = {
@@ -282,8 +281,8 @@ def other_classifiers(
     }
     tests = corrected(
         {
-            key: paired_test(own, values[*key[:2], LOGISTIC])
-            for key, own in values.items()
+            key: paired_test(by_query, values[*key[:2], LOGISTIC])
+            for key, by_query in values.items()
             if key[2] != LOGISTIC
         }
     )
@@ -291,12 +290,12 @@ def other_classifiers(
     for (grouping, name), folds in quality.items():
         row: list[Value] = [grouping, name, *map(float, np.mean(folds, axis=0))]
         for way in WAYS:
-            one = tests.get((way, grouping, name))
+            comparison = tests.get((way, grouping, name))
             mean = float(values[way, grouping, name].mean())
-            row += [mean, None if one is None else difference(one)]
+            row += [mean, None if comparison is None else difference(comparison)]
         rows.append(row)
     against = "against logistic regression"
-    found.table(
+    reproduction.table(
         "Other classifiers as selectors",
         [
             "clusters",
@@ -307,25 +306,25 @@ def other_classifiers(
             *(cell for way in WAYS for cell in (f"{way}, ndcg@5", against)),
         ],
         rows,
-        "The paper leaves better classifiers to the future. Accuracy and calibration error are of "
-        "training queries that a classifier has not seen, means of the folds; always choosing the "
-        "largest cluster has the accuracy beside them. P-values of paired t-tests over the test "
-        "queries, corrected by Holm's rule.",
+        "The paper leaves better classifiers to future work. Accuracy and calibration error are "
+        "measured on training queries that the classifier has not seen; means of the folds. "
+        "'Largest cluster' is the accuracy of always choosing the largest cluster. P-values are of "
+        "paired t-tests over the test queries, corrected by Holm's rule.",
     )
 
 
-def _calibrate(found: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
+def _calibrate(reproduction: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
     """Figures 4 and 5, with what the paper lacks: a control and the unconditioned view."""
     for number, measure in (("4", NDCG_5), ("5", MRR)):
         for part, grouping in zip("ab", GROUPINGS, strict=True):
             calibration = calibrate(test, scores, measure, grouping)
-            found.figure(
+            reproduction.figure(
                 f"figure-{number}{part}",
                 f"Figure {number}{part}: {measure} against the failure level, {grouping}.",
-                calibration.plot,
+                calibration.chart(),
             )
             if number == "4":
-                calibration_claims(found, calibration, grouping)
+                calibration_claims(reproduction, calibration, grouping)
 
 
 def calibrate(
@@ -347,8 +346,8 @@ def calibrate(
     )
 
 
-def calibration_claims(found: Reproduction, calibration: Calibration, grouping: str) -> None:
-    """The curves of a calibration as tables, and what the paper says of them."""
+def calibration_claims(reproduction: Reproduction, calibration: Calibration, grouping: str) -> None:
+    """The curves of a calibration as tables, and what the paper says about them."""
     for view, title in (
         ("failure_level", "the failure level"),
         ("best_feature_score", "the best feature's own score"),
@@ -358,7 +357,7 @@ def calibration_claims(found: Reproduction, calibration: Calibration, grouping: 
             [f"{cells[0]['level']:.1f}", cells[0]["n_queries"], *(cell["mean"] for cell in cells)]
             for cells in calibration.by_level(view)
         ]
-        found.table(
+        reproduction.table(
             f"Figure 4, {grouping}: {calibration.measure} by {title}",
             ["level", "queries", *names],
             rows,
@@ -371,11 +370,12 @@ def calibration_claims(found: Reproduction, calibration: Calibration, grouping: 
         calibration.per_query[name][negative] for name in ("selective", "baseline", "control")
     )
     over_baseline, over_control = (paired_test(selective, other) for other in (baseline, control))
-    found.claim_better(
+    reproduction.claim_better(
         f"where the best feature beats the global model, selection ({grouping}) beats the "
         f"global model",
         "NDCG@5",
         over_baseline,
-        f"; over a global model with another seed, which regression to the mean favours alike, "
+        f"; over a global model with another seed, which regression to the mean favours as "
+        f"much, "
         f"{difference(over_control)}",
     )

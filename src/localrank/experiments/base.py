@@ -1,11 +1,10 @@
-"""The form of an experiment: tables beside published numbers, figures, and what holds."""
+"""The result of an experiment: tables with published numbers, figures, and what holds."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,11 +16,11 @@ from localrank.data.atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.significance import p_text
 from localrank.experiments.published import has_numbers, published_cells, source, whole
-from localrank.plots import save_figure
+from localrank.plots import Chart, draw_charts, write_charts
 
 Value = str | int | float | None
 Rows = Sequence[Sequence[Value]]
-# By their names, from the outside in.
+# Numbers by a tuple of names, outermost first.
 Numbers = Mapping[Any, float]
 
 
@@ -35,9 +34,9 @@ class Table:
     columns : sequence of str
         A column "difference" is printed with its sign.
     rows : list of list
-        None where there is nothing to put.
+        None: an empty cell.
     note : str
-        What must be known to read it.
+        What a reader must know.
     """
 
     title: str
@@ -49,9 +48,9 @@ class Table:
     def compared(
         cls, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
     ) -> Table:
-        """Our values beside published ones, by the same keys: tuples of text, one per name.
+        """Our values beside published ones. Both have the same keys: tuples of text, one per name.
 
-        Without any published number the columns for them are left out.
+        Without published numbers there are no columns for them.
 
         Examples
         --------
@@ -65,8 +64,8 @@ class Table:
             )
         rows: list[list[Value]] = []
         for key, value in ours.items():
-            there = published.get(key)
-            rows.append([*key, value, there, None if there is None else value - there])
+            number = published.get(key)
+            rows.append([*key, value, number, None if number is None else value - number])
         return cls(title, [*names, "ours", "published", "difference"], rows, note)
 
     def cells(self) -> list[list[str]]:
@@ -85,7 +84,8 @@ class Table:
     def markdown(self) -> str:
         """The table for a page."""
         words = [
-            all(isinstance(v, str | None) for v in own) for own in zip(*self.rows, strict=True)
+            all(isinstance(value, str | None) for value in column)
+            for column in zip(*self.rows, strict=True)
         ]
         align = ["---" if is_text else "---:" for is_text in words]
         lines = [f"### {self.title}", ""]
@@ -95,34 +95,34 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot, drawn when it is written.
+    """A chart with a name and a caption.
 
     Attributes
     ----------
     name : str
-        Of the file, without ending.
+        The name of its file, without the ending.
     caption : str
-    draw : callable
-        Returns it as a figure of matplotlib.
+    chart : Chart
+        What it shows, as data.
     """
 
     name: str
     caption: str
-    draw: Callable[[], Any]
+    chart: Chart
 
 
 @dataclass(frozen=True)
 class Claim:
-    """What is claimed, and what was measured.
+    """A claim, and what was measured.
 
     Attributes
     ----------
     says : str
         A clause that can stand after "that".
     holds : bool or None
-        None where the difference is within the noise.
+        None: the difference is within the noise.
     measured : str
-        The numbers that decide it.
+        The numbers that decide.
     """
 
     says: str
@@ -132,15 +132,15 @@ class Claim:
 
 @dataclass(frozen=True)
 class Making:
-    """How results were made: the command, what it took, and the versions of what it ran on.
+    """How results were made: the command, the time, and the versions of the libraries.
 
     Attributes
     ----------
     command : str
     seconds : float
-        On the clock.
+        Time on the clock.
     cpu_seconds : float
-        Of all threads; other work on the machine does not add to them.
+        CPU time of all threads. Other work on the machine does not count.
     versions : mapping from library to version
 
     Examples
@@ -158,14 +158,14 @@ class Making:
         took, unit = self.cpu_seconds, "seconds"
         if took >= 90:
             took, unit = took / 60, "minutes"
-        found = [f"{name} {version}" for name, version in self.versions.items()]
-        with_these = ", ".join(found).replace("python", "Python", 1)
+        libraries = [f"{name} {version}" for name, version in self.versions.items()]
+        with_these = ", ".join(libraries).replace("python", "Python", 1)
         return f"Made in {took:.3g} {unit} of processor time with {with_these}."
 
 
 @dataclass(repr=False)
 class Reproduction(printing.Printed):
-    """What an experiment found; parts of it add their tables, figures and claims.
+    """The result of an experiment. Its parts add their tables, figures and claims.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ class Reproduction(printing.Printed):
         return [*tables, self.conclusion]
 
     def published(self, place: str) -> dict[tuple[str, ...], float]:
-        """The paper's numbers for the data, of a table or figure, by their names."""
+        """The numbers of the paper's table or figure for the data, by their names."""
         return published_cells(self.experiment, place, self.data)
 
     def table(self, title: str, columns: Sequence[str], rows: Rows, note: str = "") -> None:
@@ -205,31 +205,32 @@ class Reproduction(printing.Printed):
         self.claims.append(Claim(says, holds, measured))
 
     def claim_better(self, says: str, measure: str, test: PairedTest, more: str = "") -> None:
-        """Add the claim that the first of two methods is better, by a paired test."""
+        """Add the claim that the first of two methods is better, decided by a paired test."""
         self.claim(says, decided(test), f"{measure} {difference(test)}{more}")
 
-    def figure(self, name: str, caption: str, draw: Callable[..., Any], **options: Any) -> None:
-        """Add a figure, in a file whose name no other experiment has.
-
-        Parameters
-        ----------
-        name, caption : str
-        draw : callable
-            Returns a figure of matplotlib.
-        **options
-            Of `draw`.
-        """
-        name = f"{self.experiment}-{self.data}-{name}".lower().replace(", ", "-")
-        self.figures.append(Figure(name, caption, partial(draw, **options)))
-
     @property
-    def conclusion(self) -> str:
-        """What agrees with the paper and what does not.
+    def name(self) -> str:
+        """Experiment and data, as in the names of files.
 
         Examples
         --------
-        >>> found = Reproduction("lgmml", "OHSUMED", claims=[Claim("trees lose", False, "0.1")])
-        >>> found.conclusion
+        >>> Reproduction("wins", "MQ2007, OHSUMED").name
+        'wins-mq2007-ohsumed'
+        """
+        return f"{self.experiment}-{self.data}".lower().replace(", ", "-")
+
+    def figure(self, name: str, caption: str, chart: Chart) -> None:
+        """Add a `Figure`; its file's name begins with the experiment and the data."""
+        self.figures.append(Figure(f"{self.name}-{name.lower()}", caption, chart))
+
+    @property
+    def conclusion(self) -> str:
+        """In words: what agrees with the paper and what does not.
+
+        Examples
+        --------
+        >>> claims = [Claim("trees lose", False, "0.1")]
+        >>> Reproduction("lgmml", "OHSUMED", claims=claims).conclusion
         'On OHSUMED the paper is not borne out where it says that trees lose (0.1).'
         """
         parts = []
@@ -238,9 +239,9 @@ class Reproduction(printing.Printed):
             (False, f"{self.claimant} is not borne out where it says that"),
             (None, f"the differences are within the noise where {self.claimant} says that"),
         ):
-            own = [f"{c.says} ({c.measured})" for c in self.claims if c.holds is holds]
-            if own:
-                parts.append(f"{words} {'; that '.join(own)}")
+            clauses = [f"{c.says} ({c.measured})" for c in self.claims if c.holds is holds]
+            if clauses:
+                parts.append(f"{words} {'; that '.join(clauses)}")
         if not parts:
             return f"Nothing {self.claimant} says can be tested on {self.data}."
         return (
@@ -250,10 +251,10 @@ class Reproduction(printing.Printed):
         )
 
     def markdown(self, making: Making, figures: bool = True) -> str:
-        """The whole as a page."""
+        """The page in Markdown."""
         about = f"Published numbers: {source(self.experiment)}"
         if whole(self.data) != self.data and has_numbers(self.experiment, self.data):
-            about += f" They are of {whole(self.data)}, of which {self.data} is a part."
+            about += f" They are for {whole(self.data)}; {self.data} is a part of it."
         verdicts = {True: "yes", False: "no", None: "undecided"}
         claims = Table(
             f"What {self.claimant} says, and what holds here",
@@ -289,16 +290,25 @@ class Reproduction(printing.Printed):
         }
 
     def write(self, folder: Path, making: Making) -> bool:
-        """Write `results.json`, `index.md` and the figures; whether figures could be drawn.
+        """Write `results.json`, `index.md`, and the figures as numbers and as drawings.
 
-        They need matplotlib, of the extra `localrank[plots]`; without it they are left out.
+        The numbers of the figures are one JSON file in the folder `figures`, which
+        `python -m localrank.plots` draws again. Drawing needs the extra `localrank[plots]`.
+        Without it, there are no drawings, and the page shows none.
+
+        Returns
+        -------
+        bool
+            Whether the figures were drawn.
         """
         drawn = find_spec("matplotlib") is not None
         folder.mkdir(parents=True, exist_ok=True)
-        if drawn and self.figures:
+        if self.figures:
             (folder / "figures").mkdir(exist_ok=True)
-            for figure in self.figures:
-                save_figure(figure.draw(), folder / "figures" / f"{figure.name}.svg")
+            numbers = folder / "figures" / f"{self.name}.json"
+            write_charts({figure.name: figure.chart for figure in self.figures}, numbers)
+            if drawn:
+                draw_charts(numbers)
         with atomic_write(folder / "index.md") as file:
             file.write(self.markdown(making, figures=drawn).encode())
         with atomic_write(folder / "results.json") as file:
@@ -328,14 +338,14 @@ def text(value: Value) -> str:
 
 
 def plain(value: Value) -> Value:
-    """A value that JSON has."""
+    """A value in a type that JSON has. NaN and infinity become None."""
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def decided(test: PairedTest) -> bool | None:
-    """Whether the first method is better; None where the difference is within the noise."""
+    """Whether the first method is better. None: the difference is within the noise."""
     return test.sign > 0 if test.sign else None
 
 

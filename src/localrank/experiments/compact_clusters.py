@@ -1,4 +1,4 @@
-"""A cluster of queries by its centre: what Section 5 of LocalRank's paper leaves to be done."""
+"""A cluster of queries by its centre: future work in Section 5 of LocalRank's paper."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ N_TIMED = 20
 
 
 class Choice(NamedTuple):
-    """How a fold's test queries fare if clusters are chosen by all their queries or by centres.
+    """Results on a fold's test queries when clusters are chosen by all their queries or by centres.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Choice(NamedTuple):
     same : bool ndarray of shape (n_queries,)
         Whether both choose the same cluster.
     microseconds : (float, float)
-        To search among all training queries, and among centres; of one query.
+        Time of one search among all training queries, and of one among centres.
     """
 
     by_queries: Floats
@@ -43,36 +43,41 @@ class Choice(NamedTuple):
 
 def by_centres(model: LocalRanker, fold: Fold) -> Choice:
     """The choices of a model, and of the same clusters and models with `NearestCentroid`."""
-    other = model.with_selector(NearestCentroid(), fold.train)
-    queries, centres = model.selector_, other.selector_
+    compact = model.with_selector(NearestCentroid(), fold.train)
+    queries, centres = model.selector_, compact.selector_
     assert isinstance(centres, NearestCentroid)
-    chosen = [one.weights(fold.test, model.models_).argmax(axis=1) for one in (queries, centres)]
+    chosen = [
+        selector.weights(fold.test, model.models_).argmax(axis=1) for selector in (queries, centres)
+    ]
     described = queries.representation_.transform(fold.test)[:N_TIMED]
     search = partial(_microseconds, queries.representation_, described)
     return Choice(
         AveragePrecision()(fold.test, model.predict(fold.test)),
-        AveragePrecision()(fold.test, other.predict(fold.test)),
+        AveragePrecision()(fold.test, compact.predict(fold.test)),
         chosen[0] == chosen[1],
         (search(queries.descriptions_), search(centres.centroids_)),
     )
 
 
-def compact_clusters(found: Reproduction, choices: Mapping[int, Sequence[Choice]]) -> None:
+def compact_clusters(reproduction: Reproduction, choices: Mapping[int, Sequence[Choice]]) -> None:
     """Add the table of all numbers of clusters.
 
     Parameters
     ----------
-    found : Reproduction
+    reproduction : Reproduction
     choices : dict from number of clusters to the choices in each fold
     """
     queries, centres, same = (
-        {n: np.concatenate([getattr(one, name) for one in own]) for n, own in choices.items()}
+        {
+            n: np.concatenate([getattr(choice, name) for choice in by_fold])
+            for n, by_fold in choices.items()
+        }
         for name in ("by_queries", "by_centres", "same")
     )
     tests = corrected({n: paired_test(centres[n], queries[n]) for n in choices})
     rows: list[dict[str, Value]] = []
-    for n, own in choices.items():
-        among_queries, among_centres = np.mean([one.microseconds for one in own], axis=0)
+    for n, by_fold in choices.items():
+        among_queries, among_centres = np.mean([choice.microseconds for choice in by_fold], axis=0)
         rows.append(
             {
                 "clusters": n,
@@ -87,7 +92,7 @@ def compact_clusters(found: Reproduction, choices: Mapping[int, Sequence[Choice]
                 "ratio of µs": float(among_queries / among_centres),
             }
         )
-    found.table(
+    reproduction.table(
         "Compact clusters: chosen by all their queries, and by their centres",
         list(rows[0]),
         [list(row.values()) for row in rows],

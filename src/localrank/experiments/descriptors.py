@@ -1,4 +1,4 @@
-"""What describes a query, given to every document of it."""
+"""Descriptors of a query as features of each of its documents."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from localrank.rankers.expanded import Expanded
 
 
 class QueryDescriptors(Expanded):
-    """Trains a ranker on the features and on what describes the query.
+    """Trains a ranker on the features and on descriptors of the query.
 
-    Each document has beside its features the mean and the standard deviation of every feature
-    over the documents of its query, the loadings of their first principal direction, and the
-    number of documents: from 46 features 185 columns.
+    Each document also gets the mean and the standard deviation of every feature over the
+    documents of its query, the loadings of their first principal direction, and the number of
+    documents. 46 features become 185 columns.
 
     Parameters
     ----------
@@ -30,18 +30,18 @@ class QueryDescriptors(Expanded):
         return 4 * n_features + 1
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
-        own = descriptors(dataset)[dataset.query_index]
-        features = np.hstack([dataset.features, own.astype(dataset.features.dtype)])
+        described = descriptors(dataset)[dataset.query_index]
+        features = np.hstack([dataset.features, described.astype(dataset.features.dtype)])
         return dataset.replaced(features=features, feature_names=None)
 
     def folded(self, values: Floats, n_features: int) -> Floats:
-        """That of means, deviations and loadings to their features, that of the number to all."""
+        """Means, deviations and loadings added up by feature; the value of the size is last."""
         blocks = values[..., :-1].reshape(*values.shape[:-1], 4, n_features)
         return np.concatenate([blocks.sum(axis=-2), values[..., -1:]], axis=-1)
 
 
 def descriptors(dataset: RankingDataset) -> Array:
-    """Means, deviations, first principal direction and number of documents, of each query."""
+    """Means, deviations, first principal direction and number of documents for each query."""
     begins, sizes = dataset.offsets[:-1], dataset.query_sizes[:, None]
     means = np.add.reduceat(dataset.features, begins) / sizes
     squares = (dataset.features - means[dataset.query_index]) ** 2

@@ -1,4 +1,4 @@
-"""One model that learns the scores of six, and what lists without labels add to that."""
+"""One model that learns the scores of six, and what lists without labels add."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PAIRS = [(STUDENT, TEACHER), (MORE, TEACHER), (MORE, STUDENT)]
 
 
 class TaughtByMore(Distilled):
-    """Learns the scores of all training lists; the teacher saw the labels of the first third."""
+    """Learns the scores of all training lists. The teacher saw the labels of the first third."""
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         teacher: Ranker = clone(self.ranker)
@@ -34,8 +34,8 @@ class TaughtByMore(Distilled):
         self._teach(dataset.replaced(relevance=teacher.predict_rows(dataset)))
 
 
-def distillation(found: Reproduction, setting: Setting, sources: Sources) -> None:
-    """Add what lists without labels teach one model, where a third of the queries has labels."""
+def distillation(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
+    """Add what lists without labels teach one model when a third of the queries has labels."""
     names = present(sources, COLLECTIONS)
     draws = {name: Draws(_results(setting, sources, name)) for name in names}
     gains = {
@@ -44,9 +44,9 @@ def distillation(found: Reproduction, setting: Setting, sources: Sources) -> Non
     }
     for pair, measure in product(PAIRS, MEASURES):
         gains[pair, measure, "all"] = np.concatenate([gains[pair, measure, n] for n in names])
-    tests = corrected({key: gain_test(own) for key, own in gains.items()})
+    tests = corrected({key: gain_test(values) for key, values in gains.items()})
     places = [*names, "all"]
-    found.table(
+    reproduction.table(
         "Lists without labels",
         ["", "measure", *places],
         [
@@ -60,15 +60,15 @@ def distillation(found: Reproduction, setting: Setting, sources: Sources) -> Non
         f"{NOTE.format(n=len(tests))} A third of each fold's training queries has labels; best is "
         f"trained on them. One model learns its scores of these lists, or of all training lists.",
     )
-    found.table(
+    reproduction.table(
         "Lists without labels: means",
         ["", *names],
         [
             [
                 method,
                 *(
-                    " / ".join(f"{own.mean(method, m):.4f}" for m in MEASURES)
-                    for own in draws.values()
+                    " / ".join(f"{drawn.mean(method, m):.4f}" for m in MEASURES)
+                    for drawn in draws.values()
                 ),
             ]
             for method in (TEACHER, STUDENT, MORE)
@@ -100,6 +100,8 @@ def _results(setting: Setting, sources: Sources, name: str) -> list[dict[str, Me
         student = one(n_trees, random_state=seed)
         more = TaughtByMore(student.ranker, student.student)
         teacher = best(n_trees, random_state=seed)
-        own = train(setting, {TEACHER: teacher, STUDENT: student}, few, f"{name}, {seed}, a third")
-        results.append(own | train(setting, {MORE: more}, every, f"{name}, {seed}, by more"))
+        taught = train(
+            setting, {TEACHER: teacher, STUDENT: student}, few, f"{name}, {seed}, a third"
+        )
+        results.append(taught | train(setting, {MORE: more}, every, f"{name}, {seed}, by more"))
     return results

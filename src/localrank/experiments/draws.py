@@ -15,7 +15,7 @@ from localrank.plots import Interval
 
 MEASURES = [parse_measure(name) for name in ("ndcg@10", "map")]
 NOTE = (
-    "Differences with their 95 % intervals, in brackets p before and after Holm's correction for "
+    "Differences with their 95 % intervals; in brackets p before and after Holm's correction for "
     "the {n} comparisons of this section."
 )
 
@@ -37,26 +37,26 @@ class Draws:
     two_labels: bool = False
 
     def values(self, method: str, measure: Measure) -> Floats:
-        """One value per query, the mean of the draws in which it counts; NaN if there is none."""
-        values = np.array([own[method].values(measure) for own in self.results])
+        """One value per query: the mean of the draws in which it counts. NaN: it counts in none."""
+        values = np.array([results[method].values(measure) for results in self.results])
         if self.two_labels:
-            for row, own in zip(values, self.results, strict=True):
-                low, high = own[method].test.label_bounds
+            for row, results in zip(values, self.results, strict=True):
+                low, high = results[method].test.label_bounds
                 row[low == high] = np.nan
         n_draws = (~np.isnan(values)).sum(axis=0)
         return np.where(n_draws > 0, np.nansum(values, axis=0) / np.maximum(n_draws, 1), np.nan)
 
     def mean(self, method: str, measure: Measure) -> float:
-        """Over the queries that count."""
+        """The mean over the queries that count."""
         return float(np.nanmean(self.values(method, measure)))
 
     def gains(self, method: str, other: str, measure: Measure) -> Floats:
-        """How much better a method ranks each query than another."""
+        """How much better a method ranks each query than another method does."""
         return self.values(method, measure) - self.values(other, measure)
 
 
 def gain_test(gains: Floats) -> PairedTest:
-    """Whether gains, one for each query, differ from zero; NaN does not count."""
+    """Test whether gains, one per query, differ from zero. NaN does not count."""
     return paired_test(gains, np.zeros_like(gains))
 
 
@@ -67,7 +67,7 @@ def cell(test: PairedTest) -> str:
     --------
     >>> from localrank.evaluation.significance import corrected
     >>> gains = {"a": np.array([0.1, 0.2, 0.3]), "b": np.array([0.0, 0.1, 0.1])}
-    >>> cell(corrected({name: gain_test(own) for name, own in gains.items()})["a"])
+    >>> cell(corrected({name: gain_test(values) for name, values in gains.items()})["a"])
     '+0.2000 [-0.0484, +0.4484] (.074; .148)'
     """
     low, high = test.interval
@@ -76,7 +76,7 @@ def cell(test: PairedTest) -> str:
 
 
 def interval(test: PairedTest) -> Interval:
-    """A difference as a plot shows it, filled where p is small before correction."""
+    """A difference as a plot shows it. The mark is filled if p is small before correction."""
     return test.mean_difference, test.interval, test.p_value < LEVEL
 
 
@@ -87,19 +87,19 @@ def slopes(x: Floats, gains: Floats) -> Floats:
     ----------
     x : ndarray of shape (n_points,)
     gains : ndarray of shape (n_points, n_queries)
-        NaN where a query has none.
+        NaN: the query has no value at this point.
 
     Examples
     --------
     >>> slopes(np.array([1.0, 2.0, 4.0]), np.array([[2.0, np.nan], [4.0, np.nan], [8.0, 1.0]]))
     array([ 2., nan])
     """
-    there = ~np.isnan(gains)
-    n_points = np.maximum(there.sum(axis=0), 1)
-    centred = np.where(there, x[:, None] - (there * x[:, None]).sum(axis=0) / n_points, 0.0)
-    products = (centred * np.where(there, gains, 0.0)).sum(axis=0)
+    known = ~np.isnan(gains)
+    n_points = np.maximum(known.sum(axis=0), 1)
+    centred = np.where(known, x[:, None] - (known * x[:, None]).sum(axis=0) / n_points, 0.0)
+    products = (centred * np.where(known, gains, 0.0)).sum(axis=0)
     squares = (centred**2).sum(axis=0)
-    squares[there.sum(axis=0) < 2] = np.nan
+    squares[known.sum(axis=0) < 2] = np.nan
     steep: Floats = products / squares
     return steep
 

@@ -1,8 +1,8 @@
 """How the hyperplanes of label pairs differ: Tables 5, 6 and 7 of multiple hyperplanes.
 
-SVMlight, of the paper, lists the pairs of documents: a part of the pairs is a part of the time.
-RankSVM here lists none, so that a hyperplane takes nearly as long as one for all pairs, and Table
-7's saving is not to be expected.
+The paper uses SVMlight, which lists the pairs of documents, so fewer pairs take less time. RankSVM
+here lists no pairs. A hyperplane of two labels takes nearly as long as one for all pairs, so the
+saving of Table 7 is not expected.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from localrank.rankers import MultipleHyperplaneRanker, RankSVM
 
 PAPER = "multiple-hyperplanes"
 DEFINITIONS = "definition search"
-# Tables 5 and 6 are of a loss summed over the pairs, which hardly regularises.
+# Tables 5 and 6 come from a loss summed over the pairs, which hardly regularises.
 LARGE_C = 1e4
 CHOSEN, LARGE = "C as chosen", f"C = {LARGE_C:g}"
 BASELINE, OWN = "RankSVM", "own plane"
 # The paper counts ranks from the best, 1; labels count the other way.
 RANK_PAIRS = ("(1,2)", "(1,3)", "(2,3)")
 
-# What the paper has numbers of, by kind and name.
+# Numbers by kind and name, as far as the paper has them.
 Summary = dict[tuple[str, str], float]
 
 
@@ -46,11 +46,12 @@ class Diagnostics:
     Attributes
     ----------
     cosines : list of HyperplaneCosines
-        In each fold.
+        One for each fold.
     training : list of OrderErrorRates
-        Of each fold's training documents.
+        Rates on the training documents of each fold.
     test : OrderErrorRates
-        Of all folds' test documents, where every fold has a hyperplane for a label pair.
+        Rates on the test documents of all folds. Label pairs without a hyperplane in some fold
+        have none.
     """
 
     cosines: list[HyperplaneCosines]
@@ -65,13 +66,16 @@ class Diagnostics:
         folds: Sequence[Fold],
         test: RankingDataset,
     ) -> Diagnostics:
-        """Of the fitted models of each fold."""
+        """Compute them from the fitted models of each fold."""
         models = list(zip(singles, several, folds, strict=True))
         planes = [many.pair_scores(fold.test) for _, many, fold in models]
         pairs = set.intersection(*map(set, planes))
         scores: dict[str, Any] = {
             BASELINE: np.concatenate([single.predict(fold.test) for single, _, fold in models]),
-            OWN: {pair: np.concatenate([own[pair] for own in planes]) for pair in pairs},
+            OWN: {
+                pair: np.concatenate([fold_scores[pair] for fold_scores in planes])
+                for pair in pairs
+            },
         }
         return cls(
             [hyperplane_cosines(many, {BASELINE: single}) for single, many, _ in models],
@@ -87,20 +91,20 @@ class Diagnostics:
 
 
 def order_errors(
-    found: Reproduction, diagnostics: Mapping[str, Diagnostics], levels: Floats
+    reproduction: Reproduction, diagnostics: Mapping[str, Diagnostics], levels: Floats
 ) -> Summary:
     """Table 6."""
     rates: dict[tuple[str, ...], list[float]] = {}
-    for setting, own in diagnostics.items():
-        for queries, several in (("training", own.training), ("test", [own.test])):
-            for one in several:
-                for method, values in one.rates.items():
-                    for pair, rate in zip(_pair_names(one, levels), values, strict=True):
+    for setting, diagnosis in diagnostics.items():
+        for queries, several in (("training", diagnosis.training), ("test", [diagnosis.test])):
+            for errors in several:
+                for method, values in errors.rates.items():
+                    for pair, rate in zip(_pair_names(errors, levels), values, strict=True):
                         rates.setdefault((setting, queries, method, pair), []).append(float(rate))
     ours = {key: float(np.mean(values)) for key, values in rates.items()}
-    printed = published(PAPER, "table-6", found.data)
+    printed = published(PAPER, "table-6", reproduction.data)
     average, trials = _by_plane(printed.get("average", {})), _by_plane(printed)
-    found.compare(
+    reproduction.compare(
         "Table 6: order error rates",
         ["setting", "queries", "hyperplane", "rank pair"],
         ours,
@@ -109,24 +113,25 @@ def order_errors(
             for setting in diagnostics
             for names, rate in average.items()
         },
-        "Share of the document pairs with these two ranks, 1 the best, in the wrong order. On "
-        "training queries the mean over the folds. The paper's are of training queries, with "
-        "SVMlight's default parameters; errors on test queries and C as chosen are our own look.",
+        "Share of the document pairs with these two ranks (1 is the best) that are in the wrong "
+        "order. Rates on training queries are means over the folds. The paper's rates are of "
+        "training queries, with SVMlight's default parameters. Rates on test queries and with C as "
+        "chosen are ours alone.",
     )
     if trials:
-        found.table(
+        reproduction.table(
             "Table 6: lowest and highest order error rate on training queries",
             ["hyperplane", "rank pair", "our folds", "published trials"],
             [
-                [*names, _range(rates[LARGE, "training", *names]), _range(own)]
-                for names, own in trials.items()
+                [*names, _range(rates[LARGE, "training", *names]), _range(trial_rates)]
+                for names, trial_rates in trials.items()
             ],
             f"Ours with {LARGE}.",
         )
-    found.figure(
+    reproduction.figure(
         "table-6",
         "Order error rates as in Table 6, but on the test queries, C as chosen.",
-        diagnostics[CHOSEN].test.plot,
+        diagnostics[CHOSEN].test.chart(),
     )
     lower = {
         setting: [
@@ -136,10 +141,12 @@ def order_errors(
         ]
         for setting in diagnostics
     }
-    found.claim(
+    reproduction.claim(
         "on training queries a rank pair's own hyperplane makes fewer order errors than RankSVM",
         all(lower[LARGE]),
-        "; ".join(f"with {s} for {sum(own)} of {len(own)} rank pairs" for s, own in lower.items()),
+        "; ".join(
+            f"with {s} for {sum(fewer)} of {len(fewer)} rank pairs" for s, fewer in lower.items()
+        ),
     )
     return {
         ("order error rate", f"{method}, {pair}"): rate
@@ -163,7 +170,7 @@ def _range(values: Sequence[float]) -> str:
 
 
 def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
-    """Label pairs as the paper writes them, where the best rank is 1."""
+    """Label pairs as the paper writes them. The best rank is 1."""
     rank = {float(level): place for place, level in enumerate(levels, start=1)}
     return [
         f"({rank.get(float(high), high)},{rank.get(float(low), low)})"
@@ -171,10 +178,10 @@ def _pair_names(rates: OrderErrorRates, levels: Floats) -> list[str]:
     ]
 
 
-def cosines(found: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summary:
+def cosines(reproduction: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summary:
     """Table 5."""
-    numbers = published(PAPER, "table-5", found.data)
-    # Of three ranks, as in the paper.
+    numbers = published(PAPER, "table-5", reproduction.data)
+    # The paper has three ranks.
     if len(diagnostics[CHOSEN].cosines[0].names) != 1 + len(RANK_PAIRS):
         numbers = {}
     columns = ["setting", "hyperplanes", "ours", "lowest", "highest"]
@@ -182,10 +189,10 @@ def cosines(found: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summ
         columns += ["published", "lowest", "highest", "difference"]
     rows: list[list[Value]] = []
     means: dict[tuple[str, str], float] = {}
-    for setting, own in diagnostics.items():
-        first = own.cosines[0]
-        # Every fold has the hyperplanes of the first, unless it lacks a level.
-        folds = [c.cosines for c in own.cosines if c.names == first.names]
+    for setting, diagnosis in diagnostics.items():
+        first = diagnosis.cosines[0]
+        # A fold that lacks a level has fewer hyperplanes than the first.
+        folds = [c.cosines for c in diagnosis.cosines if c.names == first.names]
         names = [BASELINE, *RANK_PAIRS] if len(first.names) == 4 else list(first.names)
         for i, j in combinations(range(len(names)), 2):
             pair = f"{names[i]}, {names[j]}"
@@ -198,45 +205,50 @@ def cosines(found: Reproduction, diagnostics: Mapping[str, Diagnostics]) -> Summ
                 row += [average, min(trials), max(trials), mean - average]
             rows.append(row)
     note = "Mean and range over the folds."
-    found.table("Table 5: cosines between hyperplanes", columns, rows, note)
-    found.figure(
+    reproduction.table("Table 5: cosines between hyperplanes", columns, rows, note)
+    reproduction.figure(
         "table-5",
         "Table 5: cosines of the first fold, C as chosen.",
-        diagnostics[CHOSEN].cosines[0].plot,
+        diagnostics[CHOSEN].cosines[0].chart(),
     )
-    here = [mean for (setting, _), mean in means.items() if setting == CHOSEN]
-    found.claim(
+    chosen_means = [mean for (setting, _), mean in means.items() if setting == CHOSEN]
+    reproduction.claim(
         "the hyperplanes of rank pairs point away from each other",
-        min(here) < 0.5,
-        f"mean cosines from {min(here):.2f} to {max(here):.2f}",
+        min(chosen_means) < 0.5,
+        f"mean cosines from {min(chosen_means):.2f} to {max(chosen_means):.2f}",
     )
     return {("cosine", pair): mean for (setting, pair), mean in means.items() if setting == LARGE}
 
 
-def training_times(found: Reproduction, times: Sequence[Mapping[str, float]]) -> None:
-    """Table 7: how long each hyperplane takes, and all of them, of what RankSVM takes."""
-    names = dict.fromkeys(name for one in times for name in one)
-    ours = {name: float(np.mean([one[name] for one in times if name in one])) for name in names}
-    ours["MHR"] = float(np.mean([sum(one.values()) - one[BASELINE] for one in times]))
+def training_times(reproduction: Reproduction, times: Sequence[Mapping[str, float]]) -> None:
+    """Table 7: training times of each hyperplane and of all, as shares of RankSVM's."""
+    names = dict.fromkeys(name for fold_times in times for name in fold_times)
+    ours = {
+        name: float(np.mean([fold_times[name] for fold_times in times if name in fold_times]))
+        for name in names
+    }
+    ours["MHR"] = float(
+        np.mean([sum(fold_times.values()) - fold_times[BASELINE] for fold_times in times])
+    )
     shares = {name: value / ours[BASELINE] for name, value in ours.items() if name != BASELINE}
-    theirs = _shares(found.data) if shares.keys() >= set(RANK_PAIRS) else {}
-    found.compare(
+    theirs = _shares(reproduction.data) if shares.keys() >= set(RANK_PAIRS) else {}
+    reproduction.compare(
         "Table 7: ratio of training times to that of RankSVM",
         ["hyperplanes"],
         {(name,): share for name, share in shares.items()},
         {(name,): share for name, share in theirs.items()},
-        f"CPU time, mean of the folds, C = 1: RankSVM takes {ours[BASELINE]:.0f} ms, MHR, all "
-        f"hyperplanes one after another, {ours['MHR']:.0f} ms. The paper's program lists the "
-        f"pairs of documents, ours does not: a part of the pairs saves little. On its definition "
-        f"search the ratios are "
+        f"CPU time, mean of the folds, C = 1. RankSVM takes {ours[BASELINE]:.0f} ms. MHR takes "
+        f"{ours['MHR']:.0f} ms for all hyperplanes, one after another. The paper's program lists "
+        f"the pairs of documents, ours does not, so fewer pairs save little. On the paper's "
+        f"definition search the ratios are "
         f"{', '.join(f'{share:.2f} ({n})' for n, share in _shares(DEFINITIONS).items())}.",
     )
     ratio = shares["MHR"]
-    found.claim("MHR trains faster than RankSVM", ratio < 1, f"ratio {ratio:.2f}")
+    reproduction.claim("MHR trains faster than RankSVM", ratio < 1, f"ratio {ratio:.2f}")
 
 
 def _shares(data: str) -> dict[str, float]:
-    """The paper's times over that of RankSVM, means of the trials; none of other collections."""
+    """The paper's times divided by RankSVM's, means of the trials. Other collections: empty."""
     means = {name: float(np.mean(v)) for name, v in published(PAPER, "table-7", data).items()}
     return {
         name.removeprefix("MHR, "): mean / means[BASELINE]
@@ -245,35 +257,41 @@ def _shares(data: str) -> dict[str, float]:
     }
 
 
-def definition_search(found: Reproduction, ours: Summary) -> None:
-    """Tables 4, 5a and 6a, of a collection that cannot be had, beside OHSUMED."""
-    theirs = {data: _summary(data) for data in (DEFINITIONS, found.data)}
-    if not theirs[found.data]:
+def definition_search(reproduction: Reproduction, ours: Summary) -> None:
+    """Tables 4, 5a and 6a: a collection that is not available, beside OHSUMED."""
+    theirs = {data: _summary(data) for data in (DEFINITIONS, reproduction.data)}
+    if not theirs[reproduction.data]:
         return
-    found.table(
+    reproduction.table(
         "Tables 4, 5a and 6a: the paper's definition search",
-        ["quantity", "of", "definition search", f"{found.data}, published", f"{found.data}, ours"],
         [
-            [*key, value, theirs[found.data].get(key), ours.get(key)]
+            "quantity",
+            "of",
+            "definition search",
+            f"{reproduction.data}, published",
+            f"{reproduction.data}, ours",
+        ],
+        [
+            [*key, value, theirs[reproduction.data].get(key), ours.get(key)]
             for key, value in theirs[DEFINITIONS].items()
         ],
-        f"The data of definition search cannot be had, so that nothing of ours stands beside "
-        f"it. Means of the paper's four trials; ours as above, cosines and errors with "
-        f"{LARGE}.",
+        f"The data of definition search is not available, so we have no numbers for it. Published "
+        f"numbers are means of the paper's four trials. Ours are those above, cosines and errors "
+        f"with {LARGE}.",
     )
 
 
 def _summary(data: str) -> Summary:
-    """The paper's numbers of a collection."""
+    """The paper's numbers for a collection."""
     gains = published(PAPER, "table-4", data) or published(PAPER, "table-3", data)
-    found: Summary = {
+    summary: Summary = {
         ("improvement, per cent", f"{method}, {name}"): gain
-        for method, own in gains.items()
-        for name, gain in own.items()
+        for method, by_measure in gains.items()
+        for name, gain in by_measure.items()
     }
     for pair, trials in published(PAPER, "table-5", data).items():
-        found["cosine", pair] = float(np.mean(trials))
+        summary["cosine", pair] = float(np.mean(trials))
     errors = published(PAPER, "table-6", data).get("average", {})
     for (method, pair), rate in _by_plane(errors).items():
-        found["order error rate", f"{method}, {pair}"] = rate
-    return found
+        summary["order error rate", f"{method}, {pair}"] = rate
+    return summary

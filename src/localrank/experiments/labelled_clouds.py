@@ -1,4 +1,4 @@
-"""Clouds with labels: what Section 5 of LocalRank's paper leaves to be done."""
+"""Clouds with labels: future work in Section 5 of LocalRank's paper."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [MAP, NDCG(5), NDCG(10)]
 CLUSTERS, FIXED = [1, 2, 4, 8], 4
 OURS = "components"
-# What training queries are grouped by, and what the nearest one is found by.
+# The descriptions that group training queries, and those that find the nearest one.
 DESCRIPTIONS: dict[str, tuple[Representation, Representation]] = {
     OURS: (PrincipalComponents(), PrincipalComponents()),
     "labels, then components": (RelevantContrast(), PrincipalComponents()),
@@ -37,7 +37,7 @@ DESCRIPTIONS: dict[str, tuple[Representation, Representation]] = {
 
 
 def labelled_clouds(
-    found: Reproduction, setting: Setting, folds: Sequence[Fold], cs: Sequence[float]
+    reproduction: Reproduction, setting: Setting, folds: Sequence[Fold], cs: Sequence[float]
 ) -> None:
     """Add a table of descriptions with and without labels."""
     grid = {"grouping__n_clusters": CLUSTERS[:2] if setting.quick else CLUSTERS}
@@ -58,15 +58,14 @@ def labelled_clouds(
             means = [result.mean(measure) for measure in MEASURES]
             compared = [test.mean_difference, test.p, counts(test)] if test else [None, None, ""]
             rows.append([name, numbers, *means, *compared])
-    found.table(
-        "Clouds with labels: what training queries are grouped by, and new ones compared by",
+    reproduction.table(
+        "Clouds with labels: how training queries are grouped, and how new ones are compared",
         ["description", "clusters", *map(str, MEASURES), "difference", "p (Holm)", "won/tied/lost"],
         rows,
-        "'labels' are the directions in which relevant documents differ from the others; 'top' "
-        "the same with the first documents under the best feature for relevant ones, which new "
-        "queries have too. The number of clusters is chosen on validation queries, or fixed. "
-        "Differences are of MAP, to 'components'. Not in the paper, which leaves labels to "
-        "future work.",
+        "'labels' are the directions in which relevant documents differ from the others. 'top' "
+        "takes the first documents by the best feature for the relevant ones, so new queries have "
+        "it too. The number of clusters is chosen on validation queries, or fixed. Differences are "
+        "of MAP, against 'components'. Not in the paper, which leaves labels to future work.",
     )
 
 

@@ -35,11 +35,11 @@ from localrank.experiments.members import (
     with_recipes,
 )
 from localrank.experiments.setting import Setting
-from localrank.plots import draw_curves, draw_intervals
+from localrank.plots import Chart
 
 COLLECTIONS = ("MQ2007-85", "MQ2008")
 SIZES, FEW_SIZES = (15, 30, 60, 120, 250, 500), (12, 24)
-# More draws where fewer queries are taken.
+# Few queries are drawn more often.
 N_DRAWS, MOST_DRAWN = 3, 120
 METHODS = (
     LAMBDA_MART,
@@ -59,39 +59,39 @@ PAIRS = [
     ("best", "6 mixed"),
     ("best", WITHOUT_NETS),
 ]
-# As many as a figure can show in one row, and what it calls them.
+# The pairs of the figure, by their labels; one row has no place for more.
 SHOWN = {PAIRS[0][0]: PAIRS[0]} | {f"{ours} − {other}": (ours, other) for ours, other in PAIRS[2:]}
 DOUBLING = "per doubling"
 
 Tests = dict[tuple[str, str, str, str], PairedTest]
 
 
-def learning_curves(found: Reproduction, setting: Setting, sources: Sources) -> None:
+def learning_curves(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add the methods and the gain of coordinates against the number of training queries."""
     draws = {name: _curve(setting, sources, name) for name in present(sources, COLLECTIONS)}
     gains: dict[tuple[str, str, str, str], Floats] = {}
     for name, pair, measure in product(draws, PAIRS, MEASURES):
-        own = {size: drawn.gains(*pair, measure) for size, drawn in draws[name].items()}
+        by_size = {size: drawn.gains(*pair, measure) for size, drawn in draws[name].items()}
         key = (name, f"{pair[0]} − {pair[1]}", str(measure))
-        gains |= {(*key, str(size)): values for size, values in own.items()}
-        gains[*key, DOUBLING] = slopes(np.log2([*own]), np.array([*own.values()]))
+        gains |= {(*key, str(size)): values for size, values in by_size.items()}
+        gains[*key, DOUBLING] = slopes(np.log2([*by_size]), np.array([*by_size.values()]))
     tests = corrected({key: gain_test(values) for key, values in gains.items()})
     for name in draws:
-        _tables(found, tests, name, draws[name])
-    _figures(found, tests, draws)
+        _tables(reproduction, tests, name, draws[name])
+    _figures(reproduction, tests, draws)
 
 
 def fewer_queries(fold: Fold, size: int, seed: int) -> Fold:
     """A fold with some of its training queries, drawn at random.
 
-    Those of a seed hold those of the same seed that are fewer.
+    With the same seed, the larger draw holds the smaller one.
     """
     order = np.random.default_rng(seed).permutation(fold.train.n_queries)
     return Fold(fold.name, fold.train.select(np.sort(order[:size])), None, fold.test)
 
 
 def _curve(setting: Setting, sources: Sources, name: str) -> dict[int, Draws]:
-    """The draws by the number of training queries; the last number is that of all."""
+    """The draws by the number of training queries. The last number is all of them."""
     first = list(sources[name](setting.seeds[0]))
     every = round(float(np.mean([fold.train.n_queries for fold in first])))
     sizes = [size for size in (FEW_SIZES if setting.quick else SIZES) if size < every]
@@ -99,8 +99,8 @@ def _curve(setting: Setting, sources: Sources, name: str) -> dict[int, Draws]:
     for size in [*sizes, every]:
         results = []
         for seed in draw_seeds(setting, N_DRAWS if size <= MOST_DRAWN else 1):
-            own = members(seed, n_trees_of(setting))
-            rankers = {member: own[member] for member in needed(METHODS)}
+            all_members = members(seed, n_trees_of(setting))
+            rankers = {member: all_members[member] for member in needed(METHODS)}
             parts, kind = list(sources[name](seed)), f"{name}, {seed}"
             if size != every:
                 parts = [fewer_queries(fold, size, seed) for fold in parts]
@@ -110,7 +110,7 @@ def _curve(setting: Setting, sources: Sources, name: str) -> dict[int, Draws]:
     return curve
 
 
-def _tables(found: Reproduction, tests: Tests, name: str, curve: dict[int, Draws]) -> None:
+def _tables(reproduction: Reproduction, tests: Tests, name: str, curve: dict[int, Draws]) -> None:
     columns = [*map(str, curve), DOUBLING]
     rows: list[list[Value]] = [
         [
@@ -120,58 +120,68 @@ def _tables(found: Reproduction, tests: Tests, name: str, curve: dict[int, Draws
         ]
         for (ours, other), m in product(PAIRS, MEASURES)
     ]
-    n_draws = ", ".join(str(len(own.results)) for own in curve.values())
-    note = f"Columns are training queries, the last number all of a fold; draws {n_draws}."
-    found.table(
+    n_draws = ", ".join(str(len(drawn.results)) for drawn in curve.values())
+    note = f"Columns are numbers of training queries, the last all of a fold; draws: {n_draws}."
+    reproduction.table(
         f"Gain against the number of training queries: {name}",
         ["", "measure", *columns],
         rows,
         f"{NOTE.format(n=len(tests))} {note} The last column is the slope of each query's gain "
         f"for twice as many training queries.",
     )
-    found.table(
+    reproduction.table(
         f"Means against the number of training queries: {name}",
         ["", *map(str, curve)],
         [
-            [m, *(" / ".join(f"{own.mean(m, x):.4f}" for x in MEASURES) for own in curve.values())]
+            [
+                m,
+                *(
+                    " / ".join(f"{drawn.mean(m, x):.4f}" for x in MEASURES)
+                    for drawn in curve.values()
+                ),
+            ]
             for m in METHODS
         ],
         f"{' / '.join(map(str, MEASURES))}. {note}",
     )
 
 
-def _figures(found: Reproduction, tests: Tests, draws: dict[str, dict[int, Draws]]) -> None:
+def _figures(reproduction: Reproduction, tests: Tests, draws: dict[str, dict[int, Draws]]) -> None:
     measure = MEASURES[0]
-    found.figure(
+    reproduction.figure(
         "learning-curves",
         f"{measure} against the number of training queries.",
-        draw_curves,
-        panels={
-            name: {
-                method: ([*curve], [own.mean(method, measure) for own in curve.values()])
-                for method in METHODS
-            }
-            for name, curve in draws.items()
-        },
-        x_label="training queries",
-        y_label=str(measure),
-        log_x=True,
+        Chart(
+            "curves",
+            panels={
+                name: {
+                    method: ([*curve], [drawn.mean(method, measure) for drawn in curve.values()])
+                    for method in METHODS
+                }
+                for name, curve in draws.items()
+            },
+            x_label="training queries",
+            y_label=str(measure),
+            log_x=True,
+        ),
     )
     for name, curve in draws.items():
-        found.figure(
+        reproduction.figure(
             f"learning-gains-{name}",
             f"Gains by {measure} on {name} against the number of training queries, of LambdaMART "
             f"over itself on the features and of best over global models, with 95 % intervals; "
             f"filled marks are p < 0.05 before correction.",
-            draw_intervals,
-            panels={
-                name: {
-                    label: [
-                        interval(tests[name, f"{ours} − {other}", str(measure), str(size)])
-                        for size in curve
-                    ]
-                    for label, (ours, other) in SHOWN.items()
-                }
-            },
-            ticks=[f"{size} queries" for size in curve],
+            Chart(
+                "intervals",
+                panels={
+                    name: {
+                        label: [
+                            interval(tests[name, f"{ours} − {other}", str(measure), str(size)])
+                            for size in curve
+                        ]
+                        for label, (ours, other) in SHOWN.items()
+                    }
+                },
+                ticks=[f"{size} queries" for size in curve],
+            ),
         )

@@ -1,4 +1,4 @@
-"""Figure 1 of multiple hyperplanes: one query's documents, and what separates their levels."""
+"""Figure 1 of multiple hyperplanes: the documents of a query, and what separates their levels."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.hyperplane_diagnostics import BASELINE, LARGE_C, RANK_PAIRS
-from localrank.plots import draw_directions
+from localrank.plots import Chart
 from localrank.rankers import RankSVM
 
-# The paper's example, of OHSUMED.
+# The query of OHSUMED that the paper shows.
 EXAMPLE = 5
 RANKS = ("rank 1, the best", "rank 2", "rank 3")
 
 
-def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
+def level_directions(reproduction: Reproduction, dataset: RankingDataset) -> None:
     """Draw a query in its two principal coordinates, and compare the directions in all queries.
 
-    Directions are those of RankSVM in these coordinates, trained on the documents of the query
-    alone: they describe the labels and predict nothing.
+    RankSVM learns the directions in these coordinates, from the documents of the query alone. They
+    describe the labels and predict nothing.
     """
     levels = np.unique(dataset.labels)[::-1]
     whole = [
@@ -39,53 +39,60 @@ def level_directions(found: Reproduction, dataset: RankingDataset) -> None:
     directions = {query: _directions(dataset, query, levels) for query in whole}
     names = (BASELINE, *RANK_PAIRS)
     cosines = {
-        (one, other): np.array([own[one] @ own[other] for own in directions.values()])
-        for one, other in combinations(names, 2)
+        (first, second): np.array(
+            [normals[first] @ normals[second] for normals in directions.values()]
+        )
+        for first, second in combinations(names, 2)
     }
-    here = directions[shown]
+    shown_normals = directions[shown]
     rows: list[list[Value]] = [
         [
-            f"{one}, {other}",
-            float(here[one] @ here[other]),
+            f"{first}, {second}",
+            float(shown_normals[first] @ shown_normals[second]),
             float(values.mean()),
             float((values < 0).mean()),
         ]
-        for (one, other), values in cosines.items()
+        for (first, second), values in cosines.items()
     ]
     name = dataset.query_ids[shown]
-    found.table(
+    reproduction.table(
         "Figure 1: cosines between directions in a query's two principal coordinates",
         ["directions", f"query {name}", "mean of queries", "share of queries below 0"],
         rows,
         f"{len(whole):,} queries with documents of all three ranks. In each, RankSVM learns from "
-        f"its documents alone in two coordinates, for all pairs of documents and for those of two "
-        f"ranks.",
+        f"its documents alone, in two coordinates: from all pairs of documents, and from the pairs "
+        f"of each two ranks.",
     )
     coordinates, labels = principal_coordinates(dataset, shown), labels_of(dataset, shown)
-    found.figure(
+    reproduction.figure(
         "figure-1",
         f"Figure 1: the documents of query {name} in their two principal coordinates, and the "
         f"directions in which hyperplanes separate two ranks.",
-        draw_directions,
-        points={
-            rank: coordinates[labels == level] for rank, level in zip(RANKS, levels, strict=True)
-        },
-        directions=here,
-        title=f"{found.data}, query {name}",
+        Chart(
+            "directions",
+            points={
+                rank: coordinates[labels == level]
+                for rank, level in zip(RANKS, levels, strict=True)
+            },
+            directions=shown_normals,
+            title=f"{reproduction.data}, query {name}",
+        ),
     )
     lowest = float(
         np.median(
             [
-                min(own[a] @ own[b] for a, b in combinations(RANK_PAIRS, 2))
-                for own in directions.values()
+                min(normals[a] @ normals[b] for a, b in combinations(RANK_PAIRS, 2))
+                for normals in directions.values()
             ]
         )
     )
-    found.claim(
+    reproduction.claim(
         "in two principal coordinates of a query the directions between ranks are very different",
         lowest < 0.5,
         f"query {name}: cosines "
-        + ", ".join(f"{here[a] @ here[b]:.2f}" for a, b in combinations(RANK_PAIRS, 2))
+        + ", ".join(
+            f"{shown_normals[a] @ shown_normals[b]:.2f}" for a, b in combinations(RANK_PAIRS, 2)
+        )
         + f"; median of the queries' lowest {lowest:.2f}",
     )
 
@@ -97,7 +104,7 @@ def labels_of(dataset: RankingDataset, query: int) -> Floats:
 
 
 def principal_coordinates(dataset: RankingDataset, query: int) -> Floats:
-    """Documents of a query by their first two principal components, whose loadings sum above 0."""
+    """A query's documents in two principal components. The loadings of each have a sum above 0."""
     X = dataset.features[dataset.offsets[query] : dataset.offsets[query + 1]]
     centred = X - X.mean(axis=0)
     _, _, components = np.linalg.svd(centred, full_matrices=False)
@@ -107,13 +114,13 @@ def principal_coordinates(dataset: RankingDataset, query: int) -> Floats:
 
 
 def _directions(dataset: RankingDataset, query: int, levels: Floats) -> dict[str, Floats]:
-    """Unit normals of RankSVM's hyperplanes, for all pairs of documents and for two ranks each."""
+    """Unit normals of RankSVM's hyperplanes: one for all pairs, and one per pair of ranks."""
     coordinates, labels = principal_coordinates(dataset, query), labels_of(dataset, query)
     plane = RankingDataset.from_arrays(coordinates, labels, np.zeros(len(labels)))
     pairs = [None, *([(float(a), float(b))] for a, b in combinations(levels, 2))]
-    found = {}
+    normals = {}
     for name, pair in zip((BASELINE, *RANK_PAIRS), pairs, strict=True):
         normal = RankSVM(LARGE_C, scaling=None, label_pairs=pair).fit(plane).coef_
         length = float(np.linalg.norm(normal))
-        found[name] = normal / length if length else normal
-    return found
+        normals[name] = normal / length if length else normal
+    return normals

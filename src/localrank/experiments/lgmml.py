@@ -1,9 +1,9 @@
 """Localized geometric mean metrics: Figures 2 to 4, Tables 4 and 5.
 
 Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017. Its figures are
-plots without numbers. As in the paper, Table 4 has 5,000 trees and 500 metrics; the weights that
-training begins at and the margin are tuned in the paper's ranges. It leaves open by which queries,
-here it is validation queries.
+plots without numbers. As in the paper, Table 4 has 5,000 trees and 500 metrics. The initial weights
+and the margin are tuned in the paper's ranges. The paper does not say on which queries; here they
+are validation queries.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from localrank.experiments.base import Reproduction, Value, difference
 from localrank.experiments.setting import Setting
 from localrank.experiments.timing import cpu_seconds
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import GBRT, LGMML, RMLR, LambdaMART, Ranker
 
 PAPER = "lgmml"
 MEASURES: list[Measure] = [NDCG(5), NDCG(10), NDCG(20)]
 NDCG_10 = MEASURES[1]
 N_TREES, N_METRICS = 5000, 500
-# So many trees fit the small collections too closely: fewer stand beside them.
+# 5,000 trees overfit the small collections, so fewer trees are shown as well.
 N_FEWER_TREES = 300
 OURS, MONOTONE, TREES, RMLR_NAME = "L-GMML", "L-GMML, monotone", "LambdaMART", "R-MLR"
-# The weights that training begins at, φ(1), and the margin, as a multiple of the number of metrics.
+# The initial weights, φ(1), and the margin, as a multiple of the number of metrics.
 STARTS, MARGINS, STEP = [0.1, 1.0, 10.0], [0.01, 0.1, 1.0], 0.1
 METRICS = [1, 2, 5, 10, 20, 50, 100, 200]
 # Numbers of features. R-MLR takes about five times as long for twice as many.
@@ -51,10 +51,14 @@ UNSEEN: tuple[Literal["uniform", "nearest"], ...] = ("uniform", "nearest")
 def reproduce(setting: Setting) -> Reproduction:
     """Compare local metrics with boosted trees, on all folds, and with one metric.
 
-    The weights that training begins at and the margin are chosen by NDCG@10 on validation
-    queries, or by cross-validation over the training queries where a fold has none.
+    The initial weights and the margin are chosen by NDCG@10 on validation queries. A fold without
+    them uses cross-validation over the training queries.
     """
-    found, quick, seed = Reproduction(PAPER, setting.data), setting.quick, setting.random_state
+    reproduction, quick, seed = (
+        Reproduction(PAPER, setting.data),
+        setting.quick,
+        setting.random_state,
+    )
     local = partial(
         LGMML, n_jobs=setting.n_jobs, random_state=seed, n_iterations=50 if quick else 1000
     )
@@ -71,16 +75,16 @@ def reproduce(setting: Setting) -> Reproduction:
     }
     starts = STARTS[1:2] if quick else STARTS
     numbers = METRICS[:2] if quick else METRICS
-    # Jobs have the cores; threads of matrix products would wait for each other.
+    # Jobs use the cores; threads of matrix products would wait for each other.
     with threadpool_limits(1, user_api="blas"):
-        figure_2(found, local, list(CLASSES)[: 1 if quick else None])
+        figure_2(reproduction, local, list(CLASSES)[: 1 if quick else None])
         results = setting.run(
             {**trees, **metrics},
             setting.folds,
             grids=dict.fromkeys(metrics, grid(starts)),
             measure=NDCG_10,
         )
-        # What was chosen in each fold serves any number of metrics.
+        # The parameters chosen in a fold are used with every number of metrics.
         tuned = {
             scale: [run.chosen or {} for run in results[name].runs]
             for scale, name in zip(SCALES, metrics, strict=True)
@@ -88,9 +92,9 @@ def reproduce(setting: Setting) -> Reproduction:
         by_number = setting.run_each(
             [
                 {
-                    f"{m}, {scale}": local(m, scale=scale, **own)
+                    f"{m}, {scale}": local(m, scale=scale, **parameters)
                     for m in numbers
-                    for scale, own in zip(SCALES, chosen, strict=True)
+                    for scale, parameters in zip(SCALES, chosen, strict=True)
                 }
                 for chosen in zip(*tuned.values(), strict=True)
             ],
@@ -98,8 +102,11 @@ def reproduce(setting: Setting) -> Reproduction:
         )
         results |= setting.run_each(
             [
-                {f"{OURS}, unseen {way}": local(n_metrics, unseen=way, **own) for way in UNSEEN}
-                for own in tuned["median"]
+                {
+                    f"{OURS}, unseen {way}": local(n_metrics, unseen=way, **parameters)
+                    for way in UNSEEN
+                }
+                for parameters in tuned["median"]
             ],
             setting.folds,
         )
@@ -107,18 +114,18 @@ def reproduce(setting: Setting) -> Reproduction:
             f"{n_metrics}, {scale}": results[name]
             for scale, name in zip(SCALES, metrics, strict=True)
         }
-        figure_3(found, by_number, [*numbers, n_metrics])
+        figure_3(reproduction, by_number, [*numbers, n_metrics])
         figure_4(
-            found,
+            reproduction,
             {OURS: local(10), RMLR_NAME: RMLR()},
             {OURS: [10, 50], RMLR_NAME: [10]} if quick else DIMENSIONS,
         )
-        table_4(found, results, f"{n_trees:,} trees, {n_metrics} metrics")
-    return found
+        table_4(reproduction, results, f"{n_trees:,} trees, {n_metrics} metrics")
+    return reproduction
 
 
 def grid(starts: Sequence[float]) -> list[dict[str, list[float]]]:
-    """Margins and steps of weights that begin at 1 in place of others.
+    """Margins and steps for initial weights of 1 that equal other initial weights.
 
     Examples
     --------
@@ -129,7 +136,7 @@ def grid(starts: Sequence[float]) -> list[dict[str, list[float]]]:
 
 
 def start_and_margin(parameters: dict[str, float]) -> tuple[float, float]:
-    """What a combination of the grid stands for.
+    """The initial weights and the margin that a combination of the grid stands for.
 
     Examples
     --------
@@ -169,7 +176,9 @@ def classes(n_classes: int) -> tuple[RankingDataset, RankingDataset]:
     return queries(120), queries(60)
 
 
-def figure_2(found: Reproduction, local: Callable[..., LGMML], n_classes: Sequence[int]) -> None:
+def figure_2(
+    reproduction: Reproduction, local: Callable[..., LGMML], n_classes: Sequence[int]
+) -> None:
     """MAP against the number of metrics, where documents come in classes."""
     rows: list[list[Value]] = []
     panels: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
@@ -184,19 +193,19 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], n_classes: Sequen
         )
         for scale in SCALES:
             make = partial(local, scale=scale, relevance_level=n / 2)
-            one = measure(test, make(1, sampling_rate=1.0).fit(pooled).predict(test))
+            single = measure(test, make(1, sampling_rate=1.0).fit(pooled).predict(test))
             values = {m: measure(test, make(m).fit(train).predict(test)) for m in CLASSES[n]}
-            means = {m: float(own.mean()) for m, own in values.items()}
-            rows += [[n, scale, m, mean, float(one.mean())] for m, mean in means.items()]
+            means = {m: float(precisions.mean()) for m, precisions in values.items()}
+            rows += [[n, scale, m, mean, float(single.mean())] for m, mean in means.items()]
             panels.setdefault(f"{n} classes", {}).update(
                 {
                     f"{OURS}, {scale}": (list(means), list(means.values())),
-                    f"GMML, {scale}": (list(means), [float(one.mean())] * len(means)),
+                    f"GMML, {scale}": (list(means), [float(single.mean())] * len(means)),
                 }
             )
-            gains[scale][n] = paired_test(values[n], one)
+            gains[scale][n] = paired_test(values[n], single)
             best[scale][n] = max(means, key=lambda m: means[m])
-    found.table(
+    reproduction.table(
         "Figure 2: MAP on documents in classes",
         ["classes", "scale", "metrics", OURS, "GMML"],
         rows,
@@ -204,21 +213,23 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], n_classes: Sequen
         "is one metric of 1,000 documents of all queries together. With as many metrics as "
         "classes: " + " ".join(in_words(scale, gains[scale]) for scale in SCALES),
     )
-    found.figure(
+    reproduction.figure(
         "figure-2",
         "Figure 2: MAP against the number of metrics, documents in classes.",
-        draw_curves,
-        panels=panels,
-        x_label="metrics",
-        y_label="MAP",
+        Chart(
+            "curves",
+            panels=panels,
+            x_label="metrics",
+            y_label="MAP",
+        ),
     )
     for scale, words in SCALES.items():
-        found.claim(
+        reproduction.claim(
             f"as many local metrics as classes beat one global metric ({words})",
             all_are_gains(list(gains[scale].values())),
             "MAP " + "; ".join(f"{n} classes {difference(t)}" for n, t in gains[scale].items()),
         )
-        found.claim(
+        reproduction.claim(
             f"local metrics gain most when they are about as many as the classes ({words})",
             all(0.5 * n <= m <= 1.5 * n for n, m in best[scale].items()),
             "best of those tried: "
@@ -227,7 +238,7 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], n_classes: Sequen
 
 
 def all_are_gains(tests: Sequence[PairedTest]) -> bool | None:
-    """Whether all are gains; not where one is a loss, open where one is within the noise."""
+    """True: all are gains. False: one is a loss. None: one is within the noise."""
     signs = [test.sign for test in tests]
     return False if min(signs) < 0 else True if min(signs) > 0 else None
 
@@ -236,35 +247,39 @@ def in_words(scale: Scale, gains: dict[int, PairedTest]) -> str:
     """Where local metrics gain over one, and where they do not."""
     parts = []
     for sign, word in ((1, "a gain"), (0, "a difference within the noise"), (-1, "a loss")):
-        own = [f"{n}" for n, test in gains.items() if test.sign == sign]
-        if own:
-            parts.append(f"{word} with {', '.join(own)} classes")
+        numbers = [f"{n}" for n, test in gains.items() if test.sign == sign]
+        if numbers:
+            parts.append(f"{word} with {', '.join(numbers)} classes")
     return f"{scale}, {', '.join(parts)}."
 
 
-def figure_3(found: Reproduction, results: dict[str, MethodResult], numbers: Sequence[int]) -> None:
+def figure_3(
+    reproduction: Reproduction, results: dict[str, MethodResult], numbers: Sequence[int]
+) -> None:
     """NDCG@10 against the number of metrics."""
     means = {s: [results[f"{m}, {s}"].mean(NDCG_10) for m in numbers] for s in SCALES}
-    found.table(
+    reproduction.table(
         "Figure 3: NDCG@10 against the number of metrics",
         ["metrics", *SCALES],
         [[m, *(means[scale][i] for scale in SCALES)] for i, m in enumerate(numbers)],
-        "Distances scaled so that their median is 1, or the largest is; weights and margin as "
-        "chosen for Table 4.",
+        "Distances are scaled so that their median or their largest is 1. Weights and margin are "
+        "those chosen for Table 4.",
     )
-    found.figure(
+    reproduction.figure(
         "figure-3",
         "Figure 3: NDCG@10 against the number of metrics.",
-        draw_curves,
-        panels={found.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
-        x_label="metrics",
-        y_label="NDCG@10",
-        log_x=True,
+        Chart(
+            "curves",
+            panels={reproduction.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
+            x_label="metrics",
+            y_label="NDCG@10",
+            log_x=True,
+        ),
     )
     for scale, words in SCALES.items():
-        many, one = (results[f"{m}, {scale}"] for m in (numbers[-1], 1))
-        test = many.against(one, NDCG_10)
-        found.claim(
+        many, single = (results[f"{m}, {scale}"] for m in (numbers[-1], 1))
+        test = many.against(single, NDCG_10)
+        reproduction.claim(
             f"local metrics can compete with a single one ({words})",
             test.sign >= 0,
             f"NDCG@10 {difference(test)} with {numbers[-1]} against 1",
@@ -272,34 +287,40 @@ def figure_3(found: Reproduction, results: dict[str, MethodResult], numbers: Seq
 
 
 def figure_4(
-    found: Reproduction, methods: Mapping[str, Ranker], dimensions: Mapping[str, Sequence[int]]
+    reproduction: Reproduction,
+    methods: Mapping[str, Ranker],
+    dimensions: Mapping[str, Sequence[int]],
 ) -> None:
     """Seconds of training against the number of features."""
-    every = sorted({n for own in dimensions.values() for n in own})
+    every = sorted({n for tried in dimensions.values() for n in tried})
     data = {n: make_queries(50, n_documents=(100, 100), n_features=n)[0] for n in every}
     seconds: dict[str, dict[int, float]] = {}
     for name, ranker in methods.items():
         # Compile before.
         ranker.fit(data[every[0]])
         seconds[name] = {n: cpu_seconds(partial(ranker.fit, data[n])) for n in dimensions[name]}
-    found.table(
+    reproduction.table(
         "Figure 4: seconds of training against the number of features",
         ["features", *methods],
         [[n, *(seconds[name].get(n) for name in methods)] for n in every],
         f"CPU seconds, 10 metrics, 50 made-up queries of 100 documents. {RMLR_NAME} is tried up to "
         f"{max(dimensions[RMLR_NAME])} features.",
     )
-    found.figure(
+    reproduction.figure(
         "figure-4",
         "Figure 4: seconds of training against the number of features.",
-        draw_curves,
-        panels={"made-up queries": {m: (list(s), list(s.values())) for m, s in seconds.items()}},
-        x_label="features",
-        y_label="seconds",
-        log_y=True,
+        Chart(
+            "curves",
+            panels={
+                "made-up queries": {m: (list(s), list(s.values())) for m, s in seconds.items()}
+            },
+            x_label="features",
+            y_label="seconds",
+            log_y=True,
+        ),
     )
     times = {n: seconds[RMLR_NAME][n] / seconds[OURS][n] for n in dimensions[RMLR_NAME]}
-    found.claim(
+    reproduction.claim(
         f"L-GMML trains faster than {RMLR_NAME}",
         all(ratio > 1 for ratio in times.values()),
         f"{RMLR_NAME} takes "
@@ -308,8 +329,8 @@ def figure_4(
     )
 
 
-def table_4(found: Reproduction, results: dict[str, MethodResult], sizes: str) -> None:
-    """Tables 4 and 5: boosted trees and local metrics, and what weights unseen queries have."""
+def table_4(reproduction: Reproduction, results: dict[str, MethodResult], sizes: str) -> None:
+    """Tables 4 and 5: boosted trees, local metrics, and ways to weigh unseen queries."""
     ours, trees = results[OURS], results[TREES]
     training = {
         (method,): result.train_cpu_seconds / trees.train_cpu_seconds
@@ -330,37 +351,41 @@ def table_4(found: Reproduction, results: dict[str, MethodResult], sizes: str) -
         )
         for name in (OURS, MONOTONE)
     )
-    found.compare(
+    reproduction.compare(
         "Table 4: boosted trees and local metrics",
         ["method", "measure"],
         {(name, str(m)): r.mean(m) for name, r in results.items() for m in MEASURES},
-        _published(found, "test"),
+        _published(reproduction, "test"),
         f"{ours.test.n_queries:,} test queries, {sizes}. φ(1)/margin chosen in each fold, of "
         f"{_listed(STARTS)} and {_listed(MARGINS)} times the number of metrics: {folds}. The paper "
-        f"does not say what weights unseen queries have: the mean of the training queries' unless "
-        f"named.",
+        f"does not say what weights unseen queries have. Here they have the mean of the training "
+        f"queries' weights, unless the name says otherwise.",
     )
-    found.compare(
+    reproduction.compare(
         "Table 4: time to train, over LambdaMART's",
         ["method"],
         training,
         _relative(
-            {(m,): v for (m, at), v in _published(found, "minutes").items() if at == str(NDCG_10)}
+            {
+                (m,): v
+                for (m, at), v in _published(reproduction, "minutes").items()
+                if at == str(NDCG_10)
+            }
         ),
         f"Ours in CPU seconds, without tuning; LambdaMART takes "
         f"{trees.train_cpu_seconds / len(trees.runs):.1f} in a fold. Published in minutes, of the "
         f"models for NDCG@10.",
     )
-    found.compare(
+    reproduction.compare(
         "Table 5: time to score a document, over LambdaMART's",
         ["method"],
         scoring,
-        _relative(found.published("table-5")),
+        _relative(reproduction.published("table-5")),
         f"Ten trees for each metric, as in the paper. LambdaMART takes {per_document:.1f} µs.",
     )
     for other in ("GBRT", TREES):
         few = difference(ours.against(results[few_trees(other)], NDCG_10))
-        found.claim_better(
+        reproduction.claim_better(
             f"L-GMML ranks better than {other}",
             "NDCG@10",
             ours.against(results[other], NDCG_10),
@@ -368,19 +393,21 @@ def table_4(found: Reproduction, results: dict[str, MethodResult], sizes: str) -
         )
     for other in ("GBRT", TREES):
         share = training[OURS,] / training[other,]
-        found.claim(f"L-GMML trains faster than {other}", share < 1, f"{share:.2f} of its time")
+        reproduction.claim(
+            f"L-GMML trains faster than {other}", share < 1, f"{share:.2f} of its time"
+        )
     for other in ("GBRT", TREES):
         share = scoring[OURS,] / scoring[other,]
-        found.claim(
+        reproduction.claim(
             f"L-GMML takes longer to score a document than {other}",
             share > 1,
             f"{share:.2f} of its time",
         )
 
 
-def _published(found: Reproduction, kind: str) -> dict[tuple[str, ...], float]:
+def _published(reproduction: Reproduction, kind: str) -> dict[tuple[str, ...], float]:
     """Values of Table 4 by method and measure, without their deviations."""
-    cells = found.published("table-4").items()
+    cells = reproduction.published("table-4").items()
     return {names[1:]: v for names, v in cells if names[0] == kind and len(names) == 3}
 
 

@@ -2,8 +2,8 @@
 
 The lists of training and test queries are cut to the same length, at random or to the documents
 that one feature puts first. The coordinates are those of the cut list, or those that the documents
-had in the whole list. Where the second rank better, a short list has too few documents to describe
-the query. Where the gain of both falls with the length, short lists leave less to gain.
+had in the whole list. If the second kind ranks better, a short list has too few documents to
+describe the query. If the gain of both falls with the length, short lists leave less to gain.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from localrank.experiments.members import (
 )
 from localrank.experiments.pooled import ALL
 from localrank.experiments.setting import Setting
-from localrank.plots import draw_curves, draw_intervals
+from localrank.plots import Chart
 from localrank.rankers import BestFeature
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 
@@ -49,16 +49,16 @@ LENGTHS, FEW_LENGTHS = (10, 20, 40, 80, 160), (10, 20)
 N_DRAWS = 3
 RANDOM, TOP = "at random", "to the top of one feature"
 PAIRS = [*pairs_of(KINDS), (WITHOUT_NETS, "6 mixed")]
-# Nets make the coordinates of the list that they are given.
+# Nets compute the coordinates from the list that they get.
 WHOLE_PAIRS = [pair for pair in PAIRS if pair[0] not in (local(NET), "best")]
-# Methods whose coordinates are those of the whole list.
+# Ending of the names of methods with coordinates of the whole list.
 WHOLE = ", whole list"
 LABELS = {"coordinates of the cut list": "", "of the whole list": WHOLE}
 
 Tests = dict[tuple[str, ...], PairedTest]
 
 
-def list_lengths(found: Reproduction, setting: Setting, sources: Sources) -> None:
+def list_lengths(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add the gain of coordinates against the length of the lists."""
     names = present(sources, COLLECTIONS)
     lengths = FEW_LENGTHS if setting.quick else LENGTHS
@@ -81,18 +81,18 @@ def list_lengths(found: Reproduction, setting: Setting, sources: Sources) -> Non
             for length in lengths
         }
         key = (way, place, f"{pair[0]} − {pair[1]}", str(measure))
-        gains |= {(*key, f"{length}"): own for length, own in by_length.items()}
+        gains |= {(*key, f"{length}"): values for length, values in by_length.items()}
         gains[*key, "per doubling"] = slopes(np.log2(lengths), np.array([*by_length.values()]))
-    tests = corrected({key: gain_test(own) for key, own in gains.items()})
+    tests = corrected({key: gain_test(values) for key, values in gains.items()})
     for way, place, measure in product((RANDOM, TOP), places, MEASURES):
-        _table(found, tests, (way, place, str(measure)), pairs, lengths)
-    _figures(found, tests, places, lengths)
+        _table(reproduction, tests, (way, place, str(measure)), pairs, lengths)
+    _figures(reproduction, tests, places, lengths)
 
 
 def cut_rows(dataset: RankingDataset, priorities: Floats, length: int) -> Integers:
     """The rows of the documents with the highest priorities, at most `length` of each query.
 
-    Rows keep their order. Of documents with equal priorities the first are taken.
+    Rows keep their order. Among documents with equal priorities the first are taken.
     """
     order = np.lexsort((-priorities, dataset.query_index))
     places = np.arange(dataset.n_documents) - dataset.offsets[dataset.query_index]
@@ -108,7 +108,7 @@ def cut(dataset: RankingDataset, rows: Integers) -> RankingDataset:
 def cut_folds(fold: Fold, way: str, length: int, seed: int) -> tuple[Fold, Fold]:
     """A fold with lists cut, and the same documents with their coordinates in the whole list.
 
-    Lists of a seed that are cut at random hold those of the same seed that are shorter.
+    With the same seed, the longer random list holds the shorter one.
     """
     rng = np.random.default_rng(seed)
     feature = BestFeature().fit(fold.train).feature_
@@ -122,22 +122,22 @@ def cut_folds(fold: Fold, way: str, length: int, seed: int) -> tuple[Fold, Fold]
 
 
 def _draws(setting: Setting, sources: Sources, name: str, way: str, length: int) -> Draws:
-    """All methods on cut lists, of both kinds of coordinates."""
+    """All methods on cut lists, with both kinds of coordinates."""
     n_trees = n_trees_of(setting)
     seeds = draw_seeds(setting, N_DRAWS) if way == RANDOM else setting.seeds
     results = []
     for seed in seeds:
         pairs = [cut_folds(fold, way, length, seed) for fold in sources[name](seed)]
-        own = members(seed, n_trees)
+        all_members = members(seed, n_trees)
         kind = f"{name}, {seed}, {length} {way}"
         plain = train(
             setting,
-            {member: own[member] for member in needed(m for pair in PAIRS for m in pair)},
+            {member: all_members[member] for member in needed(m for pair in PAIRS for m in pair)},
             [pair[0] for pair in pairs],
             kind,
         )
         rankers = for_coordinates(seed, n_trees)
-        # The models that stand in coordinates anywhere.
+        # The models that some method uses in coordinates.
         those = [kind for kind in rankers if local(kind) in plain and kind != NET]
         whole = train(
             setting,
@@ -152,7 +152,7 @@ def _draws(setting: Setting, sources: Sources, name: str, way: str, length: int)
 def _of_whole(
     plain: Mapping[str, MethodResult], whole: Mapping[str, MethodResult]
 ) -> dict[str, MethodResult]:
-    """What stands in coordinates of the whole list, beside models on the features."""
+    """The methods with coordinates of the whole list."""
     both = {**plain, **whole}
     methods = [ours for ours, _ in WHOLE_PAIRS]
     return {
@@ -164,7 +164,7 @@ def _of_whole(
 
 
 def _table(
-    found: Reproduction,
+    reproduction: Reproduction,
     tests: Tests,
     key: tuple[str, str, str],
     pairs: list[tuple[str, str]],
@@ -175,67 +175,70 @@ def _table(
     rows: list[list[Value]] = []
     for ours, other in pairs:
         name = f"{ours} − {other}"
-        own = [tests[way, place, name, measure, column] for column in columns]
-        rows.append([name, *map(cell, own)])
+        row_tests = [tests[way, place, name, measure, column] for column in columns]
+        rows.append([name, *map(cell, row_tests)])
     first = f"{pairs[0][0]} − {pairs[0][1]}"
     counted = [str(tests[way, place, first, measure, column].n_queries) for column in columns]
-    found.table(
+    reproduction.table(
         f"Gain of coordinates by {measure} on lists cut {way}: {place}",
         ["", *columns],
         rows,
         f"{NOTE.format(n=len(tests))} Columns are documents per list; shorter lists stay whole. "
-        f"'Whole list' are coordinates computed before cutting. Queries whose documents have one "
+        f"'Whole list' means coordinates computed before cutting. Queries whose documents have one "
         f"label in every draw do not count; queries counted: {', '.join(counted)}. The last "
         f"column is the slope of each query's gain for twice as many documents.",
     )
 
 
 def _figures(
-    found: Reproduction, tests: Tests, places: list[str], lengths: tuple[int, ...]
+    reproduction: Reproduction, tests: Tests, places: list[str], lengths: tuple[int, ...]
 ) -> None:
     measure = str(MEASURES[0])
     ways = {RANDOM: "lengths-random", TOP: "lengths-top"}
     for way, file in ways.items():
-        found.figure(
+        reproduction.figure(
             f"{file}-kinds",
             f"Gain of coordinates by {measure} against the length of lists cut {way}, for each "
             f"kind of model.",
-            draw_curves,
-            panels={
-                place: {
-                    f"{ours} − {other}": (
-                        lengths,
-                        [
-                            tests[way, place, f"{ours} − {other}", measure, f"{n}"].mean_difference
-                            for n in lengths
-                        ],
-                    )
-                    for ours, other in PAIRS
-                }
-                for place in places
-            },
-            x_label="documents per list",
-            y_label=f"gain in {measure}",
-            log_x=True,
+            Chart(
+                "curves",
+                panels={
+                    place: {
+                        f"{ours} − {other}": (
+                            lengths,
+                            [
+                                tests[
+                                    way, place, f"{ours} − {other}", measure, f"{n}"
+                                ].mean_difference
+                                for n in lengths
+                            ],
+                        )
+                        for ours, other in PAIRS
+                    }
+                    for place in places
+                },
+                x_label="documents per list",
+                y_label=f"gain in {measure}",
+                log_x=True,
+            ),
         )
         ours, other = PAIRS[-1]
-        found.figure(
+        reproduction.figure(
             f"{file}-best",
             f"Gain of {ours} over {other} by {measure} on lists cut {way}, with 95 % intervals; "
             f"filled marks are p < 0.05 before correction.",
-            draw_intervals,
-            panels={
-                place: {
-                    label: [
-                        interval(tests[way, place, f"{ours}{whole} − {other}", measure, f"{n}"])
-                        for n in lengths
-                    ]
-                    for label, whole in (
-                        ("coordinates of the cut list", ""),
-                        ("of the whole list", WHOLE),
-                    )
-                }
-                for place in places
-            },
-            ticks=[f"{n} documents" for n in lengths],
+            Chart(
+                "intervals",
+                panels={
+                    place: {
+                        label: [
+                            interval(tests[way, place, f"{ours}{whole} − {other}", measure, f"{n}"])
+                            for n in lengths
+                        ]
+                        for label, whole in LABELS.items()
+                    }
+                    for place in places
+                },
+                ticks=[f"{n} documents" for n in lengths],
+            ),
         )

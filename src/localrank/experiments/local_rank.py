@@ -1,8 +1,8 @@
 """LocalRank: Figures 1 and 4 to 15 as far as the data allows, and two of its open questions.
 
 Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for Ranking. 2009.
-Queries are cleaned as in the paper. The trade-off of the SVMs, numbers of clusters, neighbours and
-rounds are chosen by MAP on the fold's validation part; test parts are only scored.
+Queries are cleaned as in the paper. The trade-off of the SVMs and the numbers of clusters,
+neighbours and rounds are chosen by MAP on the fold's validation part. Test parts are only scored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from localrank.experiments.setting import Setting
 from localrank.experiments.training_shares import times
 from localrank.measures import Measure, evaluate
 from localrank.parallel import in_parallel
-from localrank.plots import draw_bars
+from localrank.plots import Chart
 from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 
@@ -35,22 +35,22 @@ PAPER = "local-rank"
 
 def reproduce(setting: Setting) -> Reproduction:
     """Compare local models with one for all queries, and similarities of queries, on all folds."""
-    found = Reproduction(PAPER, setting.data)
-    folds = _cleaned(found, setting.validated_folds)
-    figure_1(found, setting.random_state)
+    reproduction = Reproduction(PAPER, setting.data)
+    folds = _cleaned(reproduction, setting.validated_folds)
+    figure_1(reproduction, setting.random_state)
     results, lazy = all_methods(setting, folds)
     cs = [run.chosen["C"] for run in results[GLOBAL].runs if run.chosen]
-    single_queries(found, folds, results[GLOBAL], cs, setting.n_jobs)
-    clusters(found, setting, folds, cs)
-    labelled_clouds(found, setting, folds, cs)
-    figure_11(found, results, lazy)
-    figure_15(found, results)
-    times(found, folds[0], cs[0], setting.quick, setting.n_jobs)
-    figure_14(found, setting.quick, setting.random_state)
-    return found
+    single_queries(reproduction, folds, results[GLOBAL], cs, setting.n_jobs)
+    clusters(reproduction, setting, folds, cs)
+    labelled_clouds(reproduction, setting, folds, cs)
+    figure_11(reproduction, results, lazy)
+    figure_15(reproduction, results)
+    times(reproduction, folds[0], cs[0], setting.quick, setting.n_jobs)
+    figure_14(reproduction, setting.quick, setting.random_state)
+    return reproduction
 
 
-def _cleaned(found: Reproduction, parts: Sequence[Fold]) -> list[Fold]:
+def _cleaned(reproduction: Reproduction, parts: Sequence[Fold]) -> list[Fold]:
     folds = []
     n_documents = n_queries = 0
     for fold in parts:
@@ -60,21 +60,21 @@ def _cleaned(found: Reproduction, parts: Sequence[Fold]) -> list[Fold]:
         folds.append(replace(fold, train=train, valid=valid, test=test))
         n_documents += report.n_documents
         n_queries += report.n_queries
-    found.table(
+    reproduction.table(
         "Section 4.1.1: cleaning of the test parts",
         ["", "removed", "left"],
         [
             ["documents", n_documents, sum(fold.test.n_documents for fold in folds)],
             ["queries", n_queries, sum(fold.test.n_queries for fold in folds)],
         ],
-        "Documents whose features occur in the same query with another label go, then queries "
-        "without a relevant document.",
+        "Documents are removed if the same features occur in their query with another label, then "
+        "queries without a relevant document.",
     )
     return folds
 
 
 def single_queries(
-    found: Reproduction,
+    reproduction: Reproduction,
     folds: Sequence[Fold],
     together: MethodResult,
     cs: Sequence[float],
@@ -101,32 +101,37 @@ def single_queries(
         order = np.argsort(distances, axis=1, kind="stable")
         scored = [evaluate(test, model.predict(test), MEASURES) for model in models]
         for measure in MEASURES:
-            single = np.array([one[measure] for one in scored]).T
-            for name, own in {
+            single = np.array([means_of[measure] for means_of in scored]).T
+            for name, by_query in {
                 "most similar": single[np.arange(len(single)), order[:, 0]],
                 "any": single.mean(axis=1),
                 "clairvoyant": single.max(axis=1),
             }.items():
-                values.setdefault(name, {}).setdefault(measure, []).append(own)
+                values.setdefault(name, {}).setdefault(measure, []).append(by_query)
             if measure is MAP:
                 best = single >= single.max(axis=1, keepdims=True) - 1e-12
-                # Of equally good queries the most similar one.
+                # Among equally good queries, the most similar one.
                 ranks.append(np.argmax(np.take_along_axis(best, order, axis=1), axis=1) + 1)
                 chances.append(best.mean(axis=1))
     whole = {"global": {measure: together.values(measure) for measure in MEASURES}}
-    whole |= {name: {m: np.concatenate(v) for m, v in own.items()} for name, own in values.items()}
-    means = {name: [float(own[m].mean()) for m in MEASURES] for name, own in whole.items()}
-    found.table(
+    whole |= {
+        name: {m: np.concatenate(v) for m, v in by_measure.items()}
+        for name, by_measure in values.items()
+    }
+    means = {
+        name: [float(by_measure[m].mean()) for m in MEASURES] for name, by_measure in whole.items()
+    }
+    reproduction.table(
         "Figure 4: one model per training query",
         ["model", *map(str, MEASURES)],
-        [[name, *own] for name, own in means.items()],
+        [[name, *row] for name, row in means.items()],
         "The model of all queries, of the most similar query, of any query on average, and of "
         "the query whose model ranks the test query best by its labels. The best of many "
         "models gains by chance alone.",
     )
     first, chance = np.concatenate(ranks), np.concatenate(chances)
     share = float(np.mean(first == 1))
-    found.compare(
+    reproduction.compare(
         "Figure 5: where the clairvoyant query stands in the order of similarity",
         ["share of the test queries"],
         {
@@ -136,26 +141,26 @@ def single_queries(
             ("among the first 10",): float(np.mean(first <= 10)),
         },
         published_cells(PAPER, "figure-5", "LETOR"),
-        "Of equally good queries the most similar one counts.",
+        "Among equally good queries the most similar one counts.",
     )
     similar, all_, any_ = (whole[name][MAP] for name in ("most similar", "global", "any"))
     clairvoyant = paired_test(whole["clairvoyant"][MAP], all_)
     against = paired_test(similar, all_)
     control = paired_test(similar, any_)
-    found.claim_better(
+    reproduction.claim_better(
         "the clairvoyant query's model ranks substantially better than the global one",
         "MAP",
         clairvoyant,
     )
     better = decided(against)
-    found.claim(
+    reproduction.claim(
         "the most similar query's model is not better than the global one",
         None if better is None else not better,
         f"MAP {difference(against)}; against any query's model {difference(control)}",
     )
     stated = published(PAPER, "figure-5", "LETOR")["at rank 1"]
     low, high = share_interval(first == 1)
-    found.claim(
+    reproduction.claim(
         f"the most similar query is the clairvoyant one in only about {stated:.0%} of the test "
         f"queries",
         low <= stated <= high,
@@ -164,21 +169,25 @@ def single_queries(
     n_ranks = int(min(30, first.max()))
     heights = [float(np.mean(first == rank)) for rank in range(1, n_ranks + 1)]
     ticks = [str(rank) if rank % 5 == 0 or rank == 1 else "" for rank in range(1, n_ranks + 1)]
-    found.figure(
+    reproduction.figure(
         "figure-4",
         "Figure 4: one model per training query.",
-        draw_bars,
-        panels={found.data: means},
-        ticks=[str(m) for m in MEASURES],
-        y_label="mean over the test queries",
+        Chart(
+            "bars",
+            panels={reproduction.data: means},
+            ticks=[str(m) for m in MEASURES],
+            y_label="mean over the test queries",
+        ),
     )
-    found.figure(
+    reproduction.figure(
         "figure-5",
         f"Figure 5: similarity rank of the clairvoyant query, the first {n_ranks}.",
-        draw_bars,
-        panels={found.data: {"clairvoyant query": heights}},
-        ticks=ticks,
-        y_label="share of the test queries",
+        Chart(
+            "bars",
+            panels={reproduction.data: {"clairvoyant query": heights}},
+            ticks=ticks,
+            y_label="share of the test queries",
+        ),
     )
 
 

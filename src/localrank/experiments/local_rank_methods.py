@@ -25,11 +25,11 @@ CS = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8]
 NEIGHBOURS = [25, 100, 400]
 ROUNDS = [30, 100, 300]
-# Test queries of each fold that D&K ranks, as each trains a model.
+# Test queries of each fold that D&K ranks. Each of them trains a model.
 LAZY_QUERIES = 25
 LOCAL, GLOBAL, BOOST, KNN, LAZY = "LocalRank", "SVMMap", "RankBoost", "KNN", "D&K"
 QUADRATIC = "SVMMap, quadratic features"
-# By how much the paper lets LocalRank fall behind SVMMap and calls it nearly equal.
+# The paper calls LocalRank nearly equal to SVMMap within this difference.
 NEARLY = 0.001
 
 METHODS: dict[str, Ranker] = {
@@ -75,8 +75,8 @@ def all_methods(setting: Setting, folds: Sequence[Fold]) -> tuple[Results, Metho
 def shares_won(collections: Mapping[str, Cells]) -> dict[str, float]:
     """How often LocalRank is better, counted as the paper does: over collections and measures.
 
-    Against SVMMap it counts where it is better or nearly equal, to 0.001; "best" is the share
-    in which no method is better.
+    Against SVMMap, nearly equal (within 0.001) counts as better. "best" is the share of cells in
+    which no method is better.
 
     Parameters
     ----------
@@ -91,31 +91,37 @@ def shares_won(collections: Mapping[str, Cells]) -> dict[str, float]:
     won: dict[str, list[bool]] = {}
     for cells in collections.values():
         for measure, value in cells[LOCAL].items():
-            others = {m: own[measure] for m, own in cells.items() if m != LOCAL and measure in own}
+            others = {
+                m: by_measure[measure]
+                for m, by_measure in cells.items()
+                if m != LOCAL and measure in by_measure
+            }
             for method, other in others.items():
                 margin = NEARLY + 1e-9 if method == GLOBAL else 0.0
                 is_better = value >= other - margin if margin else value > other
                 won.setdefault(method, []).append(is_better)
             won.setdefault("best", []).append(value >= max(others.values()))
     best = won.pop("best")
-    return {method: float(np.mean(own)) for method, own in (won | {"best": best}).items()}
+    return {method: float(np.mean(wins)) for method, wins in (won | {"best": best}).items()}
 
 
-def figure_11(found: Reproduction, results: Results, lazy: MethodResult) -> None:
+def figure_11(reproduction: Reproduction, results: Results, lazy: MethodResult) -> None:
     """All methods, and how often LocalRank is better."""
-    local, paper = results[LOCAL], found.experiment
+    local, paper = results[LOCAL], reproduction.experiment
     methods = {GLOBAL: results[GLOBAL], BOOST: results[BOOST], LAZY: lazy}
     methods |= {KNN: results[KNN], LOCAL: local}
     cells = {method: _means(result) for method, result in methods.items()}
-    there = found.published("figure-11")
-    ours = {(method, name): v for method, own in cells.items() for name, v in own.items()}
+    numbers = reproduction.published("figure-11")
+    ours = {
+        (method, name): v for method, by_measure in cells.items() for name, v in by_measure.items()
+    }
     note = (
         f"{local.test.n_queries:,} test queries; D&K, which trains a model for each query, on "
         f"{lazy.test.n_queries:,} of them."
     )
     if local.test.labels.max() > 1:
-        # The paper's number is given beside both.
-        there |= {(m, _binary(name)): v for (m, name), v in there.items() if name != str(MAP)}
+        # The paper's number stands beside both kinds of NDCG.
+        numbers |= {(m, _binary(name)): v for (m, name), v in numbers.items() if name != str(MAP)}
         ours = {
             (method, name): value
             for method, result in methods.items()
@@ -125,54 +131,63 @@ def figure_11(found: Reproduction, results: Results, lazy: MethodResult) -> None
             " The paper speaks of good and bad documents and does not say how NDCG counts grades: "
             "'binary' is NDCG with every label above 0 as 1."
         )
-    found.compare("Figure 11: all methods", ["method", "measure"], ours, there, note + _gap(found))
+    reproduction.compare(
+        "Figure 11: all methods", ["method", "measure"], ours, numbers, note + _gap(reproduction)
+    )
     tests = corrected(
         {method: local.against(results[method], MAP) for method in (GLOBAL, BOOST, KNN)}
     )
     same = np.isin(local.test.query_ids, lazy.test.query_ids)
     tests[LAZY] = paired_test(local.values(MAP)[same], lazy.values(MAP))
     rows: list[list[Value]] = []
-    for method, one in tests.items():
+    for method, comparison in tests.items():
         parameters = ", ".join(chosen(results[method])) if method != LAZY else ""
-        rows.append([method, one.mean_difference, one.p, counts(one), parameters])
-    found.table(
+        rows.append(
+            [method, comparison.mean_difference, comparison.p, counts(comparison), parameters]
+        )
+    reproduction.table(
         "MAP of LocalRank less that of other methods",
         ["method", "difference", "p", "won/tied/lost", "parameters in each fold"],
         rows,
-        "Paired t-tests over the same test queries, but for D&K corrected by Holm's rule. "
+        "Paired t-tests over the same test queries. P-values are corrected by Holm's rule, except "
+        "that of D&K. "
         f"LocalRank has clusters/C {', '.join(chosen(local))}.",
     )
-    won = shares_won({found.data: {m: own for m, own in cells.items() if m != LAZY}})
+    won = shares_won(
+        {reproduction.data: {m: by_measure for m, by_measure in cells.items() if m != LAZY}}
+    )
     on_same = {str(m): float(local.values(m)[same].mean()) for m in MEASURES}
-    won[LAZY] = shares_won({found.data: {LOCAL: on_same, LAZY: cells[LAZY]}})[LAZY]
+    won[LAZY] = shares_won({reproduction.data: {LOCAL: on_same, LAZY: cells[LAZY]}})[LAZY]
     counted_there = shares_won({name: published(paper, "figure-11", name) for name in COLLECTIONS})
     stated = published(paper, "wins", "all")
-    found.table(
+    reproduction.table(
         "Section 4.2.4: share of the cells of Figure 11 in which LocalRank is better",
         ["than", "here", "the paper says", "counted in its Figure 11"],
         [[m, won[m], stated[m], counted_there[m]] for m in stated],
-        f"Here the {len(MEASURES)} cells of this collection, in the paper those of eight. "
-        "Nearly equal (0.001) counts against SVMMap; 'best' is where no method is better, here "
-        "without D&K. A few cells of the same queries cannot bear out a share: whether it holds "
-        "is judged by the paired test of MAP.",
+        f"'Here' counts the {len(MEASURES)} cells of this collection, the paper those of eight. "
+        "Against SVMMap, nearly equal (0.001) counts as better. 'Best' counts the cells in which "
+        "no method is better, here without D&K. A few cells of the same queries cannot confirm a "
+        "share, so the paired test of MAP decides whether a claim holds.",
     )
-    for method, one in tests.items():
+    for method, comparison in tests.items():
         better = "better than or nearly equal to" if method == GLOBAL else "better than"
         says = f"LocalRank is {better} {method}, in {stated[method]:.0%} of its cells"
-        found.claim_better(says, "MAP", one, f"; in {won[method]:.0%} of the cells here")
+        reproduction.claim_better(
+            says, "MAP", comparison, f"; in {won[method]:.0%} of the cells here"
+        )
 
 
-def figure_15(found: Reproduction, results: Results) -> None:
+def figure_15(reproduction: Reproduction, results: Results) -> None:
     """Quadratic features for the global model."""
-    numbers = found.published("figure-15")
-    found.compare(
+    numbers = reproduction.published("figure-15")
+    reproduction.compare(
         "Figure 15: MAP with quadratic features",
         ["method"],
         {(method,): results[method].mean(MAP) for method in (GLOBAL, QUADRATIC, LOCAL)},
         {(method,): value for (method, name), value in numbers.items() if name == "map"},
     )
-    wins = published(found.experiment, "figure-15", "wins")
-    found.claim_better(
+    wins = published(reproduction.experiment, "figure-15", "wins")
+    reproduction.claim_better(
         f"LocalRank has a higher MAP than a global model with quadratic features, in "
         f"{wins[LOCAL]} of {wins['collections']} collections",
         "MAP",
@@ -200,18 +215,21 @@ def _binary(measure: str) -> str:
     return f"{measure}, binary"
 
 
-def _gap(found: Reproduction) -> str:
-    """What stays unexplained, where the paper has numbers for the collection."""
-    there, letor = found.published("figure-11"), published("letor", "baselines", found.data)
-    if not there:
+def _gap(reproduction: Reproduction) -> str:
+    """The unexplained difference, if the paper has numbers for the collection."""
+    numbers, letor = (
+        reproduction.published("figure-11"),
+        published("letor", "baselines", reproduction.data),
+    )
+    if not numbers:
         return ""
     words = (
-        " MAP has two grades in any case, so that what parts ours from the paper's is not grades; "
-        "it stays unexplained."
+        " MAP has two grades in any case, so grades do not explain why ours differs from the "
+        "paper's. The difference stays unexplained."
     )
     if GLOBAL in letor:
         words += (
-            f" LETOR's own MAP of SVMMap on the collection as it is, {letor[GLOBAL]['map']:.4f}, "
-            f"is near ours; the paper has {there[GLOBAL, 'map']:.3f} on the cleaned one."
+            f" LETOR's MAP of SVMMap on the original collection, {letor[GLOBAL]['map']:.4f}, "
+            f"is near ours; the paper has {numbers[GLOBAL, 'map']:.3f} on the cleaned one."
         )
     return words

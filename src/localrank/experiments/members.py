@@ -1,7 +1,7 @@
-"""The models that recipes consist of, each trained once, and the recipes put together from them.
+"""The members of the recipes, each trained once, and the recipes composed from them.
 
-A recipe is a mean of scores standardised within the query. So the scores of `best`, `fast` and the
-global models of equal cost follow from those of their members, and no member is trained twice.
+A recipe is a mean of scores standardised within the query. The scores of `best`, `fast` and the
+global models of equal cost follow from the scores of their members, so no member is trained twice.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Results = Mapping[str, MethodResult]
 Sources = Mapping[str, Callable[[int], Iterable[Fold]]]
 
 N_TREES, FEW_TREES = 300, 10
-# Between the seeds of two draws: no ensemble has so many models.
+# Between the seeds of two draws. No ensemble has this many models.
 SEED_STEP = 1000
 LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM = "LambdaMART", "CrossEntropyMART", "GBRT", "RankSVM"
 LISTWISE, NET = "ListwiseLinear", "ListwiseNet"
 WITHOUT_NETS = "best without nets"
-# What members cost, added up.
+# The costs of a recipe are the sums of its members' costs.
 COSTS = ("train_seconds", "train_cpu_seconds", "predict_seconds", "n_models", "model_bytes")
-# Those whose gain is looked at alone.
+# The kinds whose gain is shown separately.
 KINDS = (LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM, NET)
 
 
@@ -43,7 +43,7 @@ def local(kind: str) -> str:
 
 
 def again(kind: str, turn: int) -> str:
-    """The name of a model that has another seed."""
+    """The name of a model with another seed."""
     return f"{kind}, seed {turn}" if turn else kind
 
 
@@ -82,7 +82,7 @@ def kinds(seed: int, n_trees: int, **options: Any) -> dict[str, Ranker]:
     ----------
     seed, n_trees : int
     **options
-        Of the trees.
+        Options of the trees.
     """
     lambda_mart, cross_entropy, gbrt = tree_kinds(n_trees, random_state=seed, **options)
     return {
@@ -96,7 +96,7 @@ def kinds(seed: int, n_trees: int, **options: Any) -> dict[str, Ranker]:
 
 
 def for_coordinates(seed: int, n_trees: int) -> dict[str, Ranker]:
-    """One model of each kind, for features and coordinates beside each other."""
+    """One model of each kind, for features together with coordinates."""
     return kinds(seed, n_trees, feature_fraction=COORDINATES_FRACTION)
 
 
@@ -114,12 +114,12 @@ def members(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
             result[again(kind, turn)] = ranker
         for kind, ranker in for_coordinates(seed + turn, n_trees).items():
             result[local(again(kind, turn))] = QueryCoordinates(ranker)
-    # Nets make coordinates of their own.
+    # Nets compute coordinates themselves.
     return result | {local(NET): ListwiseNet(random_state=seed)}
 
 
 def needed(methods: Iterable[str]) -> list[str]:
-    """The models of some methods, which may be models themselves; each once."""
+    """The members of some methods, each once. A method may be a member itself."""
     views = chain.from_iterable(COMPOSED.get(method, [[method]]) for method in methods)
     return list(dict.fromkeys(chain.from_iterable(views)))
 
@@ -137,9 +137,9 @@ def composed(
     results : dict from member to MethodResult
     name : str
     views : list of list of member
-        One list is made of each view's scores, then the mean of the views is taken.
+        Each view's scores become one list. The recipe is the mean of these lists.
     aggregator : Aggregator, optional
-        What makes one list of a view; the mean of standardised scores by default.
+        Makes one list of a view's scores. None: the mean of standardised scores.
     """
     within = aggregator or ZScore()
     first = results[views[0][0]]
@@ -151,10 +151,10 @@ def composed(
     scores = MeanScore().aggregate_rows(test, np.stack(lists))
     ends = np.cumsum([len(run.scores) for run in first.runs])[:-1]
     runs = []
-    for place, own in enumerate(np.split(scores, ends)):
+    for place, fold_scores in enumerate(np.split(scores, ends)):
         parts = [results[member].runs[place] for view in views for member in view]
         costs = {cost: sum(getattr(part, cost) for part in parts) for cost in COSTS}
-        runs.append(FoldResult(parts[0].fold, own, np.empty(0, dtype=np.int64), **costs))
+        runs.append(FoldResult(parts[0].fold, fold_scores, np.empty(0, dtype=np.int64), **costs))
     return MethodResult(name, runs, test, first.fold_names)
 
 
@@ -171,7 +171,7 @@ def with_recipes(results: Results) -> dict[str, MethodResult]:
 def train(
     setting: Setting, rankers: Mapping[str, Ranker], parts: Iterable[Fold], kind: str
 ) -> dict[str, MethodResult]:
-    """Train models on folds, in a quick try on two; `kind` names the folder for finished work."""
+    """Train models on folds (quick: on two). `kind` names the folder for finished work."""
     setting.say(kind)
     store = None if setting.store is None else setting.store / "members" / kind
     return setting.run(
@@ -180,21 +180,21 @@ def train(
 
 
 def n_trees_of(setting: Setting) -> int:
-    """Trees of a model, few in a quick try."""
+    """The number of trees of a model: few if `quick`."""
     return FEW_TREES if setting.quick else N_TREES
 
 
 def draw_seeds(setting: Setting, n_draws: int) -> list[int]:
-    """A seed for each draw, far enough apart for models of different draws to share none."""
+    """A seed for each draw, so far apart that models of two draws never share a seed."""
     n_draws = 1 if setting.quick else n_draws
     return [setting.seeds[0] + SEED_STEP * draw for draw in range(n_draws)]
 
 
 def present(sources: Sources, names: Sequence[str]) -> list[str]:
-    """Which of these collections are there, or all that are there."""
+    """The named collections that exist. If none does, all that exist."""
     return [name for name in names if name in sources] or list(sources)
 
 
 def pairs_of(kinds: Iterable[str]) -> list[tuple[str, str]]:
-    """Each kind in coordinates, against itself on the features; the recipes, against equal cost."""
+    """Each kind in coordinates against itself on the features, and recipes against equal cost."""
     return [*((local(kind), kind) for kind in kinds), ("fast", "2 mixed"), ("best", "6 mixed")]

@@ -2,10 +2,10 @@
 
 Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017, §4.4. Queries
 and documents are points of one space, and every method ranks documents by a distance to the
-query. The paper's songs, CAL10K, cannot be had. In their place stand scikit-learn's digits (a
-query is an image, and images of the same digit are relevant) and a text collection in latent
-semantic coordinates. The protocol is the paper's: ten splits of the queries, 40 % to learn from,
-30 % to choose parameters by, 30 % to test. `--data digits` needs no folder.
+query. The paper's songs, CAL10K, are not available. Scikit-learn's digits (a query is an image, and
+images of the same digit are relevant) and a text collection in latent semantic coordinates replace
+them. The protocol is the paper's: ten splits of the queries, 40 % to learn from, 30 % to choose
+parameters, 30 % to test. `--data digits` needs no folder.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from localrank.experiments.published import published
 from localrank.experiments.setting import Setting
 from localrank.experiments.text_collections import FILES, read_collection
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_bars
+from localrank.plots import Chart
 from localrank.rankers import LGMML, MLR, RMLR, Ranker
 from localrank.rankers.base import HeldOut, Weights
 
@@ -34,9 +34,9 @@ MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [MAP, NDCG(10)]
 PLAIN, GLOBAL, LOCAL, TRACE, ROWS = "Euclidean", "GMML", "L-GMML", "MLR", "R-MLR"
 N_SPLITS, SHARES = 10, (0.4, 0.3)
-# Coordinates of the space, principal components of pixels or latent ones of words.
+# Coordinates of the space: principal components of pixels, or latent coordinates of words.
 N_COORDINATES = 32
-# Images in use, and documents in the list of a query to learn from.
+# Images in use, and documents in a training query's list.
 N_IMAGES, N_LISTED = 600, 40
 N_METRICS = 50
 
@@ -53,7 +53,7 @@ class Euclidean(Ranker):
 
 
 class GlobalMetric(LGMML):
-    """L-GMML with one metric, that of the documents of all queries together: GMML."""
+    """GMML: L-GMML with one metric, learned from the documents of all queries together."""
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         whole = np.array([0, dataset.n_documents])
@@ -63,7 +63,7 @@ class GlobalMetric(LGMML):
 
 METHODS: dict[str, Ranker] = {
     PLAIN: Euclidean(),
-    # Where the largest distance is 1, one metric ranks by its distances alone.
+    # With the largest distance scaled to 1, one metric ranks by its distances alone.
     GLOBAL: GlobalMetric(
         1, sampling_rate=1.0, n_iterations=0, scale="monotone", query_vectors="origin"
     ),
@@ -95,8 +95,8 @@ class Space:
     documents : ndarray of shape (n_documents, n_coordinates)
     relevant : ndarray of shape (n_queries, n_documents)
     are_documents : bool
-        Whether the queries are the documents. Then only those to learn from are ranked, none for
-        itself, as the paper does with songs.
+        Whether the queries are the documents. If so, only training documents are ranked, and never
+        the query itself, as the paper does with songs.
     """
 
     queries: Floats
@@ -111,27 +111,28 @@ class Space:
         candidates: Integers,
         sample: np.random.Generator | None = None,
     ) -> RankingDataset:
-        """Candidates less the query, for each of some queries.
+        """The candidates of each query, as differences from the query.
 
         Parameters
         ----------
         name : str
-            Of the split: queries of several splits have different ids.
+            Name of the split. It is a part of the query ids, which differ between splits.
         asked, candidates : ndarray of int
         sample : Generator, optional
-            Draws `N_LISTED` candidates for each query, relevant ones up to half of them.
+            Draws `N_LISTED` candidates for each query; up to half of them are relevant. None: all
+            candidates.
         """
         features, labels, sizes = [], [], []
         for query in asked.tolist():
-            own = candidates[candidates != query] if self.are_documents else candidates
+            listed = candidates[candidates != query] if self.are_documents else candidates
             if sample is not None:
-                own = sample.permutation(own)
-                good = self.relevant[query, own]
-                kept = own[good][: N_LISTED // 2]
-                own = np.concatenate([kept, own[~good][: N_LISTED - len(kept)]])
-            features.append(self.documents[own] - self.queries[query])
-            labels.append(self.relevant[query, own])
-            sizes.append(len(own))
+                listed = sample.permutation(listed)
+                good = self.relevant[query, listed]
+                kept = listed[good][: N_LISTED // 2]
+                listed = np.concatenate([kept, listed[~good][: N_LISTED - len(kept)]])
+            features.append(self.documents[listed] - self.queries[query])
+            labels.append(self.relevant[query, listed])
+            sizes.append(len(listed))
         return RankingDataset(
             np.concatenate(features),
             np.concatenate(labels).astype(np.float64),
@@ -155,7 +156,7 @@ class Space:
 
 
 def space_of(setting: Setting) -> Space:
-    """The digits, or the text collection in a folder; if quick a part of it."""
+    """The digits, or the text collection in a folder. A part of it if `quick`."""
     n_coordinates = 8 if setting.quick else N_COORDINATES
     if setting.data == DIGITS:
         return digits(90 if setting.quick else N_IMAGES, n_coordinates)
@@ -180,8 +181,8 @@ def digits(n_images: int, n_coordinates: int) -> Space:
 def texts(setting: Setting, n_queries: int | None, n_coordinates: int) -> Space:
     """Documents and queries by latent semantic coordinates of their words, of length 1.
 
-    The coordinates are those of the documents; queries take no part in finding them. Distances
-    between vectors of length 1 rank as their cosines do.
+    The documents alone determine the coordinates. Distances between vectors of length 1 rank like
+    their cosines.
     """
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import TfidfVectorizer
@@ -209,7 +210,7 @@ def texts(setting: Setting, n_queries: int | None, n_coordinates: int) -> Space:
 
 
 def unit_distances(points: Floats) -> Floats:
-    """Points in a unit in which coordinates of two of them differ by 1 in the root mean square.
+    """Points scaled so that the coordinates of two of them differ by 1 in root mean square.
 
     Examples
     --------
@@ -221,22 +222,22 @@ def unit_distances(points: Floats) -> Floats:
 
 
 def reproduce(setting: Setting) -> Reproduction:
-    """Compare metrics that are learned with the plain distance, parameters tuned on each split."""
-    found, space = Reproduction(EXPERIMENT, setting.data), space_of(setting)
+    """Compare learned metrics with the plain distance. Parameters are tuned on each split."""
+    reproduction, space = Reproduction(EXPERIMENT, setting.data), space_of(setting)
     folds = [
         space.fold(number, setting.random_state)
         for number in range(2 if setting.quick else N_SPLITS)
     ]
     grids = QUICK_GRIDS if setting.quick else GRIDS
     results = setting.run(METHODS, folds, grids=grids, measure=MAP, store=setting.store)
-    figure_5(found, results, sizes(space, folds))
-    table_3(found, results)
-    claims(found, results)
-    return found
+    figure_5(reproduction, results, sizes(space, folds))
+    table_3(reproduction, results)
+    claims(reproduction, results)
+    return reproduction
 
 
 def sizes(space: Space, folds: list[Fold]) -> str:
-    """What was ranked, in a sentence."""
+    """A sentence about what is ranked."""
     parts = [folds[0].train, folds[0].valid, folds[0].test]
     queries = ", ".join(str(part.n_queries) for part in parts if part is not None)
     kind = "images, which are the documents too" if space.are_documents else "queries"
@@ -247,17 +248,21 @@ def sizes(space: Space, folds: list[Fold]) -> str:
     )
 
 
-def figure_5(found: Reproduction, results: dict[str, MethodResult], about: str) -> None:
-    """Mean and deviation over the splits of every method."""
+def figure_5(reproduction: Reproduction, results: dict[str, MethodResult], about: str) -> None:
+    """Mean and deviation of every method over the splits."""
     rows: list[list[Value]] = []
     for name, result in results.items():
         values = [list(result.fold_means(measure).values()) for measure in MEASURES]
-        cells = [number for own in values for number in (np.mean(own), np.std(own, ddof=1))]
+        cells = [
+            number
+            for by_split in values
+            for number in (np.mean(by_split), np.std(by_split, ddof=1))
+        ]
         times = Counter(result.chosen).most_common()
         choices = "; ".join(f"{parameters} ({n})" for parameters, n in times)
         gain = difference(by_query(result, results[PLAIN])) if name != PLAIN else ""
         rows.append([name, *map(float, cells), gain, choices])
-    found.table(
+    reproduction.table(
         "Figure 5: retrieval by learned metrics",
         [
             "method",
@@ -271,52 +276,58 @@ def figure_5(found: Reproduction, results: dict[str, MethodResult], about: str) 
         f"Parameters are chosen by MAP on the validation queries of each split. The paper shows "
         f"MLR, GMML and L-GMML on CAL10K as bars without numbers.",
     )
-    found.figure(
+    reproduction.figure(
         "figure-5",
         "Figure 5: MAP of learned metrics, mean over the splits.",
-        draw_bars,
-        panels={found.data: {name: [result.mean(MAP)] for name, result in results.items()}},
-        ticks=[""],
-        y_label="MAP",
-        numbers="%.3f",
+        Chart(
+            "bars",
+            panels={
+                reproduction.data: {name: [result.mean(MAP)] for name, result in results.items()}
+            },
+            ticks=[""],
+            y_label="MAP",
+            numbers="%.3f",
+        ),
     )
 
 
-def table_3(found: Reproduction, results: dict[str, MethodResult]) -> None:
-    """CPU seconds of training, of a split, with the parameters chosen there."""
+def table_3(reproduction: Reproduction, results: dict[str, MethodResult]) -> None:
+    """CPU seconds to train on one split with the parameters chosen for it."""
     learned = {name: results[name] for name in (GLOBAL, LOCAL, TRACE, ROWS)}
     seconds = {name: r.train_cpu_seconds / len(r.runs) for name, r in learned.items()}
-    there = published(PAPER, "table-3", "CAL10K")
-    common = [kind for kind in there[ROWS] if kind in there[LOCAL]]
-    ratios = ", ".join(f"{kind} {there[ROWS][kind] / there[LOCAL][kind]:.0f}" for kind in common)
-    found.table(
+    numbers = published(PAPER, "table-3", "CAL10K")
+    common = [kind for kind in numbers[ROWS] if kind in numbers[LOCAL]]
+    ratios = ", ".join(
+        f"{kind} {numbers[ROWS][kind] / numbers[LOCAL][kind]:.0f}" for kind in common
+    )
+    reproduction.table(
         "Table 3: CPU seconds of training",
         ["method", "seconds", "over L-GMML's"],
-        [[name, own, own / seconds[LOCAL]] for name, own in seconds.items()],
+        [[name, time, time / seconds[LOCAL]] for name, time in seconds.items()],
         f"Mean over the splits, with the parameters chosen. L-GMML has {N_METRICS} metrics, as in "
-        f"the paper, whose times of R-MLR over those of L-GMML on CAL10K are: {ratios}.",
+        f"the paper. The paper's ratios of R-MLR's time to L-GMML's on CAL10K are: {ratios}.",
     )
-    found.claim(
+    reproduction.claim(
         "L-GMML trains faster than R-MLR",
         seconds[LOCAL] < seconds[ROWS],
         f"{seconds[LOCAL]:.2f} against {seconds[ROWS]:.2f} CPU seconds",
     )
 
 
-def claims(found: Reproduction, results: dict[str, MethodResult]) -> None:
-    """What the paper says of Figure 5, by paired tests."""
+def claims(reproduction: Reproduction, results: dict[str, MethodResult]) -> None:
+    """The paper's claims about Figure 5, by paired tests."""
     for says, better, worse in (
         ("L-GMML ranks better than R-MLR", LOCAL, ROWS),
         ("L-GMML ranks better than MLR", LOCAL, TRACE),
         ("local metrics rank better than the global one", LOCAL, GLOBAL),
     ):
-        found.claim_better(says, "MAP", by_query(results[better], results[worse]))
+        reproduction.claim_better(says, "MAP", by_query(results[better], results[worse]))
 
 
-def by_query(one: MethodResult, other: MethodResult) -> PairedTest:
-    """A paired test in which a query of several splits counts once, by its mean."""
-    queries = [query.rpartition(": ")[2] for query in one.test.query_ids.tolist()]
+def by_query(result: MethodResult, opponent: MethodResult) -> PairedTest:
+    """A paired test. A query of several splits counts once, with its mean."""
+    queries = [query.rpartition(": ")[2] for query in result.test.query_ids.tolist()]
     _, place = np.unique(queries, return_inverse=True)
     n_splits = np.bincount(place)
-    means = [np.bincount(place, result.values(MAP)) / n_splits for result in (one, other)]
+    means = [np.bincount(place, either.values(MAP)) / n_splits for either in (result, opponent)]
     return paired_test(*means)

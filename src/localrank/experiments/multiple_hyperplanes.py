@@ -1,9 +1,9 @@
 """Ranking with multiple hyperplanes: Figures 1 and 2, Tables 3, 5, 6 and 7, and BM25.
 
 Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007. The paper has four
-folds of OHSUMED with 30 features of its own, and SVMlight with its default parameters. Beside its
-own methods stand those that it names and does not try: weights set by hand or tuned on validation
-queries, and sampling of the documents.
+folds of OHSUMED with its own 30 features, and SVMlight with default parameters. The methods that
+the paper names but does not try are added: weights set by hand or tuned on validation queries, and
+sampling of the documents.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from localrank.experiments.results import chosen
 from localrank.experiments.setting import Setting
 from localrank.experiments.timing import cpu_seconds
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 
 PAPER = "multiple-hyperplanes"
@@ -53,8 +53,8 @@ AGGREGATORS: dict[str, Aggregator] = {
     "Markov chain": MarkovChain(),
 }
 NDCG_10: Measure = NDCG(10)
-# BM25 of the whole text, as the collections' documentation numbers the features, from 1. That of
-# ClueWeb09 says which features there are, and not in which columns.
+# BM25 of the whole text: the number of the feature in the collection's documentation, from 1. That
+# of ClueWeb09 lists the features without their columns.
 BM25_FEATURES = {"OHSUMED": 41, "MQ2007-85": 25, "MQ2007": 25, "MQ2008": 25, "MSLR-sample": 110}
 NO_BM25 = (
     " There is no row for BM25: the collection's documentation does not say which column it is."
@@ -71,7 +71,7 @@ def methods(n_levels: int, random_state: int = 0) -> dict[str, Ranker]:
     rankers[SAMPLED] = MultipleHyperplaneRanker(
         RankSVM(), sampling_rate=RATE, random_state=random_state
     )
-    # Of three levels the adjacent pairs are all but one.
+    # With three levels, the adjacent pairs are all pairs but one.
     if n_levels > 3:
         adjacent = MultipleHyperplaneRanker(RankSVM(), pairs="adjacent")
         rankers["MHR, adjacent pairs, Borda"] = adjacent
@@ -81,8 +81,8 @@ def methods(n_levels: int, random_state: int = 0) -> dict[str, Ranker]:
 def reweighted(model: MultipleHyperplaneRanker, fold: Fold) -> dict[str, Ranker]:
     """The same hyperplanes with other weights.
 
-    By hand, a pair of levels weighs what exchanging two such documents changes in NDCG's gain:
-    2^s - 2^t. By validation, weights are learned from the validation queries.
+    By hand, a pair of levels weighs as much as exchanging two such documents changes NDCG's gain:
+    2^s - 2^t. By validation, the weights are learned from the validation queries.
     """
     assert fold.valid is not None
     by_hand = 2.0 ** model.level_pairs_[:, 0] - 2.0 ** model.level_pairs_[:, 1]
@@ -95,10 +95,10 @@ def reweighted(model: MultipleHyperplaneRanker, fold: Fold) -> dict[str, Ranker]
 def reproduce(setting: Setting) -> Reproduction:
     """Compare hyperplanes for pairs of label levels with one for all, on all folds.
 
-    C is chosen on the validation part by NDCG@10, the same for all hyperplanes of a model; test
-    parts are only scored. Nothing but the sampling of documents is random.
+    C is chosen on the validation part by NDCG@10 and is the same for all hyperplanes of a model.
+    Test parts are only scored. Only the sampling of documents is random.
     """
-    found = Reproduction(PAPER, setting.data)
+    reproduction = Reproduction(PAPER, setting.data)
     folds, quick = setting.validated_folds, setting.quick
     n_levels = min(len(np.unique(fold.train.labels)) for fold in folds)
     tuned = methods(n_levels, setting.random_state)
@@ -108,7 +108,7 @@ def reproduce(setting: Setting) -> Reproduction:
         BASELINE: RankSVM(LARGE_C),
         BORDA: MultipleHyperplaneRanker(RankSVM(LARGE_C)),
     }
-    # Models of each method, one for each fold, and what other weights make of them.
+    # The models of each method, one per fold, and scores with other weights.
     models: dict[str, dict[str, list[Any]]] = {CHOSEN: {}, LARGE: {}}
     others: dict[str, list[Floats]] = {}
 
@@ -116,10 +116,10 @@ def reproduce(setting: Setting) -> Reproduction:
         models[way].setdefault(method, []).append(model)
         if way == CHOSEN and method == BORDA:
             assert isinstance(model, MultipleHyperplaneRanker)
-            for name, other in reweighted(model, fold).items():
-                others.setdefault(name, []).append(other.predict(fold.test))
+            for name, reweighted_model in reweighted(model, fold).items():
+                others.setdefault(name, []).append(reweighted_model.predict(fold.test))
 
-    # One thread, for times that can be compared; hyperplanes train beside each other.
+    # One thread, so that times can be compared. Hyperplanes train in parallel.
     with threadpool_limits(1, user_api="blas"):
         results = setting.run(
             tuned, folds, grids=grids, measure=NDCG_10, inspect=partial(keep, CHOSEN)
@@ -127,27 +127,27 @@ def reproduce(setting: Setting) -> Reproduction:
         setting.run(large, folds, inspect=partial(keep, LARGE))
         test = results[BASELINE].test
         diagnostics = {
-            name: Diagnostics.of(own[BASELINE], own[BORDA], folds, test)
-            for name, own in models.items()
+            name: Diagnostics.of(by_method[BASELINE], by_method[BORDA], folds, test)
+            for name, by_method in models.items()
         }
         levels = np.unique(np.concatenate([fold.train.labels for fold in folds]))[::-1]
         times = [pair_times(fold.train, levels, 2 if quick else 5) for fold in folds]
     scores = {method: result.scores for method, result in results.items()}
     scores |= {method: np.concatenate(values) for method, values in others.items()}
-    summary = compare_methods(found, test, scores, results)
+    summary = compare_methods(reproduction, test, scores, results)
     if n_levels == 3:
-        level_directions(found, concatenate([fold.test for fold in folds]))
-    summary |= order_errors(found, diagnostics, levels)
-    summary |= cosines(found, diagnostics)
-    definition_search(found, summary)
-    training_times(found, times)
-    return found
+        level_directions(reproduction, concatenate([fold.test for fold in folds]))
+    summary |= order_errors(reproduction, diagnostics, levels)
+    summary |= cosines(reproduction, diagnostics)
+    definition_search(reproduction, summary)
+    training_times(reproduction, times)
+    return reproduction
 
 
 def pair_times(train: RankingDataset, levels: Floats, n: int) -> dict[str, float]:
-    """Milliseconds of computing that RankSVM takes for all pairs, and for each pair of ranks.
+    """CPU milliseconds of RankSVM for all pairs, and for each pair of ranks.
 
-    The best of several runs. Ranks are places among the levels, 1 the best.
+    The best of several runs. Rank 1 is the best level.
     """
 
     def milliseconds(ranker: RankSVM) -> float:
@@ -156,13 +156,13 @@ def pair_times(train: RankingDataset, levels: Floats, n: int) -> dict[str, float
     rank = {float(level): place for place, level in enumerate(levels, start=1)}
     times = {BASELINE: milliseconds(RankSVM())}
     for high, low in MultipleHyperplaneRanker().fit(train).level_pairs_.tolist():
-        one = RankSVM(label_pairs=[(high, low)])
-        times[f"({rank[high]},{rank[low]})"] = milliseconds(one)
+        ranker = RankSVM(label_pairs=[(high, low)])
+        times[f"({rank[high]},{rank[low]})"] = milliseconds(ranker)
     return times
 
 
 def measures_of(test: RankingDataset) -> dict[str, Measure]:
-    """The paper's measures; to MAP only the highest level is relevant."""
+    """The paper's measures. For MAP only the highest level is relevant."""
     level = float(test.labels.max())
     return {
         "ndcg@1": NDCG(1),
@@ -172,22 +172,22 @@ def measures_of(test: RankingDataset) -> dict[str, Measure]:
 
 
 def compare_methods(
-    found: Reproduction,
+    reproduction: Reproduction,
     test: RankingDataset,
     scores: Scores,
     results: Mapping[str, MethodResult],
 ) -> Summary:
     """Table 3, BM25 and Figure 2."""
-    column = BM25_FEATURES.get(found.data)
+    column = BM25_FEATURES.get(reproduction.data)
     if column is not None and column <= test.n_features:
         scores = {BM25: test.in_input_order(test.features[:, column - 1]), **scores}
     measures = measures_of(test)
     values = {
-        (method, name): measure(test, own)
-        for method, own in scores.items()
+        (method, name): measure(test, method_scores)
+        for method, method_scores in scores.items()
         for name, measure in measures.items()
     }
-    means = {key: float(own.mean()) for key, own in values.items()}
+    means = {key: float(by_query.mean()) for key, by_query in values.items()}
     tests = {
         name: corrected(
             {
@@ -203,61 +203,66 @@ def compare_methods(
         for (method, name), mean in means.items()
         if method not in (BASELINE, BM25)
     }
-    found.compare(
+    reproduction.compare(
         "Table 3: improvement over RankSVM, per cent",
         ["method", "measure"],
         gains,
-        found.published("table-3"),
+        reproduction.published("table-3"),
         "Here C is chosen on validation queries. The paper leaves SVMlight's parameters as they "
         "are, tunes the weights on the training queries, and tries the first two methods only.",
     )
     if BM25 in scores:
-        found.compare(
+        reproduction.compare(
             "BM25",
             ["method", "measure"],
             {(BM25, name): means[BM25, name] for name in measures},
-            found.published("bm25"),
-            f"Feature {column} of the collection, BM25 of the whole text. The paper has computed "
-            f"its own.",
+            reproduction.published("bm25"),
+            f"Feature {column} of the collection, BM25 of the whole text. The paper computed BM25 "
+            f"itself.",
         )
     rows: list[list[Value]] = []
     for method in scores:
         row: list[Value] = [method]
         for name in measures:
-            one = tests[name].get(method)
-            row += [means[method, name], None if one is None else one.corrected_p_value]
-        own = results.get(BORDA if method in (BY_HAND, BY_VALIDATION) else method)
-        rows.append([*row, "" if own is None else ", ".join(chosen(own))])
+            comparison = tests[name].get(method)
+            row += [
+                means[method, name],
+                None if comparison is None else comparison.corrected_p_value,
+            ]
+        result = results.get(BORDA if method in (BY_HAND, BY_VALIDATION) else method)
+        rows.append([*row, "" if result is None else ", ".join(chosen(result))])
     top = test.label_bounds[1] == test.labels.max()
-    found.table(
+    reproduction.table(
         "The values behind Table 3",
         ["method", *(c for name in measures for c in (name, "p")), "C in each fold"],
         rows,
-        f"{len(top):,} test queries, of which {np.sum(top):,} have a document of the highest "
-        f"level, the only one that MAP counts as relevant. P-values of paired t-tests against "
+        f"{len(top):,} test queries; {np.sum(top):,} of them have a document of the highest level, "
+        f"the only level that MAP counts as relevant. P-values are of paired t-tests against "
         f"RankSVM, corrected by Holm's rule. Weights by validation and by hand are given to "
-        f"Borda's hyperplanes; by hand, a pair of levels s > t weighs 2^s - 2^t. With half the "
+        f"Borda's hyperplanes. By hand, a pair of levels s > t weighs 2^s - 2^t. With half the "
         f"documents, each hyperplane draws its own half." + ("" if BM25 in scores else NO_BM25),
     )
-    _claims(found, values, gains)
+    _claims(reproduction, values, gains)
     cuts = list(range(1, 11))
     curves = {
         m: (cuts, [NDCG(k).mean(test, scores[m]) for k in cuts])
         for m in (BASELINE, BORDA, WEIGHTED)
     }
-    found.figure(
+    reproduction.figure(
         "figure-2",
         "Figure 2: NDCG at each cut.",
-        draw_curves,
-        panels={found.data: curves},
-        x_label="cut",
-        y_label="NDCG",
+        Chart(
+            "curves",
+            panels={reproduction.data: curves},
+            x_label="cut",
+            y_label="NDCG",
+        ),
     )
     return {("improvement, per cent", f"{m}, {name}"): gain for (m, name), gain in gains.items()}
 
 
 def _claims(
-    found: Reproduction,
+    reproduction: Reproduction,
     values: Mapping[tuple[str, str], Floats],
     gains: Mapping[tuple[str, str], float],
 ) -> None:
@@ -265,12 +270,14 @@ def _claims(
         against = values[other, "ndcg@10"]
         return corrected({m: paired_test(values[m, "ndcg@10"], against) for m in methods})
 
-    for method, one in tests((BORDA, WEIGHTED), BASELINE).items():
+    for method, comparison in tests((BORDA, WEIGHTED), BASELINE).items():
         words = method.removeprefix("MHR, ")
-        found.claim_better(f"MHR with {words} counts ranks better than RankSVM", "NDCG@10", one)
+        reproduction.claim_better(
+            f"MHR with {words} counts ranks better than RankSVM", "NDCG@10", comparison
+        )
     names = [name for method, name in gains if method == BORDA]
     n_better = sum(gains[WEIGHTED, name] > gains[BORDA, name] for name in names)
-    found.claim_better(
+    reproduction.claim_better(
         "weighted Borda is better than Borda",
         "NDCG@10",
         tests((WEIGHTED,), BORDA)[WEIGHTED],
@@ -278,9 +285,10 @@ def _claims(
     )
     if (BM25, "ndcg@10") in values:
         above = tests((BASELINE, BORDA), BM25)
-        verdicts = [decided(one) for one in above.values()]
-        found.claim(
+        verdicts = [decided(comparison) for comparison in above.values()]
+        reproduction.claim(
             "RankSVM and MHR are much better than BM25",
             False if False in verdicts else None if None in verdicts else True,
-            "NDCG@10 " + "; ".join(f"{m} {difference(one)}" for m, one in above.items()),
+            "NDCG@10 "
+            + "; ".join(f"{m} {difference(comparison)}" for m, comparison in above.items()),
         )

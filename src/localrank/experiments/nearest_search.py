@@ -1,8 +1,8 @@
 """Figure 14 of LocalRank's paper: the time to find the nearest query among up to a million.
 
-The public collections have some hundred training queries, where nothing is slow. So the training
-queries are made up: orthonormal directions at random, in single precision, as many as MQ2008 has.
-Queries that are asked are copies of some of them, each direction turned by an angle.
+The public collections have a few hundred training queries, where no search is slow. So the training
+queries are made up: random orthonormal directions in single precision, as many as MQ2008 has. The
+queries that are asked are copies of some of them, with each direction turned by an angle.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from localrank.arrays import Array, Floats
 from localrank.experiments.base import Reproduction, Value
 from localrank.experiments.published import published
 from localrank.experiments.timing import milliseconds_of_each
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.representations import PrincipalComponents
 from localrank.selection import LSH
 
@@ -27,7 +27,8 @@ QUICK_SIZES = (1_000, 4_000)
 N_COMPONENTS, N_FEATURES = 4, 46
 ANGLE = 30
 N_ASKED, N_TIMED, N_CLUSTERS = 100, 10, 8
-# The paper's queries are between the first two sizes; "almost constant" is at most so many times.
+# The number of the paper's queries is between the first two sizes. "Almost constant" means that the
+# time grows at most by this factor.
 CONSTANT = 2.0
 EXACT, CENTRES, PAPERS, RESCORED = "exact", "centres", "LSH", "LSH, rescored"
 
@@ -35,7 +36,7 @@ EXACT, CENTRES, PAPERS, RESCORED = "exact", "centres", "LSH", "LSH, rescored"
 def made_up_directions(
     n: int, n_components: int, n_features: int, rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Queries of so many orthonormal directions, in any order."""
+    """Random queries, each of `n_components` orthonormal directions."""
     directions = np.empty((n, n_components, n_features), np.float32)
     for part in np.array_split(directions, max(n // 20_000, 1)):
         part[:] = _orthonormal(rng.standard_normal(part.shape, dtype=np.float32))
@@ -43,7 +44,7 @@ def made_up_directions(
 
 
 def turned_copies(directions: Array, degrees: float, rng: np.random.Generator) -> Floats:
-    """The same with each direction turned by an angle to a random side, with a random sign.
+    """Copies with each direction turned by an angle to a random side, and with a random sign.
 
     Examples
     --------
@@ -72,7 +73,7 @@ def _orthonormal(matrices: Array) -> Array:
     return directions
 
 
-def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> None:
+def figure_14(reproduction: Reproduction, quick: bool, random_state: int | None) -> None:
     """Add the figure, with the recall of hashing beside its time."""
     sizes = QUICK_SIZES if quick else SIZES
     rng = np.random.default_rng(random_state)
@@ -91,36 +92,37 @@ def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> Non
         ]
         for n, time, recall in zip(sizes, times, recalls, strict=True)
     ]
-    found.table(
+    reproduction.table(
         "Figure 14: microseconds to find the nearest of made-up training queries",
         ["queries", EXACT, CENTRES, "exact / centres", PAPERS, "recall", RESCORED, "its recall"],
         rows,
         f"Training queries are {N_COMPONENTS} random orthonormal directions in {N_FEATURES} "
-        f"features; {N_ASKED} copies turned by {ANGLE} degrees are asked, one at a time; processor "
-        f"time. Recall "
-        f"is the share for which hashing finds the query that the exact search finds. 'LSH' is "
-        f"the paper's algorithm, 'rescored' the default here, by which the similarity decides "
-        f"among the candidates. 'centres' is the search among {N_CLUSTERS} clusters' centres, "
-        f"which is not the same question: see compact clusters.",
+        f"features. {N_ASKED} copies turned by {ANGLE} degrees are asked, one at a time. Times are "
+        f"processor times. Recall is how often hashing finds the query that the exact search "
+        f"finds. 'LSH' is the paper's algorithm. 'rescored' is the default here: the similarity "
+        f"decides among the candidates. 'centres' searches among the centres of {N_CLUSTERS} "
+        f"clusters, which is another question: see compact clusters.",
     )
-    found.figure(
+    reproduction.figure(
         "figure-14",
         "Figure 14: microseconds of selecting against the number of made-up training queries.",
-        draw_curves,
-        panels={
-            "made-up queries": {
-                name: (sizes, [time[name] for time in times])
-                for name in (EXACT, CENTRES, PAPERS, RESCORED)
-            }
-        },
-        x_label="training queries",
-        y_label="microseconds",
-        log_x=True,
-        log_y=True,
+        Chart(
+            "curves",
+            panels={
+                "made-up queries": {
+                    name: (sizes, [time[name] for time in times])
+                    for name in (EXACT, CENTRES, PAPERS, RESCORED)
+                }
+            },
+            x_label="training queries",
+            y_label="microseconds",
+            log_x=True,
+            log_y=True,
+        ),
     )
     growth = {name: [t[name] / times[0][name] for t in times] for name in (EXACT, PAPERS)}
-    n_published = published(found.experiment, "collections", "YANDEX")["queries"]
-    found.claim(
+    n_published = published(reproduction.experiment, "collections", "YANDEX")["queries"]
+    reproduction.claim(
         f"with LSH the time to find the most similar training query is almost constant, "
         f"on Yandex's {n_published:,} queries",
         growth[PAPERS][1] <= CONSTANT,
@@ -133,7 +135,7 @@ def figure_14(found: Reproduction, quick: bool, random_state: int | None) -> Non
 
 
 def _search(n: int, rng: np.random.Generator) -> tuple[dict[str, float], dict[str, float]]:
-    """Microseconds of each search among n queries, and the recall of those by hashing."""
+    """Microseconds of each search among n queries, and the recall of the searches by hashing."""
     components = PrincipalComponents(N_COMPONENTS)
     known = made_up_directions(n, N_COMPONENTS, N_FEATURES, rng)
     asked = turned_copies(known[rng.integers(n, size=N_ASKED)], ANGLE, rng)

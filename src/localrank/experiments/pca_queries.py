@@ -1,10 +1,10 @@
-"""Queries by the principal components of their highest feature values: what the paper plans.
+"""Queries by the principal components of their highest feature values: the paper's plan.
 
 Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation. The paper describes its
-collections (Table 1) and measures, and gives no results: beside ours stand LETOR's for RankSVM, the
-global model. Measures are by LETOR 3's convention, as its evaluation tools compute them. The paper
-shows features as they are (Figure 2); LETOR's common files are normalised within queries, so the
-experiment also takes a folder of text collections, and makes raw features of them.
+collections (Table 1) and measures, and gives no results. The published numbers are LETOR's for
+RankSVM, the global model. Measures follow LETOR 3's convention, as its evaluation tools compute
+them. The paper shows unnormalised features (Figure 2), but LETOR's common files are normalised
+within queries. So the experiment also takes a folder of text collections and makes raw features.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.experiments.text_collections import FILES, TextCollection, read_collection
 from localrank.experiments.text_features import raw_features
 from localrank.measures import Measure, parse_measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 from localrank.representations import Scaled, TopScores
@@ -34,7 +34,7 @@ PAPER = "pca-queries"
 NAMES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@3", "p@5", "p@10")
 MEASURES: list[Measure] = [parse_measure(name, convention="letor3") for name in NAMES]
 MAP = MEASURES[0]
-# LETOR's own choices, on features as they are.
+# The values that LETOR tries, on unscaled features.
 DECADES = [10.0**k for k in range(-4, 6)]
 CS = [0.01, 0.1, 1.0, 10.0, 100.0]
 CLUSTERS = [1, 2, 4, 8, 16]
@@ -48,7 +48,7 @@ Results = dict[str, MethodResult]
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured on one collection; all but the methods by `key`."""
+    """The results on one collection. All but `methods` have names made by `key`."""
 
     name: str
     test: RankingDataset
@@ -68,28 +68,28 @@ def key(scaling: str, value: object) -> str:
 def reproduce(setting: Setting) -> Reproduction:
     """Compare a RankSVM for each cluster with one for all queries, on all folds.
 
-    C, the number of clusters and the scaling are chosen by MAP on the validation part; of clusters
-    once from 2 on, and once from 1 on, which is the model for all.
+    C, the number of clusters and the scaling are chosen by MAP on the validation part. Clusters are
+    chosen once from 2 on, and once from 1 on; 1 is the model for all queries.
     """
-    found = Reproduction(PAPER, setting.data)
+    reproduction = Reproduction(PAPER, setting.data)
     texts = [setting.folder / name for name in FILES if (setting.folder / name).is_dir()]
     if setting.data in FILES:
         texts = [setting.folder]
     collections = [read_collection(folder) for folder in texts]
-    parts = {own.name: _text_folds(own, setting) for own in collections}
+    parts = {collection.name: _text_folds(collection, setting) for collection in collections}
     measured = [
-        _measure(setting, name, own)
-        for name, own in (parts or {setting.data: setting.validated_folds}).items()
+        _measure(setting, name, split)
+        for name, split in (parts or {setting.data: setting.validated_folds}).items()
     ]
-    _statistics(found, measured)
-    _texts(found, collections, measured)
-    _carried(found, measured)
-    _letor(found, measured)
-    _methods(found, measured)
-    _clusters(found, measured)
-    _heights(found, measured)
-    _reduction(found, measured)
-    return found
+    _statistics(reproduction, measured)
+    _texts(reproduction, collections, measured)
+    _carried(reproduction, measured)
+    _letor(reproduction, measured)
+    _methods(reproduction, measured)
+    _clusters(reproduction, measured)
+    _heights(reproduction, measured)
+    _reduction(reproduction, measured)
+    return reproduction
 
 
 def _text_folds(collection: TextCollection, setting: Setting) -> Sequence[Fold]:
@@ -113,16 +113,16 @@ def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
         },
         measure=MAP,
     )
-    # C as chosen for RankSVM in each fold.
+    # RankSVM with the C chosen in each fold.
     rankers = [RankSVM(**run.chosen) for run in methods[GLOBAL].runs if run.chosen]
     by_clusters = setting.run_each(
         [
             {
-                key(word, n): pca_queries(n, ranker=own, scaling=scaling, random_state=seed)
+                key(word, n): pca_queries(n, ranker=ranker, scaling=scaling, random_state=seed)
                 for word, scaling in SCALINGS.items()
                 for n in clusters
             }
-            for own in rankers
+            for ranker in rankers
         ],
         parts,
         measure=MAP,
@@ -131,25 +131,25 @@ def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
     by_height = setting.run_each(
         [
             {
-                key(word, h): pca_queries(4, ranker=own, h=h, scaling=scaling, random_state=seed)
+                key(word, h): pca_queries(4, ranker=ranker, h=h, scaling=scaling, random_state=seed)
                 for word, scaling in SCALINGS.items()
                 for h in heights
             }
-            for own in rankers
+            for ranker in rankers
         ],
         parts,
     )
-    # With all components distances are those of the highest values themselves.
+    # With all components, distances are those of the highest values themselves.
     unreduced = setting.run_each(
         [
             {
                 key(word, share): pca_queries(
-                    4, ranker=own, n_components=share, scaling=scaling, random_state=seed
+                    4, ranker=ranker, n_components=share, scaling=scaling, random_state=seed
                 )
                 for word, scaling in SCALINGS.items()
                 for share in (0.95, 1.0)
             }
-            for own in rankers
+            for ranker in rankers
         ],
         parts,
     )
@@ -157,68 +157,77 @@ def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
     return Measured(name, test, clusters, heights, methods, by_clusters, by_height, unreduced)
 
 
-def _statistics(found: Reproduction, measured: Sequence[Measured]) -> None:
-    found.compare(
+def _statistics(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
+    reproduction.compare(
         "Table 1: the collections",
         ["collection", "number of"],
         {
-            (own.name, name): value
-            for own in measured
+            (collection.name, name): value
+            for collection in measured
             for name, value in (
-                ("queries", own.test.n_queries),
-                ("relevance levels", len(np.unique(own.test.labels))),
-                ("features", own.test.n_features),
+                ("queries", collection.test.n_queries),
+                ("relevance levels", len(np.unique(collection.test.labels))),
+                ("features", collection.test.n_features),
             )
         },
         {
-            (own.name, *names): value
-            for own in measured
-            for names, value in published_cells(PAPER, "table-1", own.name).items()
+            (collection.name, *names): value
+            for collection in measured
+            for names, value in published_cells(PAPER, "table-1", collection.name).items()
         },
-        "Of all folds' test parts.",
+        "Counted over the test parts of all folds.",
     )
 
 
 def _texts(
-    found: Reproduction, collections: Sequence[TextCollection], measured: Sequence[Measured]
+    reproduction: Reproduction, collections: Sequence[TextCollection], measured: Sequence[Measured]
 ) -> None:
-    """What the candidates leave out, of text collections."""
+    """What the candidates of text collections leave out."""
     if not collections:
         return
     rows: list[list[Value]] = []
-    for text, own in zip(collections, measured, strict=True):
-        kept = int((own.test.labels > 0).sum())
-        asked = np.isin(text.judgments[:, 0] + 1, own.test.query_ids)
+    for text, collection in zip(collections, measured, strict=True):
+        kept = int((collection.test.labels > 0).sum())
+        asked = np.isin(text.judgments[:, 0] + 1, collection.test.query_ids)
         judged = int(asked.sum())
-        rows.append([own.name, len(text.bodies), own.test.n_queries, judged, kept, kept / judged])
-    found.table(
+        rows.append(
+            [
+                collection.name,
+                len(text.bodies),
+                collection.test.n_queries,
+                judged,
+                kept,
+                kept / judged,
+            ]
+        )
+    reproduction.table(
         "Text collections: what is ranked",
         ["collection", "documents", "queries", "relevant pairs", "ranked", "share"],
         rows,
         "Each query ranks its 100 highest documents by BM25, by raw features: counts, lengths, "
         "rarity, BM25, three language models and coverage of the query's words, of titles and of "
         "bodies where both exist, and the cosine. A relevant document below them is left out and "
-        "counts nowhere; an unjudged one counts as irrelevant. So these values are no measure of "
-        "the whole search. Queries are cut into five parts at random, and rotate as LETOR's do.",
+        "counts nowhere; an unjudged one counts as irrelevant. So these values do not measure the "
+        "whole search. Queries are split into five parts at random, which rotate as LETOR's do.",
     )
 
 
-def _carried(found: Reproduction, measured: Sequence[Measured]) -> None:
-    """How much the highest values tell queries apart, and how many components they have."""
+def _carried(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
+    """How well the highest values tell queries apart, and how many components they have."""
     rows: list[list[Value]] = []
-    for own in measured:
-        varies = np.ptp(own.test.features, axis=0) > 0
-        within = Scaled(TopScores()).fit(own.test).representation_
-        components = [TopScores(scaling=s).fit(own.test) for s in SCALINGS.values()]
+    for collection in measured:
+        varies = np.ptp(collection.test.features, axis=0) > 0
+        within = Scaled(TopScores()).fit(collection.test).representation_
+        components = [TopScores(scaling=s).fit(collection.test) for s in SCALINGS.values()]
         rows.append(
             [
-                own.name,
+                collection.name,
                 int(varies.sum()),
-                *(share_at_the_maximum(own.test, h) for h in (1, 10)),
+                *(share_at_the_maximum(collection.test, h) for h in (1, 10)),
                 *(len(model.components_) for model in (*components, within)),
             ]
         )
-    found.table(
+    reproduction.table(
         "What the highest values carry",
         [
             "collection",
@@ -229,57 +238,61 @@ def _carried(found: Reproduction, measured: Sequence[Measured]) -> None:
         ],
         rows,
         "At the maximum: share of the highest values that equal the feature's largest over all "
-        "queries, among features that vary. Where features are normalised within queries it is "
-        "near 1 for the highest value, which then says nothing of a query; the paper's sample of "
-        "its data, Figure 2, has features as they are. Components: how many "
-        "reach 0.95 of the variance of the ten highest values; as they are, divided by their "
-        "standard deviation, and with features divided by their spread within queries. Where it "
-        "is 1, the features with the largest values decide alone.",
+        "queries, among features that vary. Where features are normalised within queries, the "
+        "share is near 1 for the highest value, which then says nothing about a query. The paper's "
+        "sample of its data, Figure 2, has unnormalised features. Components: how many reach 0.95 "
+        "of the variance of the ten highest values; these are unscaled, divided by their standard "
+        "deviation, or of features divided by their spread within queries. Where the number is 1, "
+        "the features with the largest values decide alone.",
     )
 
 
 def share_at_the_maximum(dataset: RankingDataset, h: int) -> float:
-    """How many of the h highest values are the feature's largest, among features that vary."""
+    """Share of the h highest values that equal the feature's largest, among features that vary."""
     values, _ = top_values(dataset.features, dataset.offsets, h)
     varies = np.ptp(dataset.features, axis=0) > 0
     return float((values == values.max(axis=0))[:, varies].mean())
 
 
-def _letor(found: Reproduction, measured: Sequence[Measured]) -> None:
-    """The global model as LETOR trains it, beside its own numbers."""
-    numbers = published_cells("letor", "baselines", found.data)
+def _letor(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
+    """The global model as LETOR trains it, beside LETOR's numbers."""
+    numbers = published_cells("letor", "baselines", reproduction.data)
     if (LETOR, "map") not in numbers:
         return
-    found.compare(
+    reproduction.compare(
         "The baseline as LETOR trains it",
         ["method", "measure"],
         {(LETOR, "map"): mean_of_folds(measured[0].methods[LETOR], MAP)},
         numbers,
-        "Mean of the folds; features as they are, C from 0.0001 to 100,000.",
+        "Mean of the folds; unscaled features, C from 0.0001 to 100,000.",
     )
 
 
-def _methods(found: Reproduction, measured: Sequence[Measured]) -> None:
+def _methods(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
     rows: list[list[Value]] = []
     choices = []
-    for own in measured:
-        together, local, either = (own.methods[name] for name in (GLOBAL, LOCAL, EITHER))
+    for collection in measured:
+        together, local, either = (collection.methods[name] for name in (GLOBAL, LOCAL, EITHER))
         for name, measure in zip(NAMES, MEASURES, strict=True):
             test = local.against(together, measure)
             means = [result.mean(measure) for result in (together, either, local)]
             # Means of the same values in another order differ by rounding.
             apart = round(test.mean_difference, 12) + 0.0
-            rows.append([own.name, name, *means, apart, test.p_value, counts(test)])
+            rows.append([collection.name, name, *means, apart, test.p_value, counts(test)])
         choices.append(
-            f"{own.name}: {', '.join(_choices(local))}; with one model among the choices "
+            f"{collection.name}: {', '.join(_choices(local))}; with one model among the choices "
             f"{', '.join(_choices(either))}; C of RankSVM {', '.join(chosen(together))}"
         )
-        found.claim_better(
-            _on("a model for each cluster of queries can rank better than one for all", own, found),
+        reproduction.claim_better(
+            _on(
+                "a model for each cluster of queries can rank better than one for all",
+                collection,
+                reproduction,
+            ),
             "MAP",
             local.against(together, MAP),
         )
-    found.table(
+    reproduction.table(
         "Section 4.2: one model for each cluster against one for all",
         ["collection", "measure", GLOBAL, EITHER, LOCAL, "difference", "p", "won/tied/lost"],
         rows,
@@ -300,73 +313,81 @@ def _choices(result: MethodResult) -> list[str]:
     ]
 
 
-def _on(says: str, own: Measured, found: Reproduction) -> str:
-    return says if own.name == found.data else f"{says}, on {own.name}"
+def _on(says: str, collection: Measured, reproduction: Reproduction) -> str:
+    return says if collection.name == reproduction.data else f"{says}, on {collection.name}"
 
 
-def _clusters(found: Reproduction, measured: Sequence[Measured]) -> None:
+def _clusters(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
     rows: list[list[Value]] = []
     panels = {}
-    for own in measured:
+    for collection in measured:
         points = []
-        for n in own.clusters:
-            plain = own.by_clusters[key("none", n)].mean(MAP)
-            points.append((plain, *bound_means(own.by_clusters[key("standard", n)], MAP)))
-            rows.append([own.name, n, *points[-1]])
+        for n in collection.clusters:
+            plain = collection.by_clusters[key("none", n)].mean(MAP)
+            points.append((plain, *bound_means(collection.by_clusters[key("standard", n)], MAP)))
+            rows.append([collection.name, n, *points[-1]])
         names = ("no scaling", "standard", "clairvoyant", "random groups")
         lines = zip(names, zip(*points, strict=True), strict=True)
-        panels[own.name] = {name: (own.clusters, line) for name, line in lines}
-    found.table(
+        panels[collection.name] = {name: (collection.clusters, line) for name, line in lines}
+    reproduction.table(
         "MAP against the number of clusters",
         ["collection", "clusters", "no scaling", "standard", "clairvoyant", "on random groups"],
         rows,
-        "C as chosen for RankSVM. The clairvoyant choice among the clusters' models (with "
-        "scaling) is by the labels; beside it the same choice among models of random groups of "
-        "the same sizes.",
+        "C is that chosen for RankSVM. The clairvoyant choice takes the best of the clusters' "
+        "models (with scaling) by the labels. The last column is the same choice among models of "
+        "random groups of the same sizes.",
     )
-    found.figure(
+    reproduction.figure(
         "clusters",
         "MAP against the number of clusters.",
-        draw_curves,
-        panels=panels,
-        x_label="clusters",
-        y_label="MAP",
-        log_x=True,
+        Chart(
+            "curves",
+            panels=panels,
+            x_label="clusters",
+            y_label="MAP",
+            log_x=True,
+        ),
     )
 
 
-def _heights(found: Reproduction, measured: Sequence[Measured]) -> None:
+def _heights(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
     rows: list[list[Value]] = []
-    for own in measured:
-        for h in own.heights:
-            means = (own.by_height[key(word, h)].mean(MAP) for word in SCALINGS)
-            rows.append([own.name, h, *means])
-    found.table(
+    for collection in measured:
+        for h in collection.heights:
+            means = (collection.by_height[key(word, h)].mean(MAP) for word in SCALINGS)
+            rows.append([collection.name, h, *means])
+    reproduction.table(
         "MAP against the number of highest values, 4 clusters",
         ["collection", "h", "no scaling", "standard"],
         rows,
     )
 
 
-def _reduction(found: Reproduction, measured: Sequence[Measured]) -> None:
+def _reduction(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
     rows: list[list[Value]] = []
-    for own in measured:
+    for collection in measured:
         tests = {}
         for word in SCALINGS:
-            kept, every = (own.unreduced[key(word, share)] for share in (0.95, 1.0))
+            kept, every = (collection.unreduced[key(word, share)] for share in (0.95, 1.0))
             tests[word] = test = kept.against(every, MAP)
             means = kept.mean(MAP), every.mean(MAP)
-            rows.append([own.name, word, *means, test.mean_difference, test.p_value, counts(test)])
-        found.claim_better(
-            _on("components can make better clusters than the highest values", own, found),
+            rows.append(
+                [collection.name, word, *means, test.mean_difference, test.p_value, counts(test)]
+            )
+        reproduction.claim_better(
+            _on(
+                "components can make better clusters than the highest values",
+                collection,
+                reproduction,
+            ),
             "MAP",
             tests["standard"],
             f"; without scaling {difference(tests['none'])}",
         )
-    found.table(
+    reproduction.table(
         "Section 5: with and without the reduction to components, 4 clusters",
         ["collection", "scaling", "0.95", "all", "difference", "p", "won/tied/lost"],
         rows,
-        "MAP with the components that reach 0.95 of the variance and with all: all are a rotation "
-        "of the means of the highest values, and make the same clusters as these.",
+        "MAP with the components that reach 0.95 of the variance, and with all components. All "
+        "components are a rotation of the means of the highest values and make the same clusters.",
     )

@@ -1,4 +1,4 @@
-"""Figure 1 of LocalRank's paper: three made-up queries, and how far apart measures find them."""
+"""Figure 1 of LocalRank's paper: three made-up queries, and the distances between them."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from localrank.rankers import SVMMap
 from localrank.representations import Gaussian, Mean, PrincipalComponents, Representation
 
 N_RELEVANT, N_IRRELEVANT = 50, 150
-# How far the relevant documents are ahead, and how far the mean of q2 is from that of q1.
+# How far the relevant documents are ahead, and how far q2's mean is from q1's.
 AHEAD, SHIFT = 2.0, 95.0
 SPREADS = (1.0, 0.8, 0.4)
 
 
 def point_clouds(random_state: int | None = 0) -> RankingDataset:
-    """Queries q1, q2 with its shape around another mean, q3 with its mean and another shape.
+    """Three queries: q2 has the shape of q1 around another mean, q3 its mean and another shape.
 
-    Documents are Gaussian, the relevant ones ahead along the widest direction. The paper's
-    numbers fit these, the reverse of the sentence before them.
+    Documents are Gaussian, the relevant ones ahead along the widest direction. The paper's numbers
+    fit these clouds; the sentence before its numbers says the reverse.
 
     Examples
     --------
@@ -42,8 +42,8 @@ def point_clouds(random_state: int | None = 0) -> RankingDataset:
     return RankingDataset.from_arrays(np.concatenate(clouds), np.tile(labels, 3), names)
 
 
-def figure_1(found: Reproduction, random_state: int | None) -> None:
-    """Add the figure, which is a table, and whether the measures order the queries alike."""
+def figure_1(reproduction: Reproduction, random_state: int | None) -> None:
+    """Add the figure, which is a table, and whether the distances order the queries like MAP."""
     queries = point_clouds(random_state)
     model = SVMMap().fit(queries.select([0]))
     precision = AveragePrecision()(queries, model.predict(queries))
@@ -57,17 +57,17 @@ def figure_1(found: Reproduction, random_state: int | None) -> None:
     for name, representation in distances.items():
         described = representation.fit(queries).transform(queries)
         columns[name] = representation.distances(described[:1], described[1:])[0]
-    found.compare(
+    reproduction.compare(
         "Figure 1: a model of q1 on other queries, and their distances from q1",
         ["query", "value"],
         {(q, k): float(v[i]) for k, v in columns.items() for i, q in enumerate(("q2", "q3"))},
-        published_cells(found.experiment, "figure-1", "synthetic"),
+        published_cells(reproduction.experiment, "figure-1", "synthetic"),
         "Made-up queries: q2 has the shape of q1 around another mean, q3 its mean and another "
         "shape. The paper does not give its clouds; only the order of q2 and q3 can agree.",
     )
     q2, q3 = columns["principal components"]
     nearer = [name for name in distances if columns[name][0] < columns[name][1]]
-    found.claim(
+    reproduction.claim(
         "of two queries, the one that a model of q1 ranks better is nearer to q1 by principal "
         "components, and farther by the other distances",
         bool(precision[1] > precision[2]) and nearer == ["principal components"],

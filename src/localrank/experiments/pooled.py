@@ -12,8 +12,8 @@ from localrank.evaluation import MethodResult, PairedTest, paired_test
 from localrank.measures import Measure
 
 ALL, HELD_OUT = "all", "held out"
-# The folds that test on the parts S4 and S5: fold k tests on S(k + 4). No part of ClueWeb09 had a
-# part in choosing models.
+# The folds that test on the parts S4 and S5; fold k tests on S(k + 4). ClueWeb09 was not used to
+# choose models.
 LATE_FOLDS = {
     "MQ2007-85": ("Fold1", "Fold5"),
     "MQ2008": ("Fold1", "Fold5"),
@@ -24,7 +24,7 @@ LATE_FOLDS = {
 
 @dataclass(frozen=True)
 class Pooled:
-    """What methods reach on collections.
+    """Results of methods on several collections.
 
     Attributes
     ----------
@@ -39,12 +39,12 @@ class Pooled:
 
     @property
     def methods(self) -> list[str]:
-        """Those of every collection."""
+        """The methods, the same on every collection."""
         return list(self.results[self.names[0]][0])
 
     @property
     def places(self) -> list[str]:
-        """Where differences are tested: each collection, all together, and what is held out."""
+        """Where differences are tested: each collection, all together, and the held-out queries."""
         places = [*self.names, ALL] if len(self.names) > 1 else list(self.names)
         method = self.methods[0]
         n_late = sum(self._late(name, method).sum() for name in self.names)
@@ -60,15 +60,15 @@ class Pooled:
         return np.concatenate(parts)
 
     def test(self, place: str, method: str, other: str, measure: Measure) -> PairedTest:
-        """Whether a method is better than another."""
-        return paired_test(*(self.values(place, one, measure) for one in (method, other)))
+        """Test whether a method is better than another."""
+        return paired_test(*(self.values(place, name, measure) for name in (method, other)))
 
     def n_models(self, method: str) -> int:
-        """Of the first collection."""
+        """The number of models, on the first collection."""
         return self.results[self.names[0]][0][method].n_models
 
     def cpu_seconds(self, method: str) -> float:
-        """To train on a fold of each collection, added up; the mean of the folds and seeds."""
+        """CPU seconds to train on one fold of each collection, summed; mean of folds and seeds."""
         return sum(
             float(np.mean([r[method].train_cpu_seconds / len(r[method].runs) for r in seeds]))
             for seeds in (self.results[name] for name in self.names)

@@ -9,9 +9,9 @@ from typing import Any
 
 
 def published(paper: str, place: str, data: str) -> dict[str, Any]:
-    """The numbers of a paper's table or figure for a collection; empty where it has none.
+    """The numbers of a paper's table or figure for a collection. Empty: the paper has none.
 
-    A collection that is a part of a published one has the numbers of the whole.
+    A part of a published collection has the numbers of the whole.
 
     Examples
     --------
@@ -25,7 +25,7 @@ def published(paper: str, place: str, data: str) -> dict[str, Any]:
 
 
 def published_cells(paper: str, place: str, data: str) -> dict[tuple[str, ...], float]:
-    """The same numbers by their names from the outside in, as `Table.compared` takes them.
+    """The same numbers by tuples of names, outermost first, as `Table.compared` takes them.
 
     Examples
     --------
@@ -36,15 +36,15 @@ def published_cells(paper: str, place: str, data: str) -> dict[tuple[str, ...], 
     def flat(numbers: dict[str, Any], names: tuple[str, ...]) -> dict[tuple[str, ...], float]:
         cells: dict[tuple[str, ...], float] = {}
         for name, value in numbers.items():
-            own = (*names, name)
-            cells |= flat(value, own) if isinstance(value, dict) else {own: value}
+            path = (*names, name)
+            cells |= flat(value, path) if isinstance(value, dict) else {path: value}
         return cells
 
     return flat(published(paper, place, data), ())
 
 
 def has_numbers(paper: str, data: str) -> bool:
-    """Whether a paper has numbers for a collection, or for the one it is a part of.
+    """Whether a paper has numbers for a collection or for the whole of it.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def has_numbers(paper: str, data: str) -> bool:
 
 
 def source(paper: str) -> str:
-    """Where the numbers of a paper are from."""
+    """The source of a paper's numbers."""
     return str(_numbers()[paper]["source"])
 
 

@@ -21,7 +21,7 @@ from localrank.experiments.setting import Setting
 from localrank.grouping import Agglomerative
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import Ranker, SVMMap
 from localrank.representations import (
     Gaussian,
@@ -36,7 +36,7 @@ from localrank.selection import NearestQuery
 MAP: Measure = AveragePrecision()
 MEASURES: list[Measure] = [MAP, NDCG(1), NDCG(5)]
 CLUSTERS = [1, 2, 3, 4, 6, 8, 12, 16]
-# Beyond those that similarities are compared by, for the curves of Figures 6 to 8.
+# For the curves of Figures 6 to 8 only.
 MORE_CLUSTERS = [24, 32]
 N_CONTROLS = 3
 OURS = "principal components"
@@ -49,19 +49,20 @@ SIMILARITIES: dict[str, Representation] = {
     OURS: PrincipalComponents(),
 }
 
-# By number of clusters and measure: the best in hindsight and the control, in each fold.
+# By number of clusters and measure: the values of the best cluster in hindsight and of the control,
+# one pair for each fold.
 Bounds = Mapping[tuple[int, Measure], list[tuple[Floats, Floats]]]
 
 
 def clusters(
-    found: Reproduction, setting: Setting, folds: Sequence[Fold], cs: Sequence[float]
+    reproduction: Reproduction, setting: Setting, folds: Sequence[Fold], cs: Sequence[float]
 ) -> None:
     """Figures 6 to 10: the measure against the number of clusters, for each similarity."""
     smallest = min(fold.train.n_queries for fold in folds)
     compared = [n for n in ([1, 2, 4] if setting.quick else CLUSTERS) if n <= smallest]
     curve = [*compared, *(n for n in ([] if setting.quick else MORE_CLUSTERS) if n <= smallest)]
     numbers = {name: curve if name == OURS else compared for name in SIMILARITIES}
-    # Mean on validation queries in each fold.
+    # MAP on the validation queries of each fold.
     valid: dict[str, list[float]] = {}
     bounds: dict[tuple[int, Measure], list[tuple[Floats, Floats]]] = {}
     choices: dict[int, list[Choice]] = {}
@@ -82,26 +83,29 @@ def clusters(
                 n_controls=1 if setting.quick else N_CONTROLS,
                 random_state=setting.random_state,
             ):
-                own = bound.values, bound.control.mean(axis=0)
-                bounds.setdefault((n, bound.measure), []).append(own)
+                values = bound.values, bound.control.mean(axis=0)
+                bounds.setdefault((n, bound.measure), []).append(values)
 
     def methods(C: float) -> dict[str, Ranker]:
         return {
             f"{n} by {name}": LocalRanker(
                 SIMILARITIES[name], Agglomerative(n), SVMMap(C), NearestQuery()
             )
-            for name, own in numbers.items()
-            for n in own
+            for name, tried in numbers.items()
+            for n in tried
         }
 
     results = setting.run_each([methods(C) for C in cs], folds, inspect=look)
-    _curves(found, curve, results, bounds)
-    _similarities(found, compared, results, valid)
-    compact_clusters(found, choices)
+    _curves(reproduction, curve, results, bounds)
+    _similarities(reproduction, compared, results, valid)
+    compact_clusters(reproduction, choices)
 
 
 def _curves(
-    found: Reproduction, curve: Sequence[int], results: Mapping[str, MethodResult], bounds: Bounds
+    reproduction: Reproduction,
+    curve: Sequence[int],
+    results: Mapping[str, MethodResult],
+    bounds: Bounds,
 ) -> None:
     rows: list[list[Value]] = []
     panels: dict[str, dict[str, tuple[list[int], list[float]]]] = {}
@@ -118,28 +122,30 @@ def _curves(
             rows.append([str(measure), n, *means])
         panels[str(measure)] = {name: (list(curve), line) for name, line in lines.items()}
         panels[str(measure)]["global"] = (list(curve), [lines["LocalRank"][0]] * len(curve))
-    found.table(
+    reproduction.table(
         "Figures 6 to 8: measures against the number of clusters",
         ["measure", "clusters", "LocalRank", "clairvoyant", "on random groups"],
         rows,
-        "With one cluster LocalRank is the global model. The clairvoyant choice among the "
-        "clusters' models is by the labels; beside it the same choice among models of random "
-        "groups of the same sizes.",
+        "With one cluster LocalRank is the global model. The clairvoyant choice takes the best of "
+        "the clusters' models by the labels. The last column is the same choice among models of "
+        "random groups of the same sizes.",
     )
-    found.figure(
+    reproduction.figure(
         "figures-6-7-8",
         "Figures 6 to 8: measures against the number of clusters.",
-        draw_curves,
-        panels=panels,
-        x_label="clusters",
-        y_label="mean",
-        log_x=True,
+        Chart(
+            "curves",
+            panels=panels,
+            x_label="clusters",
+            y_label="mean",
+            log_x=True,
+        ),
     )
     last = curve[-1]
     above = [float(np.concatenate([a - b for a, b in bounds[n, MAP]]).mean()) for n in curve[1:]]
     gains = [float(np.concatenate([a for a, _ in bounds[n, MAP]]).mean()) for n in curve]
-    found.claim(
-        "the clairvoyant choice of a cluster keeps on improving with their number",
+    reproduction.claim(
+        "the clairvoyant choice of a cluster keeps improving with the number of clusters",
         bool(np.all(np.diff(gains) > 0)),
         f"MAP {gains[0]:.4f} with 1 and {gains[-1]:.4f} with {last} clusters, higher with each "
         f"number than with the one before in {np.sum(np.diff(gains) > 0)} of {len(gains) - 1} "
@@ -148,42 +154,41 @@ def _curves(
 
 
 def _similarities(
-    found: Reproduction,
+    reproduction: Reproduction,
     compared: Sequence[int],
     results: Mapping[str, MethodResult],
     valid: Mapping[str, list[float]],
 ) -> None:
-    """Figures 9 and 10: with the best number of clusters in hindsight, and one chosen honestly."""
+    """Figures 9 and 10: the number of clusters chosen in hindsight, and on validation queries."""
     hindsight: dict[tuple[str, ...], float] = {}
     best_by_map: dict[str, Floats] = {}
     tuned_by_map: dict[str, Floats] = {}
     rows: list[list[Value]] = []
     for name in SIMILARITIES:
-        own = [results[f"{n} by {name}"] for n in compared]
+        by_number = [results[f"{n} by {name}"] for n in compared]
         picked = np.argmax([valid[f"{n} by {name}"] for n in compared], axis=0)
         numbers = ", ".join(str(compared[place]) for place in picked)
         for measure in MEASURES:
-            means = [result.mean(measure) for result in own]
+            means = [result.mean(measure) for result in by_number]
             best = int(np.argmax(means))
             hindsight[name, str(measure)] = means[best]
-            tuned = _of_each_fold([own[place] for place in picked], measure)
+            tuned = _of_each_fold([by_number[place] for place in picked], measure)
             rows.append(
                 [name, str(measure), means[best], compared[best], float(tuned.mean()), numbers]
             )
             if measure is MAP:
-                best_by_map[name], tuned_by_map[name] = own[best].values(MAP), tuned
-    found.table(
+                best_by_map[name], tuned_by_map[name] = by_number[best].values(MAP), tuned
+    reproduction.table(
         "Figures 9 and 10: similarities of queries",
         ["similarity", "measure", "C in hindsight", "C", "C tuned", "C in each fold"],
         rows,
-        "The paper chooses the number of clusters C in hindsight, by the test queries; tuned, "
-        "it is chosen on validation queries. One cluster, the global model, is among the "
-        "choices.",
+        "The paper chooses the number of clusters C in hindsight, by the test queries. 'C tuned' "
+        "is chosen on validation queries. One cluster, the global model, is among the choices.",
     )
-    there = found.published("figures-9-10")
-    if there:
-        found.compare(
-            "Figures 9 and 10: C in hindsight", ["similarity", "measure"], hindsight, there
+    published = reproduction.published("figures-9-10")
+    if published:
+        reproduction.compare(
+            "Figures 9 and 10: C in hindsight", ["similarity", "measure"], hindsight, published
         )
     rows = []
     tests: dict[str, list[PairedTest]] = {}
@@ -191,18 +196,24 @@ def _similarities(
         against = paired_tests({n: v for n, v in values.items() if n != OURS}, values[OURS])
         tests[words] = list(against.values())
         rows += [
-            [name, words, one.mean_difference, one.corrected_p_value, counts(one)]
-            for name, one in against.items()
+            [
+                name,
+                words,
+                comparison.mean_difference,
+                comparison.corrected_p_value,
+                counts(comparison),
+            ]
+            for name, comparison in against.items()
         ]
-    found.table(
+    reproduction.table(
         "Figures 9 and 10: MAP of other similarities less that of principal components",
         ["similarity", "C", "difference", "p (Holm)", "won/tied/lost"],
         rows,
     )
-    verdicts = [decided(one) for one in tests["in hindsight"]]
+    verdicts = [decided(comparison) for comparison in tests["in hindsight"]]
     order = sorted(best_by_map, key=lambda name: -best_by_map[name].mean())
     tuned_order = sorted(tuned_by_map, key=lambda name: -tuned_by_map[name].mean())
-    found.claim(
+    reproduction.claim(
         "principal components are the best similarity, with C chosen in hindsight for each",
         False if True in verdicts else None if None in verdicts else True,
         f"place {order.index(OURS) + 1} of {len(order)} by MAP, "
@@ -210,28 +221,33 @@ def _similarities(
         f"better than {verdicts.count(False)} of {len(verdicts)} by more than noise, worse "
         f"than {verdicts.count(True)}; with C tuned place {tuned_order.index(OURS) + 1}",
     )
-    _peaks(found, [results[f"{n} by {OURS}"] for n in compared], compared, tuned_by_map[OURS])
+    _peaks(
+        reproduction, [results[f"{n} by {OURS}"] for n in compared], compared, tuned_by_map[OURS]
+    )
 
 
 def _peaks(
-    found: Reproduction, results: Sequence[MethodResult], compared: Sequence[int], tuned: Floats
+    reproduction: Reproduction,
+    results: Sequence[MethodResult],
+    compared: Sequence[int],
+    tuned: Floats,
 ) -> None:
     """Whether measures are highest with several clusters, and fall with many."""
-    places = {str(m): int(np.argmax([one.mean(m) for one in results])) for m in MEASURES}
+    places = {str(m): int(np.argmax([result.mean(m) for result in results])) for m in MEASURES}
     heights = ", ".join(
         f"{name} {results[place].mean(name):.4f} with {compared[place]} against "
         f"{results[0].mean(name):.4f} with 1"
         for name, place in places.items()
     )
-    best, one = results[places[str(MAP)]].values(MAP), results[0].values(MAP)
-    found.claim(
+    best, single = results[places[str(MAP)]].values(MAP), results[0].values(MAP)
+    reproduction.claim(
         "accuracy is highest with more than one cluster, by every measure",
-        decided(paired_test(best, one)) if min(places.values()) > 0 else False,
-        f"in hindsight {heights}; MAP {difference(paired_test(best, one))} against one cluster, "
-        f"with C tuned {difference(paired_test(tuned, one))}",
+        decided(paired_test(best, single)) if min(places.values()) > 0 else False,
+        f"in hindsight {heights}; MAP {difference(paired_test(best, single))} against one cluster, "
+        f"with C tuned {difference(paired_test(tuned, single))}",
     )
     fall = paired_test(best, results[-1].values(MAP))
-    found.claim_better(
+    reproduction.claim_better(
         "accuracy decreases as clusters become many",
         f"the best number's MAP against that of {compared[-1]} clusters",
         fall,
@@ -239,7 +255,7 @@ def _peaks(
 
 
 def _of_each_fold(results: Sequence[MethodResult], measure: Measure) -> Floats:
-    """The values of the first fold by the first result, of the second by the second, and so on."""
+    """The first fold's values from the first result, the second's from the second, and so on."""
     names = np.array(results[0].fold_names)
     folds = [run.fold for run in results[0].runs]
     return np.concatenate(

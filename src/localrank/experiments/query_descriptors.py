@@ -1,12 +1,12 @@
-"""Coordinates against descriptors of the query, which say whether the gain is local.
+"""Coordinates against descriptors of the query: they show whether the gain is local.
 
-Coordinates say where a document stands among those of its query. They also tell a global model
-what the query is like. The control has that knowledge alone: beside the features about as many
-columns as coordinates have, constant within the query. Trees may relate a document's values to
-them. If the control gains as much, the gain is not that of local coordinates.
+Coordinates say where a document stands among the documents of its query. They also tell a global
+model what the query is like. The control has only that knowledge: beside the features it gets about
+as many columns as coordinates have, constant within the query. Trees may relate a document's values
+to them. If the control gains as much, the gain does not come from local coordinates.
 
-A second control has the descriptors of another query, drawn at random. They tell nothing. If they
-gain as much as the query's own, what gains is that trees see fewer useful columns at a time.
+A second control has the descriptors of another query, drawn at random. They say nothing about the
+query. If they gain as much as the right ones, trees gain because they see fewer useful columns.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from localrank.experiments.members import (
 from localrank.experiments.pooled import ALL
 from localrank.experiments.setting import Setting
 from localrank.measures import Measure
-from localrank.plots import draw_intervals
+from localrank.plots import Chart
 from localrank.rankers import Ranker
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 
 COLLECTIONS = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
-# Shares of the columns for each tree: that of the features, and that of coordinates.
+# Shares of the columns for each tree: the one for features, and the one for coordinates.
 FRACTIONS = (0.5, COORDINATES_FRACTION)
-# The kinds that stand in coordinates in `best`.
+# The kinds that `best` uses in coordinates.
 CONTROLLED = (LAMBDA_MART, CROSS_ENTROPY, RANK_SVM)
-# Name of the models whose descriptors tell nothing, with the first share of columns.
+# Name of the models with the descriptors of other queries. They use the first share of columns.
 OF_OTHERS = "with descriptors of other queries"
-# By method: what it is in coordinates, and on the features.
+# By method: its name in coordinates, and its name on the features.
 RIVALS = {
     LAMBDA_MART: (local(LAMBDA_MART), LAMBDA_MART),
     CROSS_ENTROPY: (local(CROSS_ENTROPY), CROSS_ENTROPY),
@@ -61,7 +61,7 @@ RIVALS = {
 }
 
 
-def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -> None:
+def query_descriptors(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add coordinates against descriptors of the query, at equal cost."""
     names = present(sources, COLLECTIONS)
     draws = {name: _draws(setting, sources, name) for name in names}
@@ -69,9 +69,11 @@ def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -
     gains = {}
     chosen = {}
     for place, measure, rival in product(places, MEASURES, RIVALS):
-        own = [draws[name] for name in (names if place == ALL else [place])]
+        place_draws = [draws[name] for name in (names if place == ALL else [place])]
         ours, plain = RIVALS[rival]
-        control = _better(own, [described(rival, fraction) for fraction in FRACTIONS], measure)
+        control = _better(
+            place_draws, [described(rival, fraction) for fraction in FRACTIONS], measure
+        )
         chosen[place, str(measure), rival] = control
         for label, pair in {
             "coordinates − descriptors": (ours, control),
@@ -79,13 +81,13 @@ def query_descriptors(found: Reproduction, setting: Setting, sources: Sources) -
             "descriptors − features": (control, plain),
             "descriptors of other queries − features": (f"{rival}, {OF_OTHERS}", plain),
         }.items():
-            values = np.concatenate([one.gains(*pair, measure) for one in own])
+            values = np.concatenate([drawn.gains(*pair, measure) for drawn in place_draws])
             gains[rival, label, str(measure), place] = values
     tests = corrected({key: gain_test(values) for key, values in gains.items()})
-    _tables(found, tests, chosen, places)
-    _means(found, draws)
+    _tables(reproduction, tests, chosen, places)
+    _means(reproduction, draws)
     for rival, measure in product(RIVALS, MEASURES):
-        found.claim_better(
+        reproduction.claim_better(
             f"{rival} gains more from coordinates than from descriptors of the query by {measure}",
             f"on {places[-1]}",
             tests[rival, "coordinates − descriptors", str(measure), places[-1]],
@@ -101,14 +103,14 @@ def controls(seed: int, n_trees: int) -> dict[str, Ranker]:
     """The models with descriptors, for each share of the columns."""
     result: dict[str, Ranker] = {}
     for fraction in FRACTIONS:
-        own = kinds(seed, n_trees, feature_fraction=fraction)
+        rankers = kinds(seed, n_trees, feature_fraction=fraction)
         for kind in CONTROLLED:
-            result[described(kind, fraction)] = QueryDescriptors(own[kind])
+            result[described(kind, fraction)] = QueryDescriptors(rankers[kind])
     return result
 
 
 def described_by_others(fold: Fold, seed: int) -> Fold:
-    """A fold whose documents have descriptors beside their features, those of another query."""
+    """A fold whose documents have descriptors of another query beside their features."""
     rng = np.random.default_rng(seed)
     parts = []
     for part in (fold.train, fold.test):
@@ -118,7 +120,7 @@ def described_by_others(fold: Fold, seed: int) -> Fold:
 
 
 def with_controls(results: dict[str, MethodResult]) -> dict[str, MethodResult]:
-    """The results and `best` without nets, with descriptors in the place of coordinates."""
+    """The results, and `best` without nets with descriptors instead of coordinates."""
     plain, coordinates = COMPOSED[WITHOUT_NETS]
     for end in (*(described("", fraction) for fraction in FRACTIONS), f", {OF_OTHERS}"):
         view = [member.replace(local(""), end) for member in coordinates]
@@ -131,9 +133,11 @@ def _draws(setting: Setting, sources: Sources, name: str) -> Draws:
     results = []
     for seed in setting.seeds:
         n_trees = n_trees_of(setting)
-        own = members(seed, n_trees)
+        all_members = members(seed, n_trees)
         methods = [method for pair in RIVALS.values() for method in pair]
-        rankers = {member: own[member] for member in needed(methods)} | controls(seed, n_trees)
+        rankers = {member: all_members[member] for member in needed(methods)} | controls(
+            seed, n_trees
+        )
         parts = list(sources[name](seed))
         trained = train(setting, rankers, parts, f"{name}, {seed}")
         uninformed = {
@@ -150,14 +154,14 @@ def _draws(setting: Setting, sources: Sources, name: str) -> Draws:
 def _better(draws: Sequence[Draws], methods: Sequence[str], measure: Measure) -> str:
     """The method with the highest mean over the queries of some collections."""
     means = {
-        method: np.concatenate([own.values(method, measure) for own in draws]).mean()
+        method: np.concatenate([drawn.values(method, measure) for drawn in draws]).mean()
         for method in methods
     }
     return max(means, key=lambda method: means[method])
 
 
 def _tables(
-    found: Reproduction,
+    reproduction: Reproduction,
     tests: dict[tuple[str, str, str, str], PairedTest],
     chosen: dict[tuple[str, str, str], str],
     places: list[str],
@@ -171,34 +175,36 @@ def _tables(
         + ", ".join(chosen[place, measure, rival].rsplit(" ", 1)[1] for place in places)
         for rival, measure in product(RIVALS, map(str, MEASURES))
     )
-    found.table(
+    reproduction.table(
         "Coordinates against descriptors of the query",
         ["", "", "measure", *places],
         rows,
-        f"{NOTE.format(n=len(tests))} Of the two shares of columns for each tree of the control, "
-        f"the one with the higher mean on these test queries counts, which favours the control: "
-        f"{shares}. 'Features' of best are the 6 mixed.",
+        f"{NOTE.format(n=len(tests))} The control is trained with two shares of columns for each "
+        f"tree. The one with the higher mean on these test queries counts, which favours the "
+        f"control: {shares}. For best, 'features' are the 6 mixed.",
     )
-    found.figure(
+    reproduction.figure(
         "descriptors",
         "Gains over the same models on the features, for best over 6 mixed, with 95 % intervals; "
         "filled marks are p < 0.05 before correction.",
-        draw_intervals,
-        panels={
-            rival: {
-                label: [
-                    interval(tests[rival, f"{label} − features", str(MEASURES[0]), place])
-                    for place in places
-                ]
-                for label in ("coordinates", "descriptors", "descriptors of other queries")
-            }
-            for rival in RIVALS
-        },
-        ticks=places,
+        Chart(
+            "intervals",
+            panels={
+                rival: {
+                    label: [
+                        interval(tests[rival, f"{label} − features", str(MEASURES[0]), place])
+                        for place in places
+                    ]
+                    for label in ("coordinates", "descriptors", "descriptors of other queries")
+                }
+                for rival in RIVALS
+            },
+            ticks=places,
+        ),
     )
 
 
-def _means(found: Reproduction, draws: dict[str, Draws]) -> None:
+def _means(reproduction: Reproduction, draws: dict[str, Draws]) -> None:
     methods = [
         method
         for rival, pair in RIVALS.items()
@@ -208,11 +214,17 @@ def _means(found: Reproduction, draws: dict[str, Draws]) -> None:
             f"{rival}, {OF_OTHERS}",
         )
     ]
-    found.table(
+    reproduction.table(
         "Means with coordinates and with descriptors",
         ["", *draws],
         [
-            [m, *(" / ".join(f"{own.mean(m, x):.4f}" for x in MEASURES) for own in draws.values())]
+            [
+                m,
+                *(
+                    " / ".join(f"{drawn.mean(m, x):.4f}" for x in MEASURES)
+                    for drawn in draws.values()
+                ),
+            ]
             for m in methods
         ],
         " / ".join(map(str, MEASURES)),

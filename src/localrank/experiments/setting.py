@@ -23,19 +23,19 @@ WITHOUT_VALIDATION = {"ClueWeb09"}
 
 @dataclass(frozen=True)
 class Setting:
-    """What an experiment is asked to run on, and how.
+    """The data and the options of an experiment.
 
     Attributes
     ----------
     folder : Path
-        As `localrank.data.folds` takes it. Its name says which published numbers belong to it.
+        A folder that `localrank.data.folds` reads. Its name selects the published numbers.
     quick : bool, default=False
-        Two folds and small models, to see that it works.
+        Two folds and small models: a fast check that everything runs.
     seeds : tuple of int, default=(0,)
-        Results of several seeds are averaged, by experiments that can.
+        The seeds. Experiments that take several average the results over them.
     n_jobs : int or None, default=-1
     store : Path, optional
-        A folder for finished work, for experiments that take long.
+        A folder for finished work of long experiments. None: nothing is stored.
     say : callable, default=print
         Called with a line about the progress.
     """
@@ -54,14 +54,14 @@ class Setting:
 
     @property
     def random_state(self) -> int:
-        """The seed, of an experiment that takes one."""
+        """The seed, for experiments that take one."""
         if len(self.seeds) != 1:
             raise ValueError(f"This experiment takes one seed. Got {len(self.seeds)}.")
         return self.seeds[0]
 
     @cached_property
     def folds(self) -> Folds:
-        """The folds of the folder, if quick the first two."""
+        """The folds of the folder; the first two if `quick`."""
         return own_folds(self.folder)[: N_QUICK_FOLDS if self.quick else None]
 
     @property
@@ -72,14 +72,14 @@ class Setting:
     def run(
         self, methods: Mapping[str, Ranker], parts: Iterable[Fold], **options: Any
     ) -> dict[str, MethodResult]:
-        """Train and score methods on folds; trees are not stopped by validation queries.
+        """Train and score methods on folds. Validation queries do not stop trees.
 
         Parameters
         ----------
         methods : dict from name to Ranker
         parts : iterable of Fold
         **options
-            Of `localrank.evaluation.run`.
+            Options of `localrank.evaluation.run`.
         """
         options = {"valid": False, **options}
         return run(methods, parts, n_jobs=self.n_jobs, say=self.say, **options)
@@ -87,25 +87,28 @@ class Setting:
     def run_each(
         self, methods: Sequence[Mapping[str, Ranker]], parts: Sequence[Fold], **options: Any
     ) -> dict[str, MethodResult]:
-        """The same for methods that differ from fold to fold, by parameters chosen there."""
+        """The same for methods with other parameters in each fold."""
         results = [
-            self.run(own, [fold], **options) for own, fold in zip(methods, parts, strict=True)
+            self.run(fold_methods, [fold], **options)
+            for fold_methods, fold in zip(methods, parts, strict=True)
         ]
         test = concatenate([judged_queries(fold.test) for fold in parts])
         names = [fold.name for fold in parts for _ in range(fold.test.n_queries)]
         return {
-            method: MethodResult(method, [own[method].runs[0] for own in results], test, names)
+            method: MethodResult(
+                method, [fold_methods[method].runs[0] for fold_methods in results], test, names
+            )
             for method in methods[0]
         }
 
 
 def own_folds(folder: Path) -> Folds:
-    """The folds of a collection by its own protocol."""
+    """The folds of a collection, by the collection's protocol."""
     return folds(folder, validation=folder.resolve().name not in WITHOUT_VALIDATION)
 
 
 def with_validation(parts: Iterable[Fold]) -> list[Fold]:
-    """The folds, where every third training query validates if nothing else does."""
+    """The folds. Where a fold has no validation queries, every third training query validates."""
     validated = []
     for fold in parts:
         if fold.valid is None:

@@ -32,11 +32,10 @@ class TextCollection:
     ----------
     name : str
     titles, bodies : list of str
-        Of the documents; empty where there is none.
+        Titles and texts of the documents. An empty text: the document has none.
     queries : list of str
     judgments : ndarray of shape (n_judgments, 3)
-        Query, document (positions, from 0) and grade, above 0; a pair that is not here is not
-        relevant.
+        Query, document (positions, from 0) and grade, above 0. Other pairs are not relevant.
     """
 
     name: str
@@ -47,7 +46,7 @@ class TextCollection:
 
 
 def read_collection(folder: Path) -> TextCollection:
-    """Read a collection from the folder of its name, files as they are or as `.gz`.
+    """Read a collection from the folder with its name. Files may be packed as `.gz`.
 
     Cranfield's codes, from 1 (a complete answer) to 4 (of minimum interest), become the grades 4
     to 1; -1 is not relevant. The other collections have the grade 1 only.
@@ -62,13 +61,13 @@ def read_collection(folder: Path) -> TextCollection:
         titles = [""] * len(bodies)
     else:
         records = [record for _, record in smart_records(documents, ENCODING)]
-        titles, bodies = ([own.get(key, "") for own in records] for key in ("title", "text"))
+        titles, bodies = ([record.get(key, "") for record in records] for key in ("title", "text"))
         asked = [record.get("text", "") for _, record in smart_records(queries, ENCODING)]
         pairs = [
             (query, document, 1 if name != "cran" else _grade(rest))
             for _, query, document, rest in smart_judgments(judgments)
         ]
-    # A few pairs stand twice: the higher grade counts.
+    # A few pairs occur twice. The higher grade counts.
     grades: dict[tuple[int, int], int] = {}
     for query, document, grade in pairs:
         pair = int(query), int(document)
@@ -83,7 +82,7 @@ def _path(path: Path) -> Path:
 
 
 def _numbered(records: Records) -> list[str]:
-    """Texts by number; a number that is left out has the empty text."""
+    """Texts by number. A missing number has the empty text."""
     texts = {int(record["id"]): record["text"] for _, record in records}
     return [texts.get(number, "") for number in range(1, max(texts) + 1)]
 

@@ -1,8 +1,8 @@
-"""Raw features of queries and documents: how often, how rare, how long, and what models make of it.
+"""Raw features of queries and documents: counts, rarity, lengths, and retrieval models.
 
-The low-level features of LETOR's OHSUMED in short. Nearly each is a sum over the distinct words of
-a query of a function of the word's count in the document; so with that function taken of the sparse
-matrix of counts, all queries' features are one product.
+They are the low-level features of LETOR's OHSUMED, shortened. Most are sums, over the distinct
+words of a query, of a function of the word's count in the document. With the function applied to
+the sparse matrix of counts, the features of all queries are one product.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.experiments.text_collections import TextCollection
 
-# BM25's, and those of the three smoothings as LETOR has them.
+# Parameters of BM25, and of the three smoothings as in LETOR.
 K1, B = 1.2, 0.75
 PRIOR, SHARE, DISCOUNT = 2000.0, 0.1, 0.7
 
@@ -25,15 +25,15 @@ PRIOR, SHARE, DISCOUNT = 2000.0, 0.1, 0.7
 def raw_features(collection: TextCollection, n_documents: int = 100) -> RankingDataset:
     """The features of each judged query's highest documents by BM25, with grades as labels.
 
-    Documents are their titles and bodies; where both exist, features are of each. Words are
-    lower-cased, without English stop words, not stemmed. A document below the highest is left
-    out even if it was judged relevant; one that was not judged has the label 0.
+    A document is its title and its body. If both exist, each has its features. Words are
+    lower-cased, without English stop words, not stemmed. Documents below the highest are left out,
+    also relevant ones. Unjudged documents have the label 0.
 
     Parameters
     ----------
     collection : TextCollection
     n_documents : int, default=100
-        How many documents each query keeps; of equal ones those that stand first.
+        How many documents each query keeps. Among equal ones the first are kept.
     """
     texts = [f"{t} {b}" for t, b in zip(collection.titles, collection.bodies, strict=True)]
     words = CountVectorizer(token_pattern=r"[a-z0-9]+", stop_words="english", dtype=np.float64)
@@ -97,12 +97,12 @@ def _field_features(
     size = terms.sum(axis=1)[:, None]
 
     def total(function: Callable[[Floats, Integers, Integers], Floats]) -> Floats:
-        """Sum over a query's words of a function of counts, documents and words; 0 at count 0."""
+        """Sum over a query's words of a function of counts, documents and words: 0 at count 0."""
         values: Floats = (terms @ _mapped(counts, function).T).toarray()
         return values
 
-    # The logarithm of a smoothed probability is that of the background with its weight, which
-    # every word has, and what a word's count adds to it. A document without words is background.
+    # The logarithm of a smoothed probability has two parts: the weighted background, which every
+    # word has, and what the word's count adds. A document without words is background alone.
     words = (terms @ np.log(background))[:, None]
     empty = lengths == 0
     left_over = np.where(empty, 1.0, DISCOUNT * distinct / np.maximum(lengths, 1))
@@ -145,7 +145,7 @@ def _bm25(counts: csr_array, rarity: Floats) -> csr_array:
 
 
 def _cosine(queries: csr_array, counts: csr_array, rarity: Floats) -> Floats:
-    """Of the vectors of counts times rarity."""
+    """Cosines between the vectors of counts times rarity."""
     left, right = (_unit(matrix @ diags_array(rarity)) for matrix in (queries, counts))
     cosines: Floats = (left @ right.T).toarray()
     return cosines

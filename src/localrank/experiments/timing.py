@@ -8,17 +8,17 @@ from typing import Any
 
 
 def cpu_seconds(run: Callable[[], Any]) -> float:
-    """Seconds of computing, of all threads; other work on the machine does not add to them."""
+    """CPU seconds of a call, all threads together. Other work on the machine does not count."""
     start = time.process_time()
     run()
     return time.process_time() - start
 
 
 def milliseconds(run: Callable[[], Any], n_runs: int = 1) -> float:
-    """Of computing, in the best of several runs."""
+    """CPU milliseconds of a call: the best of several runs."""
     return 1000 * min(cpu_seconds(run) for _ in range(n_runs))
 
 
 def milliseconds_of_each(run: Callable[[Any], Any], items: Sequence[Any], n_runs: int = 3) -> float:
-    """For one of several items, taken one by one."""
+    """Mean CPU milliseconds for one item, when items come one by one. The best of several runs."""
     return milliseconds(lambda: [run(item) for item in items], n_runs) / len(items)

@@ -11,7 +11,7 @@ from localrank.data import Fold
 from localrank.experiments.base import Reproduction
 from localrank.experiments.published import published
 from localrank.experiments.timing import milliseconds, milliseconds_of_each
-from localrank.plots import draw_curves
+from localrank.plots import Chart
 from localrank.rankers import DuhKirchhoff, RankBoost, SVMMap
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import PrincipalComponents
@@ -21,40 +21,46 @@ SHARES = (0.2, 0.4, 0.6, 0.8, 1.0)
 N_NEIGHBOURS, N_CLUSTERS, N_TIMED, N_LAZY = 25, 4, 20, 2
 TRAINING = ("LocalRank, training", "KNN, training", "SVMMap, training")
 RANKING = ("LocalRank, ranking", "KNN, ranking", "D&K, ranking")
-# How much longer "several orders of magnitude" are at least, and times not told apart.
+# The least ratio that is "several orders of magnitude", and the largest that counts as equal.
 SEVERAL_ORDERS, EQUAL = 100, 1.1
 
 
-def times(found: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | None) -> None:
-    """Add Figures 12 and 13, of one fold."""
+def times(
+    reproduction: Reproduction, fold: Fold, C: float, quick: bool, n_jobs: int | None
+) -> None:
+    """Add Figures 12 and 13, measured on one fold."""
     measured: list[dict[str, Any]] = [
         {"share": f"{share:.0%}", **_times(fold, share, C, n_jobs)}
         for share in (SHARES[1::2] if quick else SHARES)
     ]
     columns: dict[str, list[Any]] = {name: [row[name] for row in measured] for name in measured[0]}
-    found.table(
+    reproduction.table(
         "Figures 12 and 13: milliseconds against the share of the training data",
         list(columns),
         [list(row.values()) for row in measured],
         f"{fold.name}; {N_CLUSTERS} clusters of SVMMap, {N_NEIGHBOURS} neighbours of RankSVM. "
-        "Processor time: training is of all models, ranking and selecting of one query at a "
-        "time. Recall is "
-        "how often LSH finds the query that the exact search finds: so few queries need no "
-        "hashing. The paper's times are of 7,900 queries of Yandex; only their order can agree.",
+        "Times are processor times: of all models for training, of one query at a time for ranking "
+        "and selecting. Recall is how often LSH finds the query that the exact search finds; so "
+        "few queries need no hashing. The paper's times are of 7,900 queries of Yandex, so only "
+        "their order can agree.",
     )
     x = columns["training queries"]
     for number, names in (("13", TRAINING), ("12", RANKING)):
         what = names[0].split(", ")[1]
-        found.figure(
+        reproduction.figure(
             f"figure-{number}",
             f"Figure {number}: milliseconds of {what} against the number of training queries.",
-            draw_curves,
-            panels={found.data: {name.split(", ")[0]: (x, columns[name]) for name in names}},
-            x_label="training queries",
-            y_label="milliseconds",
-            log_y=True,
+            Chart(
+                "curves",
+                panels={
+                    reproduction.data: {name.split(", ")[0]: (x, columns[name]) for name in names}
+                },
+                x_label="training queries",
+                y_label="milliseconds",
+                log_y=True,
+            ),
         )
-    _claims(found, measured[-1])
+    _claims(reproduction, measured[-1])
 
 
 def _times(fold: Fold, share: float, C: float, n_jobs: int | None) -> dict[str, float]:
@@ -84,25 +90,25 @@ def _times(fold: Fold, share: float, C: float, n_jobs: int | None) -> dict[str, 
     }
 
 
-def _claims(found: Reproduction, last: dict[str, Any]) -> None:
-    """What the paper says of times, by those with all training queries."""
-    hours = published(found.experiment, "times", "YANDEX")
+def _claims(reproduction: Reproduction, last: dict[str, Any]) -> None:
+    """The paper's claims about times, judged with all training queries."""
+    hours = published(reproduction.experiment, "times", "YANDEX")
     stated = hours["KNN, training"] / hours["LocalRank, training"]
     ratio = last["KNN, training"] / last["LocalRank, training"]
-    found.claim(
+    reproduction.claim(
         "KNN takes several orders of magnitude longer to train than LocalRank",
         ratio >= SEVERAL_ORDERS,
         f"{ratio:.1f} times, {last['KNN, training']:.0f} and {last['LocalRank, training']:.0f} "
-        f"ms; by the hours in its text more than {stated:.0f} times",
+        f"ms; by the hours in the paper's text more than {stated:.0f} times",
     )
     ratio = last["D&K, ranking"] / last["LocalRank, ranking"]
-    found.claim(
+    reproduction.claim(
         "D&K takes several orders of magnitude longer to rank a query than LocalRank",
         ratio >= SEVERAL_ORDERS,
         f"{ratio:.0f} times, {last['D&K, ranking']:.2f} and {last['LocalRank, ranking']:.2f} ms",
     )
     ratio = last["LocalRank, ranking"] / last["KNN, ranking"]
-    found.claim(
+    reproduction.claim(
         "LocalRank takes longer to rank a query than KNN",
         True if ratio > EQUAL else False if ratio < 1 / EQUAL else None,
         f"{ratio:.2f} times, {last['LocalRank, ranking']:.2f} and {last['KNN, ranking']:.2f} ms",

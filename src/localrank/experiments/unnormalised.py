@@ -1,8 +1,8 @@
 """The gain of coordinates on features with and without normalisation within the query.
 
-LETOR's features are normalised within the query already, so that a part of what coordinates do is
-done. Here that normalisation is undone, by a random factor for each query and feature, and made
-again. Coordinates do not change by such factors, the features beside them do.
+LETOR's features are already normalised within the query, which is a part of what coordinates do.
+Here a random factor for each query and feature undoes that normalisation, and then it is made
+again. Such factors do not change coordinates, but the features beside them.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from localrank.experiments.members import (
     with_recipes,
 )
 from localrank.experiments.setting import Setting
-from localrank.plots import draw_intervals
+from localrank.plots import Chart
 
 AS_THEY_ARE, MULTIPLIED, NORMALISED = "as they are", "multiplied", "normalised"
 BOTH = "multiplied, then normalised"
-# What is done to the features of each collection; the last form is normalised.
+# The forms of each collection's features. The last form is normalised.
 FORMS = {
     "MSLR-sample": (AS_THEY_ARE, NORMALISED),
     "OHSUMED": (AS_THEY_ARE, MULTIPLIED, BOTH),
     "MQ2008": (AS_THEY_ARE, MULTIPLIED, BOTH),
 }
-# Decimal powers between which factors lie.
+# Factors lie between these powers of ten.
 LOWEST, HIGHEST = -1.0, 1.0
 METHODS = (LAMBDA_MART, local(LAMBDA_MART), "6 mixed", "best")
 PAIRS = [(local(LAMBDA_MART), LAMBDA_MART), ("best", "6 mixed")]
 
 
-def unnormalised(found: Reproduction, setting: Setting, sources: Sources) -> None:
+def unnormalised(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add the gain of coordinates for each form of the features."""
     names = present(sources, list(FORMS))
     forms = {name: FORMS.get(name, FORMS["OHSUMED"]) for name in names}
@@ -69,9 +69,9 @@ def unnormalised(found: Reproduction, setting: Setting, sources: Sources) -> Non
             before.values(ours, measure) - normal
         )
     tests = corrected({key: gain_test(values) for key, values in gains.items()})
-    _table(found, tests)
-    _means(found, draws)
-    _figure(found, tests, forms)
+    _table(reproduction, tests)
+    _means(reproduction, draws)
+    _figure(reproduction, tests, forms)
 
 
 def multiplied(dataset: RankingDataset, rng: np.random.Generator) -> RankingDataset:
@@ -81,7 +81,7 @@ def multiplied(dataset: RankingDataset, rng: np.random.Generator) -> RankingData
 
 
 def normalised(dataset: RankingDataset) -> RankingDataset:
-    """Each feature from 0 to 1 in each query, 0 where it is constant there."""
+    """Each feature scaled to 0…1 in each query. A feature that is constant in a query becomes 0."""
     begins, queries = dataset.offsets[:-1], dataset.query_index
     low = np.minimum.reduceat(dataset.features, begins)
     width = np.maximum.reduceat(dataset.features, begins) - low
@@ -91,7 +91,7 @@ def normalised(dataset: RankingDataset) -> RankingDataset:
 
 
 def changed(fold: Fold, form: str, seed: int) -> Fold:
-    """A fold whose features, of all queries, have another form."""
+    """A fold with another form of the features."""
     rng = np.random.default_rng(seed)
     steps: dict[str, list[Callable[[RankingDataset], RankingDataset]]] = {
         AS_THEY_ARE: [],
@@ -110,20 +110,20 @@ def changed(fold: Fold, form: str, seed: int) -> Fold:
 def _draws(setting: Setting, sources: Sources, name: str, form: str) -> Draws:
     results = []
     for seed in setting.seeds:
-        own = members(seed, n_trees_of(setting))
-        rankers = {member: own[member] for member in needed(METHODS)}
+        all_members = members(seed, n_trees_of(setting))
+        rankers = {member: all_members[member] for member in needed(METHODS)}
         parts = [changed(fold, form, seed) for fold in sources[name](seed)]
         kind = f"{name}, {seed}" + (f", {form}" if form != AS_THEY_ARE else "")
         results.append(with_recipes(train(setting, rankers, parts, kind)))
     return Draws(results)
 
 
-def _table(found: Reproduction, tests: dict[tuple[str, str, str, str], PairedTest]) -> None:
+def _table(reproduction: Reproduction, tests: dict[tuple[str, str, str, str], PairedTest]) -> None:
     rows: list[list[Value]] = [
         [*key, *(cell(tests[*key, str(measure)]) for measure in MEASURES)]
         for key in dict.fromkeys(key[:3] for key in sorted(tests, key=lambda key: key[:2]))
     ]
-    found.table(
+    reproduction.table(
         "Gain of coordinates and of normalisation within the query",
         ["", "", "features", *map(str, MEASURES)],
         rows,
@@ -132,38 +132,40 @@ def _table(found: Reproduction, tests: dict[tuple[str, str, str, str], PairedTes
     )
 
 
-def _means(found: Reproduction, draws: dict[tuple[str, str], Draws]) -> None:
-    found.table(
+def _means(reproduction: Reproduction, draws: dict[tuple[str, str], Draws]) -> None:
+    reproduction.table(
         "Means for each form of the features",
         ["", "features", *METHODS],
         [
-            [*key, *(" / ".join(f"{own.mean(m, x):.4f}" for x in MEASURES) for m in METHODS)]
-            for key, own in draws.items()
+            [*key, *(" / ".join(f"{drawn.mean(m, x):.4f}" for x in MEASURES) for m in METHODS)]
+            for key, drawn in draws.items()
         ],
         " / ".join(map(str, MEASURES)),
     )
 
 
 def _figure(
-    found: Reproduction,
+    reproduction: Reproduction,
     tests: dict[tuple[str, str, str, str], PairedTest],
     forms: dict[str, tuple[str, ...]],
 ) -> None:
     measure = str(MEASURES[0])
-    places = [(name, form) for name, own in forms.items() for form in own]
-    found.figure(
+    places = [(name, form) for name, tried in forms.items() for form in tried]
+    reproduction.figure(
         "unnormalised",
         f"Gain of coordinates by {measure} for each form of the features, with 95 % intervals; "
         f"filled marks are p < 0.05 before correction.",
-        draw_intervals,
-        panels={
-            f"gain in {measure}": {
-                f"{ours} − {other}": [
-                    interval(tests[name, f"{ours} − {other}", form, measure])
-                    for name, form in places
-                ]
-                for ours, other in PAIRS
-            }
-        },
-        ticks=[f"{name}, {form}" for name, form in places],
+        Chart(
+            "intervals",
+            panels={
+                f"gain in {measure}": {
+                    f"{ours} − {other}": [
+                        interval(tests[name, f"{ours} − {other}", form, measure])
+                        for name, form in places
+                    ]
+                    for ours, other in PAIRS
+                }
+            },
+            ticks=[f"{name}, {form}" for name, form in places],
+        ),
     )

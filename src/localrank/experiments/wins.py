@@ -4,14 +4,15 @@ Every method has its default parameters and no validation queries, so that test 
 scored. Documents are shuffled within their queries, and equal scores share their ranks. Tests are
 paired t-tests over the queries of a collection, and over those of all collections together,
 corrected by Holm's rule for the number of tests in a table. Where a collection has validation
-queries, the opponents run with them too, and stop each model's trees by these; the recipes do not
-look at them.
+queries, the opponents also run with them: they stop each model's trees. The recipes do not use
+them.
 
-Means of models are put together from the scores of their members, so that none is trained twice.
+Means of models are composed from the scores of their members, so no member is trained twice.
 
 The models of the recipes were chosen by three-fold cross-validation over the parts S1, S2 and S3
-of MQ2007 (85 %), MQ2008 and OHSUMED, the coordinates by earlier trials on all parts. "Held out" are
-the test queries of S4 and S5, and all of ClueWeb09, which had no part in the choice of the models.
+of MQ2007 (85 %), MQ2008 and OHSUMED. The coordinates were chosen by earlier trials on all parts.
+"Held out" are the test queries of S4 and S5, and all of ClueWeb09: none of them was used to choose
+the models.
 """
 
 from __future__ import annotations
@@ -45,12 +46,12 @@ from localrank.experiments.wins_methods import (
     wins_methods,
 )
 from localrank.measures import Measure, parse_measure
-from localrank.plots import Interval, draw_intervals
+from localrank.plots import Chart, Interval
 
 EXPERIMENT = "wins"
 POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
 FOR_INFORMATION = "MSLR-sample"
-# One collection is not complete.
+# One collection is incomplete.
 LABELS = {"MQ2007-85": "MQ2007 (85 %)"}
 MEASURES = [parse_measure(name) for name in ("ndcg@5", "ndcg@10", "map")]
 JUDGED = MEASURES[1:]
@@ -58,9 +59,9 @@ DUELS = [(ours, other) for ours, others in EQUAL_COST.items() for other in other
 # The duels of the figure.
 DRAWN = [("best", SIX), ("best", "6 mixed"), ("fast", "2 mixed"), ("one", "global one")]
 OPPONENTS = set(chain(*EQUAL_COST.values()))
-# What a quick try has.
+# The methods of a quick run.
 FEW = {BASELINE, *EQUAL_COST, *OPPONENTS, *MADE_OF, *MADE_OF.values()}
-# Where coordinates pay, and why.
+# The sections about where coordinates pay, and why.
 SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised, distillation)
 
 
@@ -68,7 +69,7 @@ def reproduce(setting: Setting) -> Reproduction:
     """Compare everything with global models of equal cost, on all collections of a folder."""
     folders = collections(setting.folder)
     names = [name for name in folders if name != FOR_INFORMATION] or list(folders)
-    found = Reproduction(EXPERIMENT, ", ".join(names), claimant="localrank")
+    reproduction = Reproduction(EXPERIMENT, ", ".join(names), claimant="localrank")
     plain = {
         name: _run(setting, folder, FEW if setting.quick else SHOWN)
         for name, folder in folders.items()
@@ -79,27 +80,33 @@ def reproduce(setting: Setting) -> Reproduction:
         if has_validation(folders[name])
     }
     pooled = Pooled(plain, names)
-    tests = _duels(found, pooled, pooled, "The recipes against global models of equal cost")
+    tests = _duels(reproduction, pooled, pooled, "The recipes against global models of equal cost")
     place = ALL if ALL in pooled.places else names[0]
     for (ours, other), measure in product(DUELS, JUDGED):
         says = f"{ours} ranks better than {other} by {measure}"
         test = tests[(ours, other), place, measure]
-        found.claim_better(says, f"on {place}", test)
+        reproduction.claim_better(says, f"on {place}", test)
     if len(setting.seeds) > 1:
         for i, seed in enumerate(setting.seeds):
-            one = Pooled({name: own[i : i + 1] for name, own in plain.items()}, names)
-            _duels(found, one, one, f"Seeds from {seed}")
+            single_seed = Pooled(
+                {name: by_seed[i : i + 1] for name, by_seed in plain.items()}, names
+            )
+            _duels(reproduction, single_seed, single_seed, f"Seeds from {seed}")
     if validated:
         stopped = Pooled(validated, list(validated))
         same = replace(pooled, names=stopped.names)
-        _duels(found, same, stopped, "The opponents with validation queries")
-        _means(found, stopped, "The opponents alone, with validation queries")
-    _papers(found, pooled)
-    _means(found, pooled, "Everything")
-    _gains(found, pooled)
+        _duels(reproduction, same, stopped, "The opponents with validation queries")
+        _means(reproduction, stopped, "The opponents alone, with validation queries")
+    _papers(reproduction, pooled)
+    _means(reproduction, pooled, "Everything")
+    _gains(reproduction, pooled)
     for section in SECTIONS:
-        section(found, setting, {name: partial(shuffled_folds, folders[name]) for name in folders})
-    return found
+        section(
+            reproduction,
+            setting,
+            {name: partial(shuffled_folds, folders[name]) for name in folders},
+        )
+    return reproduction
 
 
 def collections(folder: Path) -> dict[str, Path]:
@@ -117,7 +124,7 @@ def has_validation(folder: Path) -> bool:
 def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iterator[Fold]:
     """The folds of a collection, without validation queries unless asked for.
 
-    Documents are shuffled within their queries, so that no method profits from their order.
+    Documents are shuffled within their queries, so no method profits from their order.
     """
     rng = np.random.default_rng(seed)
 
@@ -135,7 +142,7 @@ def shuffled_folds(folder: Path, seed: int, *, validation: bool = False) -> Iter
 def _run(
     setting: Setting, folder: Path, names: Collection[str], *, validation: bool = False
 ) -> list[dict[str, MethodResult]]:
-    """The methods with these names on a collection; one dict for each seed."""
+    """The named methods on a collection: one dict for each seed."""
     results = []
     for seed in setting.seeds:
         rankers = wins_methods(seed, n_trees_of(setting))
@@ -154,9 +161,9 @@ def _run(
 
 
 def _duels(
-    found: Reproduction, ours: Pooled, theirs: Pooled, title: str
+    reproduction: Reproduction, ours: Pooled, theirs: Pooled, title: str
 ) -> dict[tuple[tuple[str, str], str, Measure], PairedTest]:
-    """The recipes against their opponents, which may come from other runs."""
+    """The recipes against their opponents. The opponents may come from other runs."""
     tests = corrected(
         {
             (duel, place, measure): paired_test(
@@ -165,7 +172,7 @@ def _duels(
             for duel, place, measure in product(DUELS, theirs.places, JUDGED)
         }
     )
-    found.table(
+    reproduction.table(
         title,
         ["", "measure", *map(_label, theirs.places)],
         [
@@ -176,13 +183,12 @@ def _duels(
             ]
             for duel, measure in product(DUELS, JUDGED)
         ],
-        "Differences, and in brackets p before and after Holm's correction for all tests of "
-        "the table.",
+        "Differences; in brackets p before and after Holm's correction for all tests of the table.",
     )
     return tests
 
 
-def _papers(found: Reproduction, pooled: Pooled) -> None:
+def _papers(reproduction: Reproduction, pooled: Pooled) -> None:
     """The papers' local methods against the model they are made of, and in coordinates."""
     pairs = list(MADE_OF.items())
     for method, other in MADE_OF.items():
@@ -191,22 +197,22 @@ def _papers(found: Reproduction, pooled: Pooled) -> None:
     pairs.append(("local_rank of models in coordinates", "SVMMap, in coordinates"))
     pairs = [pair for pair in pairs if set(pair) <= set(pooled.methods)]
     tests = corrected({(pair, m): pooled.test(ALL, *pair, m) for pair, m in product(pairs, JUDGED)})
-    found.table(
+    reproduction.table(
         "Do the papers' local methods gain from coordinates?",
         ["", "against", *map(str, JUDGED)],
         [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
         "On all queries, p after Holm's correction.",
     )
     better = [pair[0] for pair in MADE_OF.items() if any(tests[pair, m].sign > 0 for m in JUDGED)]
-    found.claim(
+    reproduction.claim(
         "no local method of the papers ranks better than the model it is made of",
         not better,
         f"{len(better)} of {len(MADE_OF)} do{': ' * bool(better)}{', '.join(better)}",
     )
 
 
-def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
-    """Every method on every collection, and how it differs from six LambdaMARTs on all."""
+def _means(reproduction: Reproduction, pooled: Pooled, title: str) -> None:
+    """Every method on every collection, and its difference from six LambdaMARTs on all."""
     others = [method for method in pooled.methods if method != SIX]
     tests = corrected(
         {(m, measure): pooled.test(ALL, m, SIX, measure) for m, measure in product(others, JUDGED)}
@@ -222,7 +228,7 @@ def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
         against = ", ".join(_one_p(tests[method, m]) for m in JUDGED) if method != SIX else ""
         seconds = f"{pooled.cpu_seconds(method):.1f} s"
         rows.append([method, *means, against, pooled.n_models(method), seconds])
-    found.table(
+    reproduction.table(
         title,
         ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
         rows,
@@ -232,7 +238,7 @@ def _means(found: Reproduction, pooled: Pooled, title: str) -> None:
     )
 
 
-def _gains(found: Reproduction, pooled: Pooled) -> None:
+def _gains(reproduction: Reproduction, pooled: Pooled) -> None:
     """The recipes' gains over global models of equal cost, with 95 % intervals."""
     places = [place for place in pooled.places if place != HELD_OUT]
     panels: dict[str, dict[str, list[Interval]]] = {
@@ -242,13 +248,15 @@ def _gains(found: Reproduction, pooled: Pooled) -> None:
         }
         for ours, other in DRAWN
     }
-    found.figure(
+    reproduction.figure(
         "gains",
         "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
         "before correction.",
-        draw_intervals,
-        panels=panels,
-        ticks=[_label(place) for place in places],
+        Chart(
+            "intervals",
+            panels=panels,
+            ticks=[_label(place) for place in places],
+        ),
     )
 
 

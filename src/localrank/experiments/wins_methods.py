@@ -1,4 +1,4 @@
-"""Everything that stands in the tables of the wins."""
+"""All methods in the tables of the wins."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EQUAL_COST = {
     "fast": ["2 LambdaMARTs", "2 mixed"],
     "one": [BASELINE, "global one", "6 mixed"],
 }
-# What the papers' methods are made of, beside which they stand.
+# The model that each of the papers' methods is made of.
 MADE_OF = {
     "local_rank": "SVMMap",
     "pca_queries": RANK_SVM,
@@ -72,14 +72,14 @@ SHOWN = (
 
 
 def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
-    """The rankers to train, by name; means of them are put together from their scores.
+    """The rankers to train, by name. Means of them are composed from their scores.
 
     Parameters
     ----------
     seed : int
-        Ensembles count up from it.
+        Seed of the first member of an ensemble; the next members count up.
     n_trees : int, default=300
-        Of LambdaMART and GBRT; CrossEntropyMART has half as many.
+        Trees of LambdaMART and GBRT. CrossEntropyMART has half as many.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Plots by matplotlib, of the extra `localrank[plots]`, in one style."""
+"""Plots in one style, drawn by matplotlib. They need the extra `localrank[plots]`."""
 
 from typing import TYPE_CHECKING
 
@@ -7,6 +7,9 @@ from localrank.exports import on_use
 if TYPE_CHECKING:
     from localrank.plots.bars import draw_bars as draw_bars
     from localrank.plots.calibration import draw_calibration as draw_calibration
+    from localrank.plots.chart import Chart as Chart
+    from localrank.plots.chart import draw_charts as draw_charts
+    from localrank.plots.chart import write_charts as write_charts
     from localrank.plots.cosines import draw_cosines as draw_cosines
     from localrank.plots.curves import draw_curves as draw_curves
     from localrank.plots.directions import draw_directions as draw_directions

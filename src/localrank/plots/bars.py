@@ -11,7 +11,7 @@ from localrank.plots.style import add_legend, look, styled, titled_panels
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GROUP_WIDTH = 0.8  # of the distance between two ticks
+GROUP_WIDTH = 0.8  # in units of the distance between two ticks
 
 
 @styled
@@ -22,9 +22,22 @@ def draw_bars(
     *,
     numbers: str | None = None,
 ) -> Figure:
-    """Bars in groups, a group for each tick and a bar in it for each name, in panels by title.
+    """Grouped bars: a group for each tick, with a bar for each name, in one or more panels.
 
-    Bars have their heights above them where `numbers` says how to print them, such as "%.3f".
+    Parameters
+    ----------
+    panels : dict from title to dict from name to heights
+        Each name has one height per tick. NaN or None: no bar.
+    ticks : sequence of str
+    y_label : str
+    numbers : str, optional
+        Format of the heights above the bars, such as "%.3f". None: no numbers.
+
+    Examples
+    --------
+    >>> figure = draw_bars({"MQ2008": {"a": [0.4, 0.5], "b": [0.3, 0.6]}}, ["map", "ndcg"], "mean")
+    >>> len(figure.axes[0].patches)
+    4
     """
     n_bars = len(ticks) * max(map(len, panels.values()))
     figure, axes = titled_panels(panels, 2 + 0.45 * n_bars if numbers else 4.2)
@@ -32,7 +45,9 @@ def draw_bars(
         width = GROUP_WIDTH / len(bars)
         for place, (name, heights) in enumerate(bars.items()):
             x = np.arange(len(ticks)) + width * (place + 0.5) - GROUP_WIDTH / 2
-            drawn = panel.bar(x, heights, width, label=name, color=look(place)["color"])
+            drawn = panel.bar(
+                x, np.asarray(heights, dtype=float), width, label=name, color=look(place)["color"]
+            )
             if numbers:
                 panel.bar_label(drawn, fmt=numbers, fontsize=7, padding=1)
         panel.set_xticks(range(len(ticks)), ticks)

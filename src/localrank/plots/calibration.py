@@ -11,39 +11,43 @@ from localrank.plots.style import COLOURS, PALE, add_legend, look, styled
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SPREAD = 0.05  # of the lines over a level, so that their intervals stand side by side
+SPREAD = 0.05  # the lines at a level are this wide apart, so their intervals do not overlap
 LEGEND_COLUMNS = 7
-KEYS = ("level", "n_queries", "mean", "low", "high")
 
 
 @styled
 def draw_calibration(
-    rows: Sequence[Mapping[str, Any]],
-    views: Mapping[str, tuple[str, str]],
-    bounds: Sequence[str],
-    y_label: str,
-    note: str,
+    views: Mapping[str, Mapping[str, Any]], bounds: Sequence[str], y_label: str, note: str
 ) -> Figure:
-    """Mean of each method at each level with its interval, and below it the number of queries.
+    """Mean of each method at each level with its interval, and the number of queries below.
 
     Parameters
     ----------
-    rows : list of dict
-        With view, level, n_queries, method, mean, low and high. The first method is the best
-        feature, the second the baseline; one called "control" is dotted in the baseline's colour.
-    views : dict from view to (str, str)
-        Title and label of the levels; views stand side by side.
+    views : dict from title to dict
+        Panels side by side. Each has `x_label`, `levels`, `n_queries` (one number per level) and
+        `methods`: a dict from name to (means, lows, highs), one number per level each. The
+        methods are the same in all views. The first is the best feature, the second the
+        baseline; one called "control" is dotted in the baseline's colour.
     bounds : sequence of str
-        The methods that are dashed.
+        The methods with a dashed line.
     y_label : str
-        What the means are of.
     note : str
-        Stands below.
+        Text below the panels.
+
+    Examples
+    --------
+    >>> values = ([0.2, 0.5], [0.1, 0.4], [0.3, 0.6])
+    >>> view = {"x_label": "level", "levels": [-0.1, 0.2], "n_queries": [20, 30]}
+    >>> view["methods"] = {"best feature": values, "baseline": values}
+    >>> figure = draw_calibration({"By failure level": view}, [], "mean NDCG", "A note.")
+    >>> [text.get_text() for text in figure.legends[0].texts]
+    ['best feature', 'baseline']
     """
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MultipleLocator
 
-    names = list(dict.fromkeys(row["method"] for row in rows))
+    from localrank.plots.notebook import NotebookFigure
+
+    names = list(next(iter(views.values()))["methods"])
     looks = _looks(names, bounds)
     lines = [
         piece
@@ -51,24 +55,22 @@ def draw_calibration(
         for piece in textwrap.wrap(line, 190, subsequent_indent="    ")
     ]
     n_extra = len(lines) + -(-len(names) // LEGEND_COLUMNS)
-    figure = Figure(figsize=(12.5, 6 + 0.17 * n_extra))
+    figure = NotebookFigure(figsize=(12.5, 6 + 0.17 * n_extra))
     panels = figure.subplots(
         2, len(views), sharex="col", sharey="row", height_ratios=[4, 1], squeeze=False
     )
-    for (upper, lower), (view, (title, x_label)) in zip(panels.T, views.items(), strict=True):
-        for place, name in enumerate(names):
-            own = [row for row in rows if row["view"] == view and row["method"] == name]
-            level, n_queries, mean, low, high = (
-                np.array([row[key] for row in own]) for key in KEYS
-            )
-            x = level + SPREAD * (place / (len(names) - 1) - 0.5)
+    for (upper, lower), (title, view) in zip(panels.T, views.items(), strict=True):
+        levels = np.asarray(view["levels"])
+        for place, (name, values) in enumerate(view["methods"].items()):
+            means, lows, highs = np.asarray(values, dtype=float)
+            x = levels + SPREAD * (place / (len(names) - 1) - 0.5)
             colour = looks[name]["color"]
-            upper.vlines(x, low, high, color=colour, alpha=0.45, linewidth=1.2)
-            upper.plot(x, mean, label=name, **looks[name])
-        bars = lower.bar(level, n_queries, width=0.08, color=PALE)
+            upper.vlines(x, lows, highs, color=colour, alpha=0.45, linewidth=1.2)
+            upper.plot(x, means, label=name, **looks[name])
+        bars = lower.bar(levels, view["n_queries"], width=0.08, color=PALE)
         lower.bar_label(bars, fontsize=7, color=COLOURS[-1], padding=1)
         lower.margins(y=0.2)
-        lower.set_xlabel(x_label)
+        lower.set_xlabel(view["x_label"])
         upper.set_title(title)
         upper.set_ylim(-0.02, 1.02)
         upper.xaxis.set_major_locator(MultipleLocator(0.2))

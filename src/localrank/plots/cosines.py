@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from localrank.plots.style import COLOURS, styled
 
@@ -13,17 +13,33 @@ if TYPE_CHECKING:
 
 
 @styled
-def draw_cosines(names: Sequence[str], cosines: NDArray[np.float64], title: str) -> Figure:
-    """A heat map, -1 to 1, of a square matrix."""
-    from matplotlib.colors import LinearSegmentedColormap
-    from matplotlib.figure import Figure
+def draw_cosines(names: Sequence[str], cosines: ArrayLike, title: str) -> Figure:
+    """A heat map of a square matrix with values from -1 to 1.
 
-    n = len(names)
-    figure = Figure(figsize=(2.2 + 0.7 * n, 1.6 + 0.7 * n))
+    Parameters
+    ----------
+    names : sequence of str
+        One name for each row and column.
+    cosines : array of shape (n_names, n_names)
+        NaN or None: an empty cell.
+    title : str
+
+    Examples
+    --------
+    >>> figure = draw_cosines(["a", "b"], [[1, -0.5], [-0.5, 1]], "Cosines")
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['1.00', '-0.50', '-0.50', '1.00']
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    from localrank.plots.notebook import NotebookFigure
+
+    values, n = np.asarray(cosines, dtype=float), len(names)
+    figure = NotebookFigure(figsize=(2.2 + 0.7 * n, 1.6 + 0.7 * n))
     axes = figure.add_subplot()
     colours = LinearSegmentedColormap.from_list("", [COLOURS[1], "white", COLOURS[0]])
-    image = axes.imshow(cosines, cmap=colours, vmin=-1, vmax=1)
-    for (row, column), value in np.ndenumerate(cosines):
+    image = axes.imshow(values, cmap=colours, vmin=-1, vmax=1)
+    for (row, column), value in np.ndenumerate(values):
         colour = "white" if abs(value) > 0.6 else "black"
         axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=9)
     axes.set_xticks(range(n), names)

@@ -4,30 +4,44 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from localrank.plots.style import COLOURS, look, styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Points = NDArray[np.float64]
-
 
 @styled
 def draw_directions(
-    points: Mapping[str, Points], directions: Mapping[str, Points], title: str
+    points: Mapping[str, ArrayLike], directions: Mapping[str, ArrayLike], title: str
 ) -> Figure:
-    """Points in a plane by name, and arrows from their centre in directions by name."""
-    from matplotlib.figure import Figure
+    """Points in a plane, and arrows from their centre.
 
-    figure = Figure(figsize=(6.4, 5.2))
+    Parameters
+    ----------
+    points : dict from name to array of shape (n_points, 2)
+    directions : dict from name to array of shape (2,)
+        Unit vectors.
+    title : str
+
+    Examples
+    --------
+    >>> points = {"relevant": [[2, 1], [3, 1]], "irrelevant": [[0, 0]]}
+    >>> figure = draw_directions(points, {"RankSVM": [1, 0]}, "Query 5")
+    >>> figure.axes[0].get_title(loc="left")
+    'Query 5'
+    """
+    from localrank.plots.notebook import NotebookFigure
+
+    figure = NotebookFigure(figsize=(6.4, 5.2))
     axes = figure.add_subplot()
-    for place, (name, own) in enumerate(points.items()):
+    clouds = {name: np.asarray(cloud, dtype=float) for name, cloud in points.items()}
+    for place, (name, cloud) in enumerate(clouds.items()):
         style = look(place)
         axes.scatter(
-            own[:, 0],
-            own[:, 1],
+            cloud[:, 0],
+            cloud[:, 1],
             s=22,
             alpha=0.75,
             linewidths=0,
@@ -35,25 +49,25 @@ def draw_directions(
             c=style["color"],
             marker=style["marker"],
         )
-    everything = np.concatenate(list(points.values()))
+    everything = np.concatenate(list(clouds.values()))
     centre = everything.mean(axis=0)
     length = 0.45 * np.ptp(everything, axis=0).max()
     for place, (name, direction) in enumerate(directions.items()):
-        end = centre + length * direction
+        arm = length * np.asarray(direction, dtype=float)
         colour = COLOURS[-1 - place % len(COLOURS)]
         arrow = {"arrowstyle": "-|>", "color": colour, "linewidth": 1.8}
-        axes.annotate("", xy=tuple(end), xytext=tuple(centre), arrowprops=arrow)
+        axes.annotate("", xy=tuple(centre + arm), xytext=tuple(centre), arrowprops=arrow)
         axes.annotate(
             name,
-            xy=tuple(centre + 1.08 * length * direction),
+            xy=tuple(centre + 1.08 * arm),
             color=colour,
             ha="center",
             va="center",
             fontsize=9,
             fontweight="bold",
         )
-        # An arrow does not widen the axes.
-        axes.plot(*(centre + 1.15 * length * direction), alpha=0)
+        # An invisible point widens the axes, which an arrow does not.
+        axes.plot(*(centre + 1.15 * arm), alpha=0)
     axes.set_aspect("equal")
     axes.set_xlabel("first principal coordinate")
     axes.set_ylabel("second principal coordinate")

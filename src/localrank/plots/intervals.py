@@ -16,7 +16,21 @@ Interval = tuple[float, tuple[float, float], bool]
 def draw_intervals(
     panels: Mapping[str, Mapping[str, Sequence[Interval]]], ticks: Sequence[str]
 ) -> Figure:
-    """Differences from zero, a row for each tick and a mark in it for each name."""
+    """Differences from zero with intervals: a row for each tick, with a mark for each name.
+
+    Parameters
+    ----------
+    panels : dict from title to dict from name to list of (mean, (low, high), filled)
+        One interval per tick. `filled` says whether its mark is filled.
+    ticks : sequence of str
+
+    Examples
+    --------
+    >>> marks = {"ndcg@10": [(0.02, (0.01, 0.03), True), (0.01, (-0.01, 0.03), False)]}
+    >>> figure = draw_intervals({"best − 6 mixed": marks}, ["MQ2008", "OHSUMED"])
+    >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    ['MQ2008', 'OHSUMED']
+    """
     figure, axes = titled_panels(panels)
     for panel, marks in zip(axes, panels.values(), strict=True):
         panel.axvline(0, color=COLOURS[-1], linewidth=1)
