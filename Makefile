@@ -72,6 +72,7 @@ bench: setup
 	  echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs: setup
+	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 clean:
