@@ -86,7 +86,7 @@ def lambdamart(ink: Ink) -> Figure:
         )
     left.set(xlim=(-0.4, 4.2), ylim=(-7.6, 0.6))
     shown = np.where(better | better.T, changes, np.nan)
-    image = right.pcolormesh(shown, cmap=_shades(ink), vmin=0, edgecolors=ink.ground, linewidth=1)
+    right.pcolormesh(shown, cmap=_shades(ink), vmin=0, edgecolors=ink.ground, linewidth=1)
     right.invert_yaxis()
     right.set_aspect("equal")
     right.set(
@@ -100,8 +100,11 @@ def lambdamart(ink: Ink) -> Figure:
     right.tick_params(length=0)
     right.set_xticklabels(np.arange(1, 9))
     right.set_yticklabels(np.arange(1, 9))
-    bar = figure.colorbar(image, ax=right, shrink=0.8, ticks=[0, 0.1, 0.2, 0.3])
-    bar.outline.set_visible(False)
+    for row, column in ((0, 6), (6, 0)):
+        value = f"{changes[row, column]:.2f}"
+        right.text(
+            column + 0.5, row + 0.5, value, ha="center", va="center", fontsize=9, color=ink.ground
+        )
     return figure
 
 

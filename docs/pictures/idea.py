@@ -83,6 +83,7 @@ def _describe(axes: Axes, ink: Ink, rng: np.random.Generator, x: float, y: float
         points = _cloud(rng, angle, 11)
         dots(axes, 15 * points + centre + (x, y), ink.muted, ink, size=9, linewidths=0)
         direction = np.linalg.svd(points)[2][0]
+        direction *= np.sign(direction[0])  # The sign is the linear algebra library's choice.
         middle = np.add(centre, (x, y))
         arrow(
             axes,
