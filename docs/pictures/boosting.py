@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from ink import Array, Ink, Picture, arrow, dots, panels, without_frame
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from localrank.data import RankingDataset
@@ -108,9 +109,7 @@ def lambdamart(ink: Ink) -> Figure:
     return figure
 
 
-def _shades(ink: Ink) -> object:
-    from matplotlib.colors import LinearSegmentedColormap
-
+def _shades(ink: Ink) -> LinearSegmentedColormap:
     return LinearSegmentedColormap.from_list("shades", [ink.ground, ink.colours[0]])
 
 

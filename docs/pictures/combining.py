@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from ink import Array, Ink, Picture, dots, panels
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from localrank.data import RankingDataset, make_queries
@@ -44,6 +45,11 @@ def ensemble(ink: Ink) -> Figure:
         ("Standardised, then averaged", _standardised(raw), [*models, "mean"]),
     )
     shade = query.labels / query.labels.max()
+    two_lines = {
+        "LambdaMART": "Lambda-\nMART",
+        "RankBoost": "Rank-\nBoost",
+        "RankSVM": "Rank-\nSVM",
+    }
     for panel, (title, scores, names) in zip((left, right), columns, strict=True):
         shown = scores if len(names) == 3 else np.vstack([scores, scores.mean(axis=0)])
         for document, strength in enumerate(shade):
@@ -57,7 +63,7 @@ def ensemble(ink: Ink) -> Figure:
                 markersize=3.5,
             )
         panel.set(title=title, xticks=np.arange(len(names)), xlim=(-0.3, len(names) - 0.7))
-        panel.set_xticklabels(names, fontsize=9)
+        panel.set_xticklabels([two_lines.get(name, name) for name in names])
     right.set_yticks([-2, 0, 2])
     return figure
 
@@ -109,9 +115,7 @@ def best_six(ink: Ink) -> Figure:
     return figure
 
 
-def _diverging(ink: Ink) -> object:
-    from matplotlib.colors import LinearSegmentedColormap
-
+def _diverging(ink: Ink) -> LinearSegmentedColormap:
     return LinearSegmentedColormap.from_list(
         "diverging", [ink.colours[1], ink.ground, ink.colours[0]]
     )

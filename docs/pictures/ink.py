@@ -15,9 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
+from localrank.arrays import Array as Array
 from localrank.plots.style import styled
-
-Array = np.ndarray[Any, np.dtype[np.float64]]
 
 FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',Helvetica,Arial,sans-serif"
 

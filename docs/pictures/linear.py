@@ -118,20 +118,27 @@ def listwise_linear(ink: Ink) -> Figure:
         features.reshape(-1, 3), labels.ravel(), np.repeat(np.arange(40), 8)
     )
     model = ListwiseLinear(l2=0.1).fit(queries)
-    shown = int(np.argmax((labels == 2).sum(axis=1) == 2))
+    scores = model.predict(queries).reshape(40, 8)
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    targets = (2.0**labels - 1) / np.maximum((2.0**labels - 1).sum(axis=1, keepdims=True), 1)
+    gaps = np.abs(shares - targets).sum(axis=1)
+    # A query with two documents of each label above 0 that the model has learned well.
+    both = ((labels == 2).sum(axis=1) == 2) & ((labels == 1).sum(axis=1) == 2)
+    shown = int(np.argmin(np.where(both, gaps, np.inf)))
     order = np.argsort(-labels[shown], kind="stable")
-    gains = 2.0 ** labels[shown][order] - 1
-    scores = model.predict(queries).reshape(40, 8)[shown][order]
-    softmax = np.exp(scores) / np.exp(scores).sum()
 
     figure, (axes,) = panels(height=2.8, width=5.6)
     place = np.arange(8)
     axes.bar(
-        place - 0.2, gains / gains.sum(), width=0.36, color=ink.colours[4], label="share of gain, t"
+        place - 0.2,
+        targets[shown][order],
+        width=0.36,
+        color=ink.colours[4],
+        label="share of gain, t",
     )
     axes.bar(
         place + 0.2,
-        softmax,
+        shares[shown][order],
         width=0.36,
         color=ink.colours[0],
         label="softmax of the trained model, p",
