@@ -95,6 +95,7 @@ bench: setup
 
 docs: setup
 	$(BIN)/python -m localrank.plots docs/reproduction/*.json docs/reproduction/figures/*.json
+	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/zensical build --strict --config-file mkdocs.yml
 
 clean:

@@ -1,0 +1,98 @@
+"""Take the screenshots of the report that the guide shows.
+
+Compares methods on built-in queries, opens the page in the machine's own browser and writes
+docs/assets/report.png, report-dark.png and explorer.png. Takes about a minute.
+"""
+
+from __future__ import annotations
+
+import io
+import shutil
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from localrank.data import make_queries
+from localrank.evaluation import compare
+
+ASSETS = Path(__file__).parent / "assets"
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+# Without a sandbox, which root may not use, and without calls home.
+FLAGS = ("--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-sync")
+WIDTH, MARGIN = 1280, 10
+METHODS = ["lambdamart", "rank-svm", "local-rank"]
+SETTINGS = ["lambdamart.n_trees=100", "local-rank.ranker=rank-svm"]
+MAX_BYTES = 200_000
+
+
+def write_report(folder: Path) -> Path:
+    """Compare a few methods on built-in queries. Returns the path of the page."""
+    queries, _ = make_queries(
+        300, n_documents=(20, 40), n_features=12, n_types=4, separation=0.5, random_state=0
+    )
+    title = "Built-in queries of 4 types"
+    # No bounds, so that the chart of the queries comes right after the table.
+    comparison = compare(
+        METHODS, queries, settings=SETTINGS, n_folds=3, n_controls=0, title=title, random_state=0
+    )
+    comparison.write(folder)
+    return folder / "index.html"
+
+
+def take(page_file: Path, assets: Path) -> None:
+    """Write the screenshots of a report's page."""
+    from playwright.sync_api import sync_playwright
+
+    browser_file = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser_file is None:
+        sys.exit(f"Screenshots need a browser: one of {', '.join(BROWSERS)} on the path.")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_file, args=[*FLAGS])
+        for scheme, name in (("light", "report.png"), ("dark", "report-dark.png")):
+            page = _open(browser, page_file, scheme)
+            # From the top down to the end of the first chart.
+            save(page, 0, _box(page, "#differences svg")["bottom"] + MARGIN, assets / name)
+        page = _open(browser, page_file, "light")
+        page.locator("#explorer").get_by_role("button", name="Largest gain").click()
+        top = _box(page, "#explorer h2")["top"] - MARGIN
+        save(page, top, _box(page, "#explorer")["bottom"] + MARGIN, assets / "explorer.png")
+        browser.close()
+
+
+def _open(browser: Any, page_file: Path, scheme: str) -> Any:
+    page = browser.new_page(viewport={"width": WIDTH, "height": 900}, color_scheme=scheme)
+    page.goto(page_file.as_uri())
+    # What stays on the screen while scrolling would stand in the middle of a long picture.
+    page.add_style_tag(content="* { position: static !important; } .skip { display: none }")
+    return page
+
+
+def _box(page: Any, selector: str) -> dict[str, float]:
+    """Where the first such element stands on the page."""
+    return page.locator(selector).first.evaluate(
+        """node => {
+             const box = node.getBoundingClientRect();
+             return {top: box.top + scrollY, bottom: box.bottom + scrollY};
+           }"""
+    )
+
+
+def save(page: Any, top: float, bottom: float, path: Path) -> None:
+    """Write a strip of the page as a small PNG file."""
+    from PIL import Image
+
+    clip = {"x": 0, "y": max(top, 0), "width": WIDTH, "height": bottom - max(top, 0)}
+    image = Image.open(io.BytesIO(page.screenshot(full_page=True, clip=clip))).convert("RGB")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    image.save(path, optimize=True)
+    if path.stat().st_size > MAX_BYTES:
+        image.quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+    size = path.stat().st_size
+    if size > MAX_BYTES:
+        sys.exit(f"{path}: {size} bytes are more than {MAX_BYTES}. Compare fewer methods.")
+
+
+if __name__ == "__main__":
+    with TemporaryDirectory() as folder:
+        take(write_report(Path(folder)), ASSETS)
