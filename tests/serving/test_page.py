@@ -345,6 +345,9 @@ def test_words_rank_documents_of_the_index(visit, text_address, text_model):
     order = by_bm25.document_ids.tolist()
     assert column(page, "By BM25") == [order.index(name) + 1 for name in ids(page)]
     assert curl(page)[1] == {"query": "oil a bicycle chain"}
+    assert "documents of query “oil a bicycle chain” ranked by texts" in (
+        page.locator("#summary").inner_text()
+    )
 
 
 def test_words_that_no_document_has_rank_nothing(visit, text_address):

@@ -6,7 +6,8 @@ const MAX_ROWS = 200;
 function showRanking(answer, list, ms) {
   const { ranking, n_documents, model, version, query, explanation } = answer;
   const shown = ranking.length < n_documents ? `The first ${ranking.length} of ` : "";
-  const of = query === null ? "" : ` of query ${query}`;
+  const named = list.request.documents ? query : `“${query}”`;
+  const of = query === null ? "" : ` of query ${named}`;
   part("summary").replaceChildren(
     `${shown}${count(n_documents, "document")}${of} ranked by `,
     el("strong", {}, model),
