@@ -1,4 +1,4 @@
-"""A client of `localrank serve`, of Python's standard library alone."""
+"""A client of `localrank serve`. It needs only Python's standard library."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ from typing import Any, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 Id = str | int
-# Values by feature name, or a row in the order of the model's features; None where one is missing.
+# Values by feature name, or a row in the order of the model's features. None: a missing value.
 Features = Mapping[str, float | None] | Sequence[float | None]
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """A ranked list, best documents first.
+    """A ranked list, the best document first.
 
     Attributes
     ----------
     ids : list
-        Of the documents; their positions in the request where it had no ids.
+        Ids of the documents. A document without an id has its position in the request.
     indices : list of int
-        Their positions in the request.
+        Positions of the documents in the request, from 0.
     scores : list of float
+        Scores of the documents.
     model, version : str
-        What ranked them.
+        The model that ranked them, and its version.
     explanation : dict or None
-        As in the service's description, `/openapi.json`.
+        The groups, neighbours and contributions, as `/openapi.json` describes them. None: the
+        request did not ask for an explanation.
     """
 
     ids: list[Id]
@@ -45,7 +47,7 @@ class ServiceError(Exception):
     Attributes
     ----------
     status : int
-        As in HTTP: 4xx for what is wrong with the request, 503 where it may be tried again.
+        The HTTP status. 4xx: the request is wrong. 503: the request may be tried again later.
     """
 
     def __init__(self, status: int, message: str) -> None:
@@ -54,18 +56,19 @@ class ServiceError(Exception):
 
 
 class Client:
-    """Asks a service over one connection, open until `close` or the end of a `with`.
+    """Sends requests to a service over one connection.
 
-    Each thread needs its own.
+    The connection stays open until `close` or the end of a `with` block. Each thread needs a
+    client of its own.
 
     Parameters
     ----------
     url : str
-        Such as `http://127.0.0.1:8080`.
+        Address of the service, such as `http://127.0.0.1:8080`.
     token : str, optional
-        What the service asks for, where it does.
+        The token of the service. None: the service asks for none.
     timeout : float, default=5.0
-        Seconds to wait for an answer.
+        The most seconds to wait for an answer.
 
     Examples
     --------
@@ -79,7 +82,10 @@ class Client:
         parts = urlsplit(url)
         kinds = {"http": HTTPConnection, "https": HTTPSConnection}
         if parts.scheme not in kinds or not parts.hostname:
-            raise ValueError(f"url must look like http://127.0.0.1:8080. Got {url!r} instead.")
+            raise ValueError(
+                f"The 'url' argument of Client must look like http://127.0.0.1:8080. Got {url!r} "
+                f"instead."
+            )
         self._connection = kinds[parts.scheme](parts.hostname, parts.port, timeout=timeout)
         self._path = parts.path.rstrip("/")
         self._headers = {"Content-Type": "application/json"}
@@ -93,7 +99,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; the next request opens another."""
+        """Close the connection. The next request opens a new one."""
         self._connection.close()
 
     def rank(
@@ -111,17 +117,19 @@ class Client:
         Parameters
         ----------
         documents : sequence
-            The features of each: values by name, or a row in the order of the model's features.
+            The features of each document: values by name, or a row in the order of the model's
+            features.
         ids : sequence, optional
-            Of the documents.
+            Ids of the documents. None: their positions.
         query : str or int, optional
-            One query is always served by the same model, where several share the requests.
+            Id of the query. If several models share the requests, one model answers all requests
+            of a query.
         model : str, optional
-            The service's default if left out.
+            Name of the model. None: the service chooses, by the shares of its models.
         top : int, optional
-            How many documents to return.
+            How many documents to return. None: all.
         explain : bool, default=False
-            Also tell the group, weights, neighbours and scores of single models.
+            Whether to return the groups, weights, neighbours and contributions too.
         """
         rows: list[dict[str, Any]] = [{"features": row} for row in documents]
         for row, given in zip(rows, ids or [], strict=ids is not None):
@@ -143,12 +151,14 @@ class Client:
         Parameters
         ----------
         query : str
+            The words.
         documents : sequence of mapping, optional
-            Texts and numbers of each by key, and an `id`. None: what BM25 finds in the index.
+            The texts and numbers of each document by key, and its `id`. None: the documents that
+            BM25 finds in the model's index.
         depth : int, optional
-            How many documents of the index to rank; 100 if left out.
+            How many documents of the index to rank. None: 100.
         model, top, explain
-            As of `rank`.
+            As in `rank`.
         """
         content: dict[str, Any] = {"query": query}
         if documents is not None:
@@ -184,7 +194,7 @@ class Client:
                 answer = json.loads(response.read())
                 break
             except (ConnectionError, HTTPException):
-                # The service closes connections that were idle; ranking twice does no harm.
+                # The service closes idle connections. Ranking twice does no harm.
                 self.close()
                 if attempt == 2:
                     raise
@@ -194,5 +204,5 @@ class Client:
 
 
 def _plain(value: Any) -> Any:
-    """Arrays and numbers of numpy as Python's."""
+    """NumPy arrays and numbers as lists and numbers of Python."""
     return value.tolist()

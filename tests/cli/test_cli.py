@@ -93,7 +93,7 @@ def test_distil_makes_the_model_that_python_makes(run, model, folder, tmp_path):
     assert (localrank.load(output).predict(test) == expected.predict(test)).all()
     code, _, err = run("distil", model, *files, "-o", "-")
     assert code == 1
-    assert "A model is not for standard output" in err
+    assert "A model cannot be written to standard output" in err
 
 
 def test_rank_writes_to_standard_output_by_default(run, model, folder, tmp_path):
@@ -233,7 +233,7 @@ def test_every_judged_query_counts_whatever_the_labels_come_in(run, model, folde
     assert json.loads(results[0][1]) == json.loads(results[1][1])
     for _, _, err in results:
         assert "1 of 10 queries are not in the run" in err
-        assert "1 documents of the run have no label here" in err
+        assert "1 documents of the run have no label" in err
 
 
 def test_judgements_may_be_compressed_and_begin_with_a_blank_line(run, tmp_path):
@@ -400,7 +400,7 @@ def test_explain_ranks_where_features_contribute_no_sum(run, folder, tmp_path):
         (["rank", "{folder}/train.txt", "{folder}/test.txt"], "not a localrank model file"),
         (
             ["explain", "{folder}/model.localrank", "{folder}/test.txt", "-q", "no"],
-            "There is no query 'no'. The 10 queries of the data are",
+            "The data has no query 'no'. Its 10 queries are",
         ),
         (
             [
@@ -410,7 +410,7 @@ def test_explain_ranks_where_features_contribute_no_sum(run, folder, tmp_path):
             "Query 55 has no document '999'",
         ),
         (["train", "{folder}/train.txt", "-o", "{folder}"], "is a folder"),
-        (["train", "{folder}/train.txt", "-o", "-"], "not for standard output"),
+        (["train", "{folder}/train.txt", "-o", "-"], "cannot be written to standard output"),
         (
             ["train", "{folder}/train.txt", "-o", "{folder}/m", "--valid", "{folder}/train.txt"],
             "is training data",
@@ -436,7 +436,7 @@ def test_explain_ranks_where_features_contribute_no_sum(run, folder, tmp_path):
         ),
         (["train", "{folder}/unlabelled.csv", "-o", "{folder}/m"], "no column 'label'"),
         (["train", "{folder}/train.txt", "{folder}/unlabelled.csv", "-o", "m"], "not both"),
-        (["evaluate", "{folder}/other.trec", "{folder}/test.txt"], "a run of other data"),
+        (["evaluate", "{folder}/other.trec", "{folder}/test.txt"], "Give the data that was ranked"),
         (
             ["evaluate", "{folder}/other.trec", "{folder}/test.txt", "--measures", "ndgc@5"],
             "ndgc",

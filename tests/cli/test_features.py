@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 import localrank
+from localrank.cli.features import QRELS_FORMATS
 from localrank.data import read_letor, read_run, read_table
 from localrank.estimator import clone
 from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, TextRanker, load_example
 from localrank.text.example_texts import FILES
+from localrank.text.judgments import FORMATS
 
 CORPUS, QUERIES, QRELS = FILES
 
@@ -149,7 +151,7 @@ def test_rank_takes_the_folder_of_an_index(run, example, tmp_path):
     asked = ["--query", "clean my bicycle", "--depth", 5]
     code, _, error = run("rank", model, *asked)
     assert code == 1
-    assert "which ranks features" in error
+    assert "which ranks by features" in error
     code, out, _ = run("rank", model, *asked, "--corpus", index)
     assert code == 0
     expected = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
@@ -184,6 +186,29 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
     assert "32 queries" in error
 
 
+def test_cranfields_files_are_read_as_they_are(run, tmp_path):
+    # Cranfield's judgments count the queries; their ids have gaps.
+    (tmp_path / "cran.all.1400").write_text(
+        ".I 1\n.T\nboundary layer\n.W\nflow over a plate\n.I 2\n.T\nshock waves\n.W\na wedge\n"
+        ".I 3\n.T\nheat\n.W\nflow of heat in a plate\n"
+    )
+    (tmp_path / "cran.qry").write_text(".I 001\n.W\nflow over a plate\n.I 004\n.W\nheat\n")
+    (tmp_path / "cranqrel").write_text("1 1 2\n2 3 1\n")
+    files = [tmp_path / "cran.all.1400", tmp_path / "cran.qry", "--qrels", tmp_path / "cranqrel"]
+    options = ["--qrels-format", "smart", "--numbered", "--fields", "title,text"]
+    code, _, error = run("features", *files, *options, "-o", tmp_path / "data")
+    assert code == 0, error
+    assert "warning" not in error
+    made = read_table(tmp_path / "data" / "cran.parquet", document_id="document_id")
+    labels = dict(zip(zip(made.query_ids[made.query_index], made.document_ids, strict=True),
+                      made.labels, strict=True))  # fmt: skip
+    assert labels == {("1", "1"): 1, ("1", "3"): 0, ("2", "3"): 1}
+
+
+def test_the_help_lists_the_formats_of_judgments():
+    assert QRELS_FORMATS == FORMATS
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [
@@ -194,29 +219,38 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
         (["features", CORPUS, QUERIES, "--format", "letor", "-o", "{}"], "give --qrels"),
         (
             ["features", CORPUS, QUERIES, "--qrels", "{}/other.txt", "--index", "{}/m", "-o", "{}"],
-            "queries.tsv, where the first id is 'q01'. The first here is 9.",
+            "queries.tsv. The first query is 'q01'; the first judgment is of query '9'.",
         ),
         (["features", CORPUS, QUERIES, "--with-judged", "-o", "{}"], "needs --qrels"),
+        (["features", CORPUS, QUERIES, "--qrels-format", "smart", "-o", "{}"], "needs --qrels"),
+        (
+            ["features", CORPUS, QUERIES, "--qrels", QRELS, "--qrels-format", "trek", "-o", "{}"],
+            "must be one of trec, json, csv, tsv, smart, npl, or None. Got 'trek'",
+        ),
+        (
+            ["features", CORPUS, QUERIES, "{}/other.tsv", "--numbered", "-o", "{}"],
+            "--numbered takes one file of queries",
+        ),
         (["features", CORPUS, QUERIES, QUERIES, "-o", "{}"], "both become queries.parquet"),
         (["features", CORPUS, QUERIES, "-o", "{}"], "No document has a text under 'text'"),
         (["features", "{}/none.jsonl", QUERIES, "-o", "{}"], "none.jsonl"),
-        (["rank", "{}/svm"], "Name files of documents to rank, or give --query"),
-        (["rank", "{}/svm", "--query", "tea"], "svm: holds a RankSVM, which ranks features"),
+        (["rank", "{}/svm"], "give files of documents, or words with --query"),
+        (["rank", "{}/svm", "--query", "tea"], "svm: holds a RankSVM, which ranks by features"),
         (["rank", "{}/text", "{}/x.txt", "--query", "tea"], "or --query, not both"),
-        (["rank", "{}/text", "--query", "zzz"], "No document of the index has a word of"),
-        (["rank", "{}/text", "--corpus", CORPUS], "or give --query"),
+        (["rank", "{}/text", "--query", "zzz"], "No document in the index contains a word of"),
+        (["rank", "{}/text", "--corpus", CORPUS], "--corpus needs --query"),
         (["rank", "{}/index", CORPUS], "holds a FeatureExtractor, not a fitted ranker"),
         (
             ["train", "{}/x.parquet", "--extractor", "{}/index", "-o", "{}/m"],
-            "index: makes other features than those of the data",
+            "index: this extractor makes other features than the data has",
         ),
         (
             ["train", "{}/made.parquet", "--extractor", "{}/fewer", "-o", "{}/m"],
-            "fewer: by it, 'title' of document 'aphids' has",
+            "fewer: here 'title' of document 'aphids' has",
         ),
         (
             ["train", "{}/made.parquet", "--extractor", "{}/others", "-o", "{}/m"],
-            "others: has no document of the data in its index. Give the extractor that",
+            "others: the index holds no document of the data. Give the extractor that",
         ),
         (
             ["rank", "{}/text", "--query", "tea", "--corpus", "{}/folder"],

@@ -116,7 +116,9 @@ def test_clicks_and_rates_are_labels(run, folder, tmp_path):
         assert len(labels) > 1
     code, _, err = run("info", train, *clicks, "--rates", "high")
     assert code == 1
-    assert "--rates must be numbers, as 0.05,0.2. Got 'high' instead" in err
+    assert (
+        "--rates must be numbers separated by commas, such as 0.05,0.2. Got 'high' instead" in err
+    )
 
 
 def test_a_log_in_another_order_and_with_more_features_ranks_the_same(run, folder, model, tmp_path):
@@ -126,8 +128,8 @@ def test_a_log_in_another_order_and_with_more_features_ranks_the_same(run, folde
     order = [2, 0, 3, 1]
     turned = np.column_stack([np.arange(test.n_documents), test.features[:, order]])
     lists = {
-        query.replace("query query", "query"): found
-        for query, found in lists_of(
+        query.replace("query query", "query"): documents
+        for query, documents in lists_of(
             test.with_features(turned), ["noise", *(NAMES[i] for i in order)]
         ).items()
     }
@@ -164,7 +166,7 @@ def test_a_model_without_names_needs_them_told(run, folder, tmp_path):
     assert run(*train)[0] == 0
     code, _, err = run("rank", path, log)
     assert code == 1
-    assert "the 4 features that were trained on have no names" in err
+    assert "the model was trained on 4 features without names" in err
     code, out, err = run("rank", path, log, "--features", ",".join(NAMES))
     assert code == 0, err
     assert out.startswith("query\\x2031 Q0 d")
@@ -177,11 +179,11 @@ def test_what_becomes_of_grades_and_documents_is_said(run, folder, tmp_path):
     size = read_feature_log(log).query_sizes[0]
     code, _, err = run("info", log, "--judgments", grades)
     assert code == 0
-    assert f"{size - 2} documents have no grade: label 0" in err
-    assert "29 queries have no grade at all: left out" in err
-    assert "1 grades are of documents that are not in the log: not used" in err
+    assert f"{size - 2} documents have no grade: they get label 0" in err
+    assert "29 queries have no grade at all: they are left out" in err
+    assert "1 grades are not used: their documents are not in the log" in err
     code, out, err = run("info", log, "--judgments", grades, "--unjudged", "drop", "--json")
-    assert f"{size - 2} documents have no grade: left out" in err
+    assert f"{size - 2} documents have no grade: they are left out" in err
     assert json.loads(out)["n_documents"] == 2
 
 
@@ -199,15 +201,30 @@ def test_a_log_by_another_name_is_told_by_an_option(run, folder, tmp_path):
 @pytest.mark.parametrize(
     ("command", "fault"),
     [
-        ("train train-solr.jsonl -o m.localrank", "a feature log has no labels, and these are"),
+        (
+            "train train-solr.jsonl -o m.localrank",
+            "a feature log has no labels, and this command needs",
+        ),
         ("train train-solr.jsonl train.txt -o m.localrank", "Give logs or other data, not both"),
-        ("rank model.localrank test-solr.jsonl --judgments grades.csv", "which needs no labels"),
-        ("convert train-solr.jsonl -o out", "is a feature log, which other commands read as it is"),
+        (
+            "rank model.localrank test-solr.jsonl --judgments grades.csv",
+            "needs no labels and does not take --judgments",
+        ),
+        (
+            "convert train-solr.jsonl -o out",
+            "is a feature log. `convert` takes LETOR text and tables",
+        ),
         ("convert grades.csv --judgments grades.csv -o out", "is a table, and --judgments is for"),
-        ("info train.txt --judgments grades.csv", "is LETOR text, and --judgments is for feature"),
+        ("info train.txt --judgments grades.csv", "is read as LETOR text, and --judgments is for"),
         ("info grades.csv --log-name x", "is a table, and --log-name is for feature logs"),
-        ("info train-solr.jsonl --label grade", "is a feature log, and --label is not for logs"),
-        ("info train-solr.jsonl --float32", "is a feature log, and --float32 is not for logs"),
+        (
+            "info train-solr.jsonl --label grade",
+            "is a feature log, and --label is not for feature logs",
+        ),
+        (
+            "info train-solr.jsonl --float32",
+            "is a feature log, and --float32 is not for feature logs",
+        ),
         ("info train-solr.jsonl --qid query", "train-solr.jsonl:1: there is no query id"),
         ("info train-solr.jsonl --unjudged keep", "'unjudged' argument of read_feature_log must"),
     ],

@@ -88,7 +88,7 @@ def test_convert_takes_the_columns_of_tables(run, tmp_path):
     code, _, err = run(
         "convert", tmp_path / "a.csv", "-o", tmp_path / "x", "--categories", "ordinal"
     )
-    assert "--categories is not for convert" in err
+    assert "`convert` does not take --categories" in err
     code, _, err = run("convert", tmp_path / "a.csv", "-o", tmp_path / "x", *columns[:6])
     assert "a.csv: Column 'title' holds text: leave it out with --ignore title" in err
 
@@ -202,9 +202,9 @@ def test_files_of_scores_have_ranks(run, logs, model, tmp_path):
             assert_array_equal(table["document_id"], part.document_ids)
         else:
             assert_array_equal(table["row"], np.arange(part.n_documents))
-        for _, own in table.groupby("qid"):
-            assert sorted(own["rank"]) == list(range(1, len(own) + 1))
-            best_first = own.sort_values("rank")
+        for _, rows in table.groupby("qid"):
+            assert sorted(rows["rank"]) == list(range(1, len(rows) + 1))
+            best_first = rows.sort_values("rank")
             assert (np.diff(best_first["score"]) <= 0).all()
             ties = np.flatnonzero(np.diff(best_first["score"]) == 0)
             assert (np.diff(best_first.index)[ties] > 0).all()
@@ -221,7 +221,7 @@ def test_what_is_finished_is_not_made_again(form, run, logs, model, tmp_path):
     code, _, err = run(*command)
     assert code == 0, err
     assert by_name(scores) == first
-    assert f"{len(first)} of {len(first)} partitions were there already" in err
+    assert f"{len(first)} of {len(first)} partitions were done before" in err
     # One lost, one damaged, one of changed content.
     (scores / names[0]).unlink()
     content = (scores / names[1]).read_bytes()
@@ -270,7 +270,7 @@ def test_scores_of_other_data_are_refused(run, logs, model, tmp_path):
     _, _, err = run("evaluate", scores, logs / "data")
     assert f"{path.name}: its rows are not those of" in err
     _, _, err = run("evaluate", tmp_path / "copy", logs / "log.txt")
-    assert "is a folder of scores by partition. Name the partitions" in err
+    assert "is a folder of scores by partition. Give the folder of partitions" in err
 
 
 @pytest.mark.parametrize("form", ["parquet", "run"])
@@ -319,7 +319,7 @@ def test_damaged_facts_of_a_run_let_it_be_made_again(run, logs, model, tmp_path)
     code, _, err = run(*command)
     assert code == 0, err
     n = len(by_name(tmp_path))
-    assert f"{n - 1} of {n} partitions were there already" in err
+    assert f"{n - 1} of {n} partitions were done before" in err
 
 
 def test_convert_refuses_both_precisions(run, logs, tmp_path):
@@ -336,7 +336,7 @@ def test_options_that_are_not_for_partitions(run, logs, model, tmp_path):
     assert "--zero-based is not for them" in err
     (tmp_path / "empty").mkdir()
     _, _, err = run("info", tmp_path / "empty")
-    assert "empty: is a folder without partitions. Name the files in it" in err
+    assert "empty: is a folder without partitions. Give the files in it" in err
 
 
 def test_a_damaged_partition_is_named(run, logs, model, tmp_path):

@@ -1,5 +1,7 @@
 """What `localrank serve` refuses before it listens; `tests/serving` has what it answers."""
 
+import socket
+
 import pytest
 
 from localrank.rankers import RankSVM
@@ -25,7 +27,7 @@ def test_a_file_that_is_no_model_is_refused(run, tmp_path):
     [
         (["{m}"], "Two models have the name 'm': give one as NAME=FILE"),
         (["--share", "b=0.5"], "no model 'b'"),
-        (["--share", "half"], "--share must be NAME=SHARE, like new=0.05. Got 'half'"),
+        (["--share", "half"], "--share must be NAME=SHARE, such as new=0.05. Got 'half'"),
         (["--shadow", "b"], "no model 'b'"),
         (["b=c"], "c: No such file"),
     ],
@@ -35,13 +37,23 @@ def test_options_that_do_not_fit_are_refused(run, model, options, message):
     assert (code, message in error) == (1, True), error
 
 
+def test_a_port_in_use_is_told_in_one_line(run, model):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        for workers in (1, 2):
+            code, _, error = run("serve", model, "--port", port, "--workers", workers)
+            assert code == 1
+            assert f"error: The service cannot listen on 127.0.0.1, port {port}: " in error
+            assert "Give another port, or 0 for a free one" in error
+
+
 def test_an_empty_token_is_refused(run, model, tmp_path, monkeypatch):
     (tmp_path / "token").write_text("\n")
     code, _, error = run("serve", model, "--token-file", tmp_path / "token")
     assert (code, "token: holds no token" in error) == (1, True)
     monkeypatch.setenv("LOCALRANK_TOKEN", "")
     code, _, error = run("serve", model)
-    assert (code, "not empty" in error) == (1, True)
+    assert (code, "must not be empty" in error) == (1, True)
 
 
 def test_names_tokens_and_options_reach_the_service(run, model, tmp_path, monkeypatch):

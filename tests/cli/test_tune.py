@@ -154,14 +154,14 @@ def test_what_is_set_is_not_tuned(run, folder):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--method", "best-feature"], "best-feature has no grid of its own. Name the values to"),
-        (["--set", "n_leaves=4"], "lambdamart tunes n_leaves, which --set gives. Name the values"),
+        (["--method", "best-feature"], "best-feature declares no grid. Give the values to"),
+        (["--set", "n_leaves=4"], "lambdamart tunes n_leaves, which --set fixes. Give the values"),
         (
             ["--method", "local-rank", "--set", "ranker=lambdamart"],
-            "local-rank tunes 'ranker__C', which it has not with these settings",
+            "local-rank tunes 'ranker__C', which does not exist with these settings",
         ),
-        (["--grid", "n_leaves"], "as n_leaves=7,15,31. Got 'n_leaves' instead"),
-        (["--grid", "n_leaves=7,,9"], "as n_leaves=7,15,31. Got 'n_leaves=7,,9' instead"),
+        (["--grid", "n_leaves"], "such as n_leaves=7,15,31. Got 'n_leaves' instead"),
+        (["--grid", "n_leaves=7,,9"], "such as n_leaves=7,15,31. Got 'n_leaves=7,,9' instead"),
         (
             ["--grid", "n_leaves=7", "--grid", "n_leaves=9"],
             "'n_leaves' is in --grid and in another",
@@ -175,7 +175,7 @@ def test_what_is_set_is_not_tuned(run, folder):
         (["--method", "lamdamart"], "There is no method 'lamdamart'. Did you mean 'lambdamart'?"),
         (["--measure", "ndgc@5"], "ndgc"),
         (["--valid", "{folder}/train.txt"], "is training data"),
-        (["-o", "-"], "not for standard output"),
+        (["-o", "-"], "cannot be written to standard output"),
         (["-o", "{folder}"], "is a folder"),
         (["--folds", "46"], "from 2 to the number of queries (45). Got 46 instead"),
     ],

@@ -56,7 +56,7 @@ def test_sums_are_compensated(rng):
 @pytest.mark.parametrize("name", ["Shop", "shop_", "s" * 65])
 def test_a_name_that_elasticsearch_does_not_take_is_refused(name, rng):
     model = replace(tree_model(rng), name=name)
-    with pytest.raises(ValueError, match=f"small letters.*Got '{name}'"):
+    with pytest.raises(ValueError, match=f"lower-case letters.*Got '{name}'"):
         Elastic().files(model)
 
 

@@ -62,7 +62,7 @@ def test_local_models_are_not_verified_without_what_chooses(to, groups, trees, l
     ranker = groups if to != "lightgbm" else pca_queries(2, ranker=LambdaMART(3)).fit(lists)
     export(ranker, to, tmp_path)
     (tmp_path / "router.json").unlink()
-    with pytest.raises(ValueError, match="router.json: the export has no files of this name"):
+    with pytest.raises(ValueError, match="router.json: the export must have one file"):
         verify(ranker, to, tmp_path, lists)
 
 
@@ -74,14 +74,14 @@ def test_a_damaged_file_of_a_group_is_named_with_its_folder(groups, lists, tmp_p
 
 
 def test_a_folder_that_is_none_is_refused(trees, lists, tmp_path):
-    with pytest.raises(ValueError, match="nowhere: is no folder"):
+    with pytest.raises(ValueError, match="nowhere: is not a folder"):
         verify(trees, "solr", tmp_path / "nowhere", lists)
 
 
 @pytest.mark.parametrize("to", sorted(targets()))
 def test_a_folder_of_other_things_is_no_export(to, trees, lists, tmp_path):
     (tmp_path / "notes.md").write_text("mine")
-    with pytest.raises(ValueError, match="has no files of this name"):
+    with pytest.raises(ValueError, match="must have one file with this name. It has none"):
         verify(trees, to, tmp_path, lists)
 
 

@@ -8,6 +8,7 @@ import localrank
 from localrank import LocalRanker
 from localrank.data import make_queries
 from localrank.export import NotExportable, Target, export, verify
+from localrank.export.base import GroupTarget
 from localrank.export.routed_models import files_of, group_models, scores_of
 from localrank.export.writing import exported_model, read_files, target
 from localrank.formulas import Routed
@@ -84,17 +85,17 @@ def test_the_files_tell_a_wrong_choice(lists, tmp_path):
 def test_without_the_service_a_choice_that_takes_it_is_an_error(lists):
     ranker = local(NearestQuery(), lists)
     files = files_of(target("lightgbm"), exported_model(ranker))
-    with pytest.raises(ValueError, match="asks a service to choose the group of query"):
+    with pytest.raises(ValueError, match="leaves the choice of a group for query"):
         scores_of(target("lightgbm"), files, lists)
 
 
 @pytest.mark.parametrize(
     ("selector", "words"),
     [
-        (SELECTORS[0], ["says it in numbers"]),
-        (SELECTORS[2], ["says it in numbers", "weight times score in the client"]),
+        (SELECTORS[0], ["holds the numbers for the choice"]),
+        (SELECTORS[2], ["holds the numbers for the choice", "weight times score in the client"]),
         (SELECTORS[3], ["localrank serve", "explain=true"]),
-        (SELECTORS[4], ["localrank serve", "divided by the deviation there"]),
+        (SELECTORS[4], ["localrank serve", "standardised score"]),
     ],
     ids=str,
 )
@@ -121,10 +122,8 @@ def test_a_group_that_the_engine_does_not_take_is_named(lists):
         files_of(target("lightgbm"), exported_model(local(SELECTORS[0], lists, RankSVM())))
 
 
-class OneForAll(Target):
+class OneForAll(GroupTarget):
     """An engine whose model holds all groups, and a query says which."""
-
-    takes_groups = True
 
     def files(self, model):
         weights = [group.weights.tolist() for group in model.formula.groups]
@@ -175,6 +174,6 @@ def test_a_loaded_model_is_exported_alike(lists, tmp_path):
     again = localrank.load(tmp_path / "model.localrank")
     files = [files_of(target("lightgbm"), exported_model(model)) for model in (ranker, again)]
     assert files[0] == files[1]
-    scores = [scores_of(target("lightgbm"), own, lists) for own in files]
+    scores = [scores_of(target("lightgbm"), written, lists) for written in files]
     assert_array_equal(scores[0], scores[1])
     assert np.isfinite(scores[0]).all()

@@ -100,10 +100,10 @@ def test_lists_are_described_as_the_representation_does(representation, holed):
     ranker = local(NearestCentroid(representation=representation), holed)
     content = content_of(ranker)
     expected = ranker.selector_.representation_.transform(holed)
-    for query, own in enumerate(expected):
+    for query, vector in enumerate(expected):
         rows = holed.features[holed.offsets[query] : holed.offsets[query + 1]]
         described = described_list(content["description"], rows, content["features"])
-        assert_allclose(described, own, rtol=1e-9, atol=1e-9)
+        assert_allclose(described, vector, rtol=1e-9, atol=1e-9)
 
 
 CLASSIFIERS = [
@@ -166,7 +166,7 @@ def test_a_category_in_a_feature_is_in_the_file(single, lists):
     assert_array_equal(weights, ranker.selector_.weights(dataset, []))
     assert_array_equal(weights.sum(axis=0), np.bincount(np.arange(60) % 3))
     unseen = with_category(lists, np.full(lists.n_queries, 5.0))
-    with pytest.raises(ValueError, match="category 5.0, which no model has"):
+    with pytest.raises(ValueError, match="category 5.0, for which there is no model"):
         router_weights(content, unseen)
 
 

@@ -89,9 +89,9 @@ def refused():
             "within the query",
             "trees alone with fixed scales (combine=",
         ),
-        "filled": (filled, "by the median of their list", "lambdamart, take onnx"),
-        "columns": (columns, "made of the whole list", "features alone"),
-        "products": (products, "made of several features", "features alone"),
+        "filled": (filled, "with the median of their list", "lambdamart, take onnx"),
+        "columns": (columns, "computed from the whole list", "features alone"),
+        "products": (products, "computed from several features", "features alone"),
         "routed": (WeightedSum((routed, linear), np.ones(2)), "by the query", "localrank serve"),
         "net": (net, "more than that", "onnx"),
         "mixed": (WeightedSum((linear, net), np.ones(2)), "more than that", "onnx"),
@@ -116,7 +116,7 @@ def test_linear_models_are_refused_where_files_hold_trees(to):
 
 @pytest.mark.parametrize("to", sorted(set(TARGETS) - {"lightgbm"}))
 def test_zero_for_missing_is_refused_where_a_file_cannot_say_it(to, rng):
-    with pytest.raises(NotExportable, match="take zero for missing.*Take lightgbm"):
+    with pytest.raises(NotExportable, match="treat zero as missing.*Take lightgbm"):
         targets()[to]().files(tree_model(rng, (4, 6)))
 
 
@@ -158,13 +158,13 @@ def test_scores_beyond_single_precision_are_refused(to, rng):
         if factor == 1e36:
             assert targets()[to]().files(large)
             continue
-        with pytest.raises(NotExportable, match="beyond the range of float32.*onnx"):
+        with pytest.raises(NotExportable, match="exceed the range of float32.*onnx"):
             targets()[to]().files(large)
 
 
 @pytest.mark.parametrize("to", ["elasticsearch-ltr", "solr"])
 def test_weights_beyond_single_precision_are_refused(to):
-    with pytest.raises(NotExportable, match="beyond the range of float32.*onnx"):
+    with pytest.raises(NotExportable, match="exceed the range of float32.*onnx"):
         targets()[to]().files(exported(Linear(np.array([1e39, 0, 0, 0, 0]))))
 
 

@@ -112,7 +112,7 @@ def test_as_many_trees_as_are_taken_can_be_run_and_more_are_refused(rng):
 def test_long_queries_are_refused(rng, monkeypatch):
     trees = random_trees(rng, 10, 20)
     monkeypatch.setattr(sql, "MOST_CHARACTERS", 5000)
-    with pytest.raises(NotExportable, match=r"characters cannot be exported: .* than 5,000"):
+    with pytest.raises(NotExportable, match=r"characters cannot be exported: .* at most 5,000"):
         files_of(TreeSum(trees), N_FEATURES)
 
 
@@ -166,7 +166,7 @@ def test_a_net_and_what_fills_missing_values_are_refused():
     with pytest.raises(NotExportable, match="a net is too long.*onnx"):
         files_of(net, 2)
     filled = OnColumns((Column("filled", 0),), Linear(np.ones(1)), lambda dataset: dataset)
-    with pytest.raises(NotExportable, match="fills missing values by the median.*onnx"):
+    with pytest.raises(NotExportable, match="replaces missing values with the median.*onnx"):
         files_of(filled, 2)
 
 
@@ -178,5 +178,5 @@ def test_more_columns_than_databases_take_are_refused():
 
 @pytest.mark.parametrize("name", ["documents", "Documents"])
 def test_a_model_cannot_have_the_name_of_the_table(name):
-    with pytest.raises(ValueError, match=f"{name}.*which the table has"):
+    with pytest.raises(ValueError, match=f"{name}.*the table has this name"):
         SQL().files(ExportedModel(name, Linear(np.ones(1)), ("f1",)))

@@ -19,7 +19,7 @@ def test_an_export_says_what_to_do_with_it(ranker, tmp_path):
 
 
 def test_an_unknown_target_is_refused_with_the_known_ones(ranker, tmp_path):
-    with pytest.raises(ValueError, match="no target 'soler'. Take one of .*lightgbm"):
+    with pytest.raises(ValueError, match="no export target 'soler'. Did you mean 'solr'.*lightgbm"):
         export(ranker, "soler", tmp_path)
 
 
@@ -32,7 +32,7 @@ def test_a_name_that_some_engine_would_not_take_is_refused(name, ranker, tmp_pat
 
 def test_a_folder_with_other_files_is_refused(ranker, tmp_path):
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="has other files, such as notes.txt"):
+    with pytest.raises(ValueError, match="holds other files, such as notes.txt"):
         export(ranker, "lightgbm", tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 

@@ -60,13 +60,13 @@ class Service:
         return answer.status, told
 
     def counted(self, counter: str) -> float:
-        """A counter, as /metrics has it; 0 where it is not there yet."""
+        """A counter from /metrics. 0: it does not exist yet."""
         text = self.ask("/metrics")[1].decode()
         values = re.findall(rf"^{re.escape(counter)} (\S+)$", text, re.MULTILINE)
         return float(values[0]) if values else 0.0
 
     def workers(self) -> set[int]:
-        """The processes that answer, where there are several. On Linux only."""
+        """The processes that answer, if there are several. Only on Linux."""
         main = self.process.pid
         children = Path(f"/proc/{main}/task/{main}/children").read_text().split()
         return {

@@ -40,9 +40,9 @@ def test_scores_are_those_of_predict_to_the_last_bit(method, named, serve, tmp_p
     answer = client.post("/v1/batch", content=body, headers={"content-type": ARROW})
     ranked = pyarrow.ipc.open_stream(answer.content).read_all().to_pydict()
     rows = test.offsets[:-1][ranked["qid"]] + ranked["index"]
-    found = np.empty(test.n_documents)
-    found[rows] = ranked["score"]
-    assert_array_equal(found, expected)
+    scores = np.empty(test.n_documents)
+    scores[rows] = ranked["score"]
+    assert_array_equal(scores, expected)
 
 
 def test_missing_values_are_null_unless_the_model_refuses_them(named, serve, tmp_path):
@@ -182,7 +182,7 @@ def test_an_answer_comes_in_the_format_that_is_accepted(client, named):
     assert table.column("rank").to_pylist() == list(range(1, table.num_rows + 1))
     assert table.schema.metadata[b"model"] == b"linear"
     refused = client.post("/v1/rank?explain=true", json=body, headers={"accept": ARROW})
-    assert (refused.status_code, "come as JSON" in refused.json()["error"]) == (406, True)
+    assert (refused.status_code, "come only as JSON" in refused.json()["error"]) == (406, True)
 
 
 ROW = [0.5] * 8
@@ -194,7 +194,7 @@ ROW = [0.5] * 8
         ("/v1/rank", {"documents": []}, 422, "length >= 1 - at `$.documents`"),
         ("/v1/rank", {"docs": []}, 422, "unknown field `docs`"),
         ("/v1/rank", {"documents": [{"features": ROW[1:]}]}, 422, "takes 8 features. Got 7"),
-        ("/v1/rank", {"documents": [{"features": {"a": 1}}]}, 422, "without 'feature_0'"),
+        ("/v1/rank", {"documents": [{"features": {"a": 1}}]}, 422, "lacks 'feature_0'"),
         (
             "/v1/rank",
             {"documents": [{"features": {f"feature_{i}": 1 for i in range(9)}}]},
@@ -205,7 +205,7 @@ ROW = [0.5] * 8
             "/v1/rank",
             {"documents": [{"features": ROW}, {"features": {"a": 1}}]},
             422,
-            "all documents of a list as rows, or all by",
+            "Some documents are rows, others name their features",
         ),
         (
             "/v1/rank",
@@ -218,7 +218,7 @@ ROW = [0.5] * 8
             "/v1/rank",
             {"documents": [{"features": ROW}], "feature_names": ["a"]},
             422,
-            "feature_names: without 'feature_0', 'feature_1'",
+            "feature_names: lacks 'feature_0', 'feature_1'",
         ),
         (
             "/v1/batch",
@@ -253,15 +253,15 @@ def test_sizes_are_limited(serve, files):
     one = {"documents": [{"features": ROW}]}
     many = {"documents": 4 * one["documents"]}
     for path, body, message in (
-        ("/v1/rank", many, "may hold 3 documents. Got 4"),
-        ("/v1/batch", {"lists": 3 * [one]}, "may hold 2 lists. Got 3"),
-        ("/v1/rank", {"documents": 99 * one["documents"]}, "may have 2,000 bytes"),
+        ("/v1/rank", many, "may hold at most 3 documents. Got 4"),
+        ("/v1/batch", {"lists": 3 * [one]}, "may hold at most 2 lists. Got 3"),
+        ("/v1/rank", {"documents": 99 * one["documents"]}, "may have at most 2,000 bytes"),
     ):
         answer = client.post(path, json=body)
         assert (answer.status_code, message in answer.json()["error"]) == (413, True), answer.text
     chunks = (b" " * 500 for _ in range(5))
     answer = client.post("/v1/rank", content=chunks, headers={"content-type": "application/json"})
-    assert (answer.status_code, "More came" in answer.json()["error"]) == (413, True)
+    assert (answer.status_code, "Got more" in answer.json()["error"]) == (413, True)
 
 
 def test_a_request_ends_when_its_time_is_up(serve, files, monkeypatch):

@@ -91,7 +91,7 @@ def test_a_column_of_another_kind_is_refused(client, named, column, values, mess
 def test_other_tables_are_refused(client, named):
     table = table_of(named.select([3]))
     for body, status, message in (
-        (as_stream(table.drop_columns(["feature_1"])), 422, "without 'feature_1'"),
+        (as_stream(table.drop_columns(["feature_1"])), 422, "lacks 'feature_1'"),
         (as_stream(table.slice(0, 0)), 422, "has no rows"),
         (as_stream(pa.table([[1.0], [1.0]], names=["a", "a"])), 422, "must be unique"),
         (as_stream(table)[:-300], 400, "not an Arrow stream"),

@@ -107,7 +107,7 @@ BODIES = {
     "true as an id": (documents(ROWS, ', "id": true'), 422, "Expected `int | str | null`"),
     "text as a value": (documents('["1"]'), 422, "Expected `float | null`"),
     "an unknown field": (documents(ROWS, ', "label": 1'), 422, "unknown field `label`"),
-    "no name": (documents('{"": 1}'), 422, "without 'feature_0'"),
+    "no name": (documents('{"": 1}'), 422, "lacks 'feature_0'"),
     "missing": (documents(json.dumps([None] * 8)), 422, "missing"),
     "no documents": ('{"documents": []}', 422, "length >= 1"),
     "many documents": (
@@ -342,10 +342,10 @@ TABLES = {
         "unique",
     ),
     "no columns": (pyarrow.table({}), "no rows"),
-    "ids alone": (pyarrow.table({"id": [1, 2]}), "without 'feature_0'"),
+    "ids alone": (pyarrow.table({"id": [1, 2]}), "lacks 'feature_0'"),
     "no rows": (table()[:0], "no rows"),
     "one column more": (table(more=ONES), "no feature 'more'"),
-    "one column less": (table().drop_columns(["feature_3"]), "without 'feature_3'"),
+    "one column less": (table().drop_columns(["feature_3"]), "lacks 'feature_3'"),
 }
 
 

@@ -127,7 +127,7 @@ def test_a_shadow_that_refuses_is_counted_and_harms_nothing(serve, files, querie
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"models": {}}, "needs a model"),
+        ({"models": {}}, "needs at least one model"),
         ({"models": {"a b": None}}, "may hold letters"),
         ({"models": {"a": None}, "shares": {"b": 0.1}}, "no model 'b'"),
         ({"models": {"a": None}, "shares": {"a": 0.1}}, "answers what the shares"),
@@ -137,7 +137,7 @@ def test_a_shadow_that_refuses_is_counted_and_harms_nothing(serve, files, querie
             "at most 1. Got 1.2",
         ),
         ({"models": {"a": None}, "shadow": "b"}, "no model 'b'"),
-        ({"models": {"a": None}, "token": ""}, "not empty"),
+        ({"models": {"a": None}, "token": ""}, "must not be empty"),
     ],
 )
 def test_settings_are_checked(options, message):

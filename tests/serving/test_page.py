@@ -13,7 +13,9 @@ import pytest
 from browser import browser as browser
 
 from localrank.data import RankingDataset, make_queries
+from localrank.rankers import RankSVM
 from localrank.recipes import best, local_rank
+from localrank.text import FeatureExtractor, TextRanker, load_example
 
 pytest.importorskip("starlette", reason="the service is not installed")
 import uvicorn
@@ -77,6 +79,22 @@ def serving(models, shares=None, **options):
 @pytest.fixture(scope="module")
 def address(files):
     with serving(files, {"best": 0.25}, shadow="best") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def text_model():
+    """A model that takes words."""
+    example = load_example()
+    model = TextRanker(FeatureExtractor(["title", "body"]), RankSVM())
+    return model.fit(example.queries, example.qrels, example.corpus)
+
+
+@pytest.fixture(scope="module")
+def text_address(text_model, files, tmp_path_factory):
+    file = tmp_path_factory.mktemp("texts") / "texts.localrank"
+    text_model.save(file)
+    with serving({"texts": file, "local": files["local"]}) as address:
         yield address
 
 
@@ -314,6 +332,42 @@ def test_models_are_described(page):
     assert page.locator("#model option").all_inner_texts() == ["By share", "local", "best"]
 
 
+def test_words_rank_documents_of_the_index(visit, text_address, text_model):
+    page = visit(text_address)
+    page.fill("#words", "oil a bicycle chain")
+    page.fill("#top", "5")
+    rank(page)
+    expected = list(text_model.rank("oil a bicycle chain", depth=100))[:5]
+    assert ids(page) == [name for name, _ in expected]
+    # Scores are shown with two decimals here.
+    np.testing.assert_allclose(column(page, "Score"), [score for _, score in expected], atol=5.1e-3)
+    by_bm25, _ = text_model.list_of("oil a bicycle chain", depth=100)
+    order = by_bm25.document_ids.tolist()
+    assert column(page, "By BM25") == [order.index(name) + 1 for name in ids(page)]
+    assert curl(page)[1] == {"query": "oil a bicycle chain"}
+    assert "documents of query “oil a bicycle chain” ranked by texts" in (
+        page.locator("#summary").inner_text()
+    )
+
+
+def test_words_that_no_document_has_rank_nothing(visit, text_address):
+    page = visit(text_address)
+    page.fill("#words", "xyzzy")
+    page.click("#rank")
+    page.get_by_text("No document in the index contains a word of the query.").wait_for()
+    assert page.locator(".documents").count() == 0
+
+
+def test_words_are_asked_for_only_where_a_model_takes_them(visit, text_address, rankers, query):
+    page = visit(text_address)
+    assert page.locator("#words").is_visible()
+    page.fill("#words", "oil a bicycle chain")
+    rank(page, as_letor(query), "local")
+    assert not page.locator("#words").is_visible()
+    order = np.argsort(-rankers["local"].predict(query), kind="stable")
+    assert ids(page) == [f"d{i}" for i in order]
+
+
 def test_shares_decide_where_no_model_is_chosen(page, query):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
@@ -337,7 +391,7 @@ def test_of_several_queries_one_is_chosen(page, rankers, query):
     lines = as_letor(query).splitlines()
     others = [line.replace("qid:10", "qid:7") for line in lines[:3]]
     page.fill("#text", "\n".join(lines[:2] + others + lines[2:]))
-    page.locator("#recognised", has_text="2 queries: one of them is ranked.").wait_for()
+    page.locator("#recognised", has_text="2 queries: choose one to rank.").wait_for()
     rank(page, model="local")
     assert len(ids(page)) == len(lines)
     page.select_option("#query", label="7")
@@ -348,19 +402,19 @@ def test_of_several_queries_one_is_chosen(page, rankers, query):
 
 BAD = {
     "1 qid:1 1:0.5\n1 qid:1 1:x": "Line 2: “1:x” is not feature:value.",
-    "1 qid:1 1:0.5\n\n1 qid:1 7:1": "Line 3: feature 7: the features are 1 to 6.",
-    "1 qid:1 1:0.5 1:2": "Line 1: feature 1 is there twice.",
+    "1 qid:1 1:0.5\n\n1 qid:1 7:1": "Line 3: feature 7: features are numbered 1 to 6.",
+    "1 qid:1 1:0.5 1:2": "Line 1: feature 1 appears twice.",
     "1 qid:1 1:0.5\n1 1:0.5": "Line 2: qid:… must follow the label.",
     "x qid:1 1:0.5": "Line 1: the label “x” is not a number.",
     "a,b\n1,2\n1": "Line 3: the header has 2 columns. Got 1 instead.",
     'a,b\n"1",2\n1,two': "Line 3: “two” in column “b” is not a number.",
     'a,"b\nc"\n1,1e999': "Line 3: “1e999” in column “b c” is not a number.",
-    "a,a\n1,2": "Line 1: column “a” is there twice.",
+    "a,a\n1,2": "Line 1: column “a” appears twice.",
     "a,\n1,2": "Line 1: column 2 has no name.",
-    "0.5,1\n1,2": "Line 1: a header with the names of the columns is needed.",
-    "a,b": "Line 1: there is no document below the header.",
-    'a,b\n"1,2': "Line 2: a quote does not end, or does not begin its field.",
-    "hello": "Line 1: this is neither CSV with a header, nor LETOR lines, nor JSON.",
+    "0.5,1\n1,2": "Line 1: the first line must hold the names of the columns.",
+    "a,b": "Line 1: no document follows the header.",
+    'a,b\n"1,2': "Line 2: a quoted field does not end, or a quote is inside a field.",
+    "hello": "Line 1: this is not CSV with a header, LETOR lines or JSON.",
     "[[1, 2],\n [3, NaN]]": "Line 2: JSON cannot go on with “NaN]]”.",
     '{"documents": [\n{"features": [1,]}]}': "Line 2: JSON cannot go on with “]}]}”.",
     "[[1, 2]": "Line 1: the JSON ends too early.",

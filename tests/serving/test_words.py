@@ -111,10 +111,14 @@ def test_such_a_model_still_takes_features(client, model):
         ({}, 422, "missing required field `query`"),
         ({"query": 3, "depth": 2}, 422, "Expected `str`, got `int` - at `$.query`"),
         ({"query": "a", "depth": 0}, 422, "`int` >= 1 - at `$.depth`"),
-        ({"query": "a", "depth": 51}, 413, "may rank 50 documents. Got depth 51"),
+        ({"query": "a", "depth": 51}, 413, "may rank at most 50 documents. Got depth 51"),
         ({"query": "a", "depth": 2, "documents": DOCUMENTS}, 422, "depth is for documents of"),
         ({"query": "a", "documents": []}, 422, "length >= 1 - at `$.documents`"),
-        ({"query": "a", "documents": [{"title": "a"}] * 51}, 413, "may hold 50 documents. Got 51"),
+        (
+            {"query": "a", "documents": [{"title": "a"}] * 51},
+            413,
+            "may hold at most 50 documents. Got 51",
+        ),
         (
             {"query": "a", "documents": [{"title": "a"}, {"titel": "a"}]},
             422,

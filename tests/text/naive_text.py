@@ -17,7 +17,7 @@ def words(text):
     text = unicodedata.normalize("NFKC", text)
     text = "".join(character for character in text if ord(character) not in INVISIBLE)
     text = unicodedata.normalize("NFKC", text.casefold())
-    found, current = [], ""
+    complete, current = [], ""
     for character in text:
         kind = unicodedata.category(character)[0] if ord(character) < 0xF0000 else "C"
         begins = kind in "LN"
@@ -26,9 +26,9 @@ def words(text):
             current += character
         else:
             if current:
-                found.append(current)
+                complete.append(current)
             current = character if begins else ""
-    return [*found, current] if current else found
+    return [*complete, current] if current else complete
 
 
 def is_alone(word):
@@ -94,7 +94,7 @@ def features(query, document, collection, k1=1.2, b=0.75, mu=2000, lam=0.1, delt
             result[f"{of}_{what}"] = number
     result["boolean"] = float(all(counts[w] for w in terms))
     dot = sum(repeats[w] * idf(w) * counts[w] * idf(w) for w in both)
-    norms = [sqrt(sum((own[w] * idf(w)) ** 2 for w in own)) for own in (repeats, counts)]
+    norms = [sqrt(sum((vector[w] * idf(w)) ** 2 for w in vector)) for vector in (repeats, counts)]
     result["cosine"] = dot / (norms[0] * norms[1]) if dot else 0.0
     result["bm25"] = bm25
     result["log_bm25"] = log(max(bm25, 1e-3))

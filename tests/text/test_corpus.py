@@ -70,8 +70,8 @@ def test_the_size_of_parts_changes_nothing(size, monkeypatch):
     ("documents", "message"),
     [
         ([], "The corpus has no document"),
-        ("text", "must be documents one after another.* Got str instead"),
-        ({"a": "b"}, "must be documents one after another.* Got dict instead"),
+        ("text", "must be a sequence of dictionaries.* Got str instead"),
+        ({"a": "b"}, "must be a sequence of dictionaries.* Got dict instead"),
         (["text"], "Document number 1 must be a dictionary. Got str instead"),
         ([{"title": "x"}], "Document number 1 has no 'id'"),
         ([{"id": "", "title": "x"}], "Document number 1 has no 'id'"),
@@ -95,7 +95,7 @@ def test_the_size_of_parts_changes_nothing(size, monkeypatch):
             "No document has a number under 'rank'. The first has 'id', 'title', 'body', 'rang'",
         ),
         ([{"id": 1, "titel": "x", "body": ""}], "text under 'title'. The first has 'id', 'titel'"),
-        ([{"id": 1, "title": "", "body": "", "rank": 1}] * 2, "must be unique. '1' is there twice"),
+        ([{"id": 1, "title": "", "body": "", "rank": 1}] * 2, "must be unique. '1' appears twice"),
     ],
 )
 def test_wrong_documents_are_refused_by_number(documents, message):

@@ -54,7 +54,7 @@ def test_names_may_be_given(tmp_path):
         (
             "a\tb\tc\n",
             "tsv",
-            r"file:1: the first line must have .*_id or id; or name them",
+            r"file:1: the first line must hold .*_id or id. Or give them",
         ),
         ("id\ttext\n1\n", "tsv", r"file:2: a row must have 2 columns \(id, text\). Got 1 instead"),
         ("id,text\n1,a\n2,a,b\n", "csv", r"file:3: a row must have 2 columns"),

@@ -52,9 +52,11 @@ def test_judged_documents_are_added_behind_candidates_where_asked(extractor):
     qrels = Qrels(np.array(["q1"] * 3), np.array(["d", "z", "a"]), np.array([1.0, 1.0, 3.0]))
     with (
         pytest.warns(
-            match="1 of 3 judged documents are not in the corpus, 'z' of query 'q1' first"
+            match="1 of 3 judged documents are not in the corpus. The first is 'z' of query 'q1'"
         ),
-        pytest.warns(match="1 of 2 queries have no judgment, 'q2' first: their documents count"),
+        pytest.warns(
+            match="1 of 2 queries have no judgment. The first is 'q2'. Their documents count"
+        ),
     ):
         dataset = extractor.dataset(QUERIES, qrels, depth=1, with_judged=True)
     assert dataset.document_ids.tolist() == ["a", "d", "c"]
@@ -70,7 +72,7 @@ def test_candidates_of_another_system_keep_their_order(extractor):
 
 
 def test_queries_without_candidates_are_left_out_with_a_warning(extractor):
-    with pytest.warns(UserWarning, match="1 of 2 queries have no candidate .* 'x' first"):
+    with pytest.warns(UserWarning, match="1 of 2 queries have no candidate .* first is 'x'"):
         dataset = extractor.dataset({"q": "rank", "x": "nothing"})
     assert dataset.query_ids.tolist() == ["q"]
     with pytest.raises(ValueError, match="No query has a candidate"):
@@ -81,25 +83,31 @@ def test_queries_without_candidates_are_left_out_with_a_warning(extractor):
     ("call", "message"),
     [
         (lambda e: e.retrieve("rank"), "Queries must be a list of texts, or texts by id"),
-        (lambda e: e.retrieve([]), "There is no query"),
+        (lambda e: e.retrieve([]), "There are no queries"),
         (lambda e: e.retrieve([3]), "A query must be a text. Got 3 instead"),
-        (lambda e: e.retrieve({1: "a", "1": "b"}), "must be different as texts"),
+        (lambda e: e.retrieve({1: "a", "1": "b"}), "must be unique when written as text"),
         (lambda e: e.retrieve(["a"], depth=0), "depth must be a whole number, 1 or larger. Got 0"),
-        (lambda e: e.transform(["a"], {"2": ["a"]}), "candidates for '2', which is no query"),
-        (lambda e: e.transform(["a"], {"1": ["z"]}), "'z' of query '1' is no document"),
-        (lambda e: e.transform(["a"], {"1": ["a", "b", "a"]}), "'a' of query '1' is there twice"),
+        (
+            lambda e: e.transform(["a"], {"2": ["a"]}),
+            "Query '2' has candidates and is not among",
+        ),
+        (lambda e: e.transform(["a"], {"1": ["z"]}), "'z' of query '1' is not in the corpus"),
+        (lambda e: e.transform(["a"], {"1": ["a", "b", "a"]}), "'a' of query '1' is given twice"),
         (lambda e: e.transform(["a"], {"1": "ab"}), "query '1' must be a list of ids. Got 'ab'"),
         (lambda e: e.dataset(["rank"], [3]), "Judgments must be labels by query and document"),
         (lambda e: e.dataset(["rank"], "qrels.txt"), "Judgments must be .* Got 'qrels.txt'"),
         (lambda e: e.dataset(["rank"], {"1": ["a"]}), "of query '1' must be labels by document"),
         (lambda e: e.dataset(["rank"], {"1": {"a": np.nan}}), "'a' of query '1' must be a finite"),
         (lambda e: e.dataset(["rank"], {"1": {"a": None}}), "must be a finite number. Got None"),
-        (lambda e: e.dataset(["rank"], {}), "No query has a judgment. The id of the first is '1'"),
-        (lambda e: e.dataset(["rank"], {"9": {"a": 1}}), "is '1'. That of the first .* is '9'"),
+        (lambda e: e.dataset(["rank"], {}), "No query has a judgment. The first query is '1'"),
+        (
+            lambda e: e.dataset(["rank"], {"9": {"a": 1}}),
+            "is '1'. The first judgment is of query '9'",
+        ),
         (lambda e: e.dataset(["rank"], {"1": {}}), "No query has a judgment"),
         (
             lambda e: e.dataset(["rank", "rice"], {"2": {"y": 0, "z": 1}}),
-            "No judged document is in the corpus: 'y' of query '2' is not",
+            "No judged document is in the corpus. The first is 'y' of query '2'",
         ),
         (lambda e: e.features_of("a", [{"body": ""}, {"text": "a"}]), "number 2 has no text under"),
         (lambda e: e.features_of(None, []), "A query must be a text. Got None"),
@@ -118,7 +126,7 @@ def test_wrong_questions_are_refused(extractor, call, message):
         ({"fields": []}, "'fields' parameter"),
         ({"fields": ["title", "title"]}, "'fields' parameter"),
         ({"fields": {"title": []}}, "'fields' parameter"),
-        ({"fields": ["title", "whole"]}, "'whole' is the name of all fields together"),
+        ({"fields": ["title", "whole"]}, "cannot be named 'whole', which means all"),
         ({"features": []}, "must name a feature"),
         ({"features": 25}, "'features' parameter .* a name, or a list of different names"),
         ({"features": ["bm52"]}, "There is no feature 'bm52'"),
@@ -159,7 +167,7 @@ def test_a_second_fit_forgets_the_first(extractor):
     extractor.transform(["rank"], {"1": ["a"]})
     extractor.fit([{"id": "z", "title": "rank", "body": "again", "clicks": 1}])
     assert extractor.retrieve(["rank"]).document_ids.tolist() == ["z"]
-    with pytest.raises(ValueError, match="'a' of query '1' is no document"):
+    with pytest.raises(ValueError, match="'a' of query '1' is not in the corpus"):
         extractor.transform(["rank"], {"1": ["a"]})
 
 

@@ -143,7 +143,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(OSError, match="the source is gone"):
         extractor_of().fit(documents(), folder=tmp_path / "new" / "index")
     assert list(tmp_path.iterdir()) == [tmp_path / "new"]
-    with pytest.raises(ValueError, match="'d0é' is there twice"):
+    with pytest.raises(ValueError, match="'d0é' appears twice"):
         extractor_of().fit([*random_corpus(0), *random_corpus(0)], folder=tmp_path / "new")
     assert list(tmp_path.rglob("*")) == [tmp_path / "new"]
     with pytest.raises(ValueError, match="has no document"):
@@ -162,11 +162,13 @@ def test_what_cannot_be_saved_is_refused_before_the_corpus_is_read(tmp_path):
 
 def test_a_folder_with_other_files_is_refused(tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(ValueError, match="is not empty. Name a new folder for the index"):
+    with pytest.raises(ValueError, match="is not empty. Give a new folder for the index"):
         extractor_of().fit(random_corpus(0), folder=tmp_path)
-    with pytest.raises(ValueError, match=r"mine.txt: is a file. Name a folder for the index"):
+    with pytest.raises(ValueError, match=r"mine.txt: is a file. Give a folder for the index"):
         extractor_of().fit(random_corpus(0), folder=tmp_path / "mine.txt")
-    with pytest.raises(ValueError, match=f"has no {EXTRACTOR_FILE}. It is no index, or"):
+    with pytest.raises(
+        ValueError, match=f"has no {EXTRACTOR_FILE}. The folder is not an index, or"
+    ):
         load_extractor(tmp_path)
 
 
@@ -201,10 +203,10 @@ def test_every_damaged_missing_or_foreign_file_is_named(folder, tmp_path):
         for wrong in (damaged, content[:-3], b"", (tmp_path / "other" / name).read_bytes()):
             if wrong != content:
                 path.write_bytes(wrong)
-                with pytest.raises(ValueError, match=rf"{name}: (damaged, or|has [\d,]+ bytes)"):
+                with pytest.raises(ValueError, match=rf"{name}: (is damaged, or|has [\d,]+ bytes)"):
                     load_extractor(folder)
         path.unlink()
-        with pytest.raises(ValueError, match=rf"{name}: is missing"):
+        with pytest.raises(ValueError, match=rf"{name}: the file is missing"):
             load_extractor(folder)
         path.write_bytes(content)
     assert load_extractor(folder).n_documents == 120

@@ -48,19 +48,23 @@ def test_a_table_has_judgments():
     ("name", "text", "message"),
     [
         ("q", "", "q: the file is empty"),
-        ("q", "1 a 2\n1 b\n", "q:2: a line must have 3 columns, as the first.*Got 2"),
+        ("q", "1 a 2\n1 b\n", "q:2: a line must have 3 columns like the first.*Got 2"),
         ("q", "1 0 a 2\n1 b 2\n", "q:2: a line must have 4 columns"),
-        ("q", "1 a 2\n1 a 1\n", "q:2: document 'a' of query '1' again"),
+        ("q", "1 a 2\n1 a 1\n", "q:2: document 'a' of query '1' is judged twice"),
         ("q", "1 a much\n", "q:1: the grade must be a finite number. Got 'much'"),
         ("q", "1 a nan\n", "q:1: the grade must be a finite number"),
         (
             "q.csv",
             "query_id,document_id\n1,a\n",
-            r"q\.csv:2: .* must have 'relevance' \(or",
+            r"q\.csv:2: .* must have the column 'relevance' \(or",
         ),
-        ("q.csv", "query_id,document_id,relevance\n,a,1\n", r"q\.csv:2: .* have 'query_id'"),
+        (
+            "q.csv",
+            "query_id,document_id,relevance\n,a,1\n",
+            r"q\.csv:2: .* have the column 'query_id'",
+        ),
         ("q.csv", "query_id,document_id,relevance\n", r"q\.csv: the file has no judgment"),
-        ("q.csv", "1,a,2\n", r"q\.csv:1: the first line must have the names of the columns"),
+        ("q.csv", "1,a,2\n", r"q\.csv:1: the first line must hold the names of the columns"),
     ],
 )
 def test_odd_judgments_are_refused_with_file_and_line(tmp_path, name, text, message):

@@ -33,10 +33,10 @@ def test_candidates_and_scores_are_those_of_lucene(drawn):
         run = extractor.retrieve([" ".join(query)], depth=50)
         assert_allclose(run.scores, answer["scores"], rtol=2e-6)
         # Scores that differ in the last bit only may change places.
-        own = dict(zip(run.document_ids.astype(int).tolist(), run.scores, strict=True))
-        common = [number for number in answer["documents"] if number in own]
-        assert len(common) >= len(own) - 2
+        ours = dict(zip(run.document_ids.astype(int).tolist(), run.scores, strict=True))
+        common = [number for number in answer["documents"] if number in ours]
+        assert len(common) >= len(ours) - 2
         theirs = dict(zip(answer["documents"], answer["scores"], strict=True))
         assert_allclose(
-            [own[number] for number in common], [theirs[number] for number in common], rtol=2e-6
+            [ours[number] for number in common], [theirs[number] for number in common], rtol=2e-6
         )

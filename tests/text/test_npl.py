@@ -23,7 +23,7 @@ def test_a_record_without_number_is_refused(tmp_path):
 
 
 def test_a_record_without_end_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="file:4: the record does not end"):
+    with pytest.raises(ValueError, match="file:4: the record has no end"):
         list(npl_records(written(tmp_path, "1\none\n/\n2\ntwo\n"), "utf-8"))
 
 

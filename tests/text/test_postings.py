@@ -28,13 +28,13 @@ def postings_of(texts, n_terms=N_TERMS, first=0):
 
 def as_counts(postings):
     """Counts by term and document."""
-    found = {}
+    counts = {}
     for term in range(len(postings.begins) - 1):
-        own = slice(postings.begins[term], postings.begins[term + 1])
-        numbers = postings.documents[own].tolist()
+        of_term = slice(postings.begins[term], postings.begins[term + 1])
+        numbers = postings.documents[of_term].tolist()
         assert numbers == sorted(set(numbers))
-        found |= {(term, d): c for d, c in zip(numbers, postings.counts[own], strict=True)}
-    return found
+        counts |= {(term, d): c for d, c in zip(numbers, postings.counts[of_term], strict=True)}
+    return counts
 
 
 def naive(texts):

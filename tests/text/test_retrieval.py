@@ -78,9 +78,9 @@ def test_queries_do_not_disturb_each_other():
     together = extractor.retrieve(asked, depth=20)
     for number, query in enumerate(asked):
         alone = extractor.retrieve([query], depth=20)
-        own = together.query_ids == str(number + 1)
-        assert together.document_ids[own].tolist() == alone.document_ids.tolist()
-        assert together.scores[own].tolist() == alone.scores.tolist()
+        of_query = together.query_ids == str(number + 1)
+        assert together.document_ids[of_query].tolist() == alone.document_ids.tolist()
+        assert together.scores[of_query].tolist() == alone.scores.tolist()
 
 
 def test_a_word_that_the_query_repeats_counts_as_often():

@@ -37,9 +37,9 @@ def test_a_number_that_is_broken_over_two_lines_is_one(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("\nwords\n.I 1\n", r"file:2: text before the first record, '\.I 1'\. Got 'words'"),
-        (".W\nwords\n", r"file:2: text before the first record"),
-        (".I 1\nwords\n", r"file:2: text before a field, '\.T'\. Got 'words'"),
+        ("\nwords\n.I 1\n", r"file:2: there is text before the first record, '\.I 1': 'words'"),
+        (".W\nwords\n", r"file:2: there is text before the first record"),
+        (".I 1\nwords\n", r"file:2: there is text before a field, '\.T': 'words'"),
     ],
 )
 def test_text_outside_of_a_field_is_refused(tmp_path, text, message):

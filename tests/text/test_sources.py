@@ -55,7 +55,7 @@ def test_files_follow_each_other_and_ids_are_unique_in_all(tmp_path):
     first = written(tmp_path, "a.tsv", "1\ta\n2\tb\n")
     second = written(tmp_path, "b.tsv", "3\tc\n")
     assert [document["id"] for document in read_corpus([first, second])] == ["1", "2", "3"]
-    with pytest.raises(ValueError, match=r"a\.tsv:1: the id '1' again"):
+    with pytest.raises(ValueError, match=r"a\.tsv:1: repeats the id '1'"):
         list(read_corpus([first, second, first]))
 
 
@@ -71,17 +71,20 @@ def test_a_corpus_is_what_an_extractor_reads(tmp_path):
     [
         ("", r"a\.jsonl: the file is empty"),
         ("\n \n", r"a\.jsonl: the file is empty"),
-        ('{"text": "x"}', r"a\.jsonl:1: no id under 'id' or '_id'"),
-        ('{"id": ""}', r"a\.jsonl:1: no id under"),
-        ('{"id": null}', r"a\.jsonl:1: no id under"),
-        ('{"id": "1"}\n{"id": 1}', r"a\.jsonl:2: the id '1' again. Ids must be unique"),
+        ('{"text": "x"}', r"a\.jsonl:1: has no id under 'id' or '_id'"),
+        ('{"id": ""}', r"a\.jsonl:1: has no id under"),
+        ('{"id": null}', r"a\.jsonl:1: has no id under"),
+        ('{"id": "1"}\n{"id": 1}', r"a\.jsonl:2: repeats the id '1'. Ids must be unique"),
         ('{"id": 1.5}', r"a\.jsonl:1: an id must be a text or a whole number. Got 1.5"),
         ('{"id": true}', r"a\.jsonl:1: an id must be a text or a whole number. Got True"),
         ('{"id": {}}', r"a\.jsonl:1: an id must be a text or a whole number"),
-        (b'{"id": "a"}\n{"id": "\xff"}', r"a\.jsonl:2: byte 0xff at 9 is not utf-8"),
-        (b'{"id": "a\0"}', r"a\.jsonl:1: NUL byte"),
-        ("just words", r"a\.jsonl: the format is not known.*'just words'.*file_format='json' or"),
-        ('[{"id": 1}]', r"a\.jsonl: the format is not known"),
+        (b'{"id": "a"}\n{"id": "\xff"}', r"a\.jsonl:2: byte 9 of the line, 0xff, is not utf-8"),
+        (b'{"id": "a\0"}', r"a\.jsonl:1: the line has a NUL byte"),
+        (
+            "just words",
+            r"a\.jsonl: the format is not recognised.*'just words'.*file_format='json' or",
+        ),
+        ('[{"id": 1}]', r"a\.jsonl: the format is not recognised"),
     ],
 )
 def test_odd_corpora_are_refused_with_file_and_line(tmp_path, text, message):
@@ -99,11 +102,11 @@ def test_a_table_of_names_alone_has_no_document(tmp_path):
 def test_what_is_no_source_is_refused_at_once(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none\.jsonl: there is no such file"):
         read_corpus(tmp_path / "none.jsonl")
-    with pytest.raises(ValueError, match="a folder. Name its files, as a list"):
+    with pytest.raises(ValueError, match="is a folder. Give the files in it, as a list"):
         read_corpus(tmp_path)
     with pytest.raises(ValueError, match="must be a path, a DataFrame or 'irds:NAME'. Got int"):
         read_corpus(3)
-    with pytest.raises(ValueError, match="no source of documents in the list"):
+    with pytest.raises(ValueError, match="list of sources is empty"):
         read_corpus([])
     path = written(tmp_path, "a.tsv", "1\ta\n")
     with pytest.raises(ValueError, match=r"must be one of json, csv.*Got 'jsonl' instead"):
@@ -150,7 +153,7 @@ def test_a_field_may_be_named(tmp_path):
 def test_queries_need_texts_and_different_ids(tmp_path):
     with pytest.raises(ValueError, match=r"q\.jsonl:1: .* no text under 'text' or 'query'"):
         read_queries(written(tmp_path, "q.jsonl", '{"id": 1, "text": null}'))
-    with pytest.raises(ValueError, match=r"q\.tsv:2: the id '1' again"):
+    with pytest.raises(ValueError, match=r"q\.tsv:2: repeats the id '1'"):
         read_queries(written(tmp_path, "q.tsv", "1\ta\n1\tb\n"))
-    with pytest.raises(ValueError, match=r"q\.csv: the file has no query"):
+    with pytest.raises(ValueError, match=r"q\.csv: the file has no queries"):
         read_queries(written(tmp_path, "q.csv", "id,text\n"))

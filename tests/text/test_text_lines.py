@@ -35,7 +35,9 @@ def test_a_damaged_file_is_named(tmp_path):
 def test_bytes_of_another_encoding_are_named_with_their_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"plain\ncaf\xe9\n")
-    with pytest.raises(ValueError, match=r"a\.txt:2: byte 0xe9 at 4 is not utf-8.*'latin-1'"):
+    with pytest.raises(
+        ValueError, match=r"a\.txt:2: byte 4 of the line, 0xe9, is not utf-8.*'latin-1'"
+    ):
         list(numbered_lines(path))
     assert list(numbered_lines(path, "latin-1"))[1] == (2, "café")
 
@@ -43,7 +45,9 @@ def test_bytes_of_another_encoding_are_named_with_their_line(tmp_path):
 def test_nul_bytes_are_refused_with_their_line(tmp_path):
     path = tmp_path / "a.txt"
     path.write_bytes(b"a\nb\nc\0d\n")
-    with pytest.raises(ValueError, match=r"a\.txt:3: NUL byte.*converted to UTF-8"):
+    with pytest.raises(
+        ValueError, match=r"a\.txt:3: the line has a NUL byte.*convert UTF-16 to UTF-8"
+    ):
         list(numbered_lines(path))
 
 
@@ -51,7 +55,7 @@ def test_an_endless_line_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(text_lines, "MAX_LINE", 10)
     path = tmp_path / "a.txt"
     path.write_text("short\n" + "x" * 11)
-    with pytest.raises(ValueError, match=r"a\.txt:2: line longer than 10 bytes"):
+    with pytest.raises(ValueError, match=r"a\.txt:2: the line is longer than 10 bytes"):
         list(numbered_lines(path))
 
 

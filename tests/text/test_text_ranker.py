@@ -158,7 +158,7 @@ def test_parts_fitted_apart_are_joined_where_their_features_are_the_same(model):
     joined = TextRanker.of(model.extractor_, model.ranker_)
     assert list(joined.rank("boil water")) == list(model.rank("boil water"))
     other = extractor(features=["bm25", "length", "covered"]).fit(CORPUS)
-    message = "Feature 4 of the extractor is 'title.length', and of the ranker 'title.covered'"
+    message = "Feature 4 is 'title.length' in the extractor and 'title.covered' in the ranker"
     with pytest.raises(ValueError, match=message):
         TextRanker.of(other, model.ranker_)
     fewer = extractor(columns=[]).fit(CORPUS)
@@ -215,14 +215,14 @@ def test_an_analyzer_of_ones_own_comes_back_where_its_class_is_given(tmp_path):
     model = TextRanker(extractor(analyzer=Analyzer(stopwords=["then"])), RankSVM())
     model.fit(QUERIES, QRELS, CORPUS).save(tmp_path / "model.localrank")
     assert localrank.load(tmp_path / "model.localrank").rank("then").ids == []
-    own = TextRanker(extractor(analyzer=Backwards()), RankSVM()).fit(
+    model = TextRanker(extractor(analyzer=Backwards()), RankSVM()).fit(
         {"1": "liob ecir"}, {"1": {"rice": 1}}, CORPUS
     )
-    own.save(tmp_path / "own.localrank")
+    model.save(tmp_path / "own.localrank")
     with pytest.raises(ValueError, match="'Backwards', which a model file may not use"):
         localrank.load(tmp_path / "own.localrank")
     loaded = localrank.load(tmp_path / "own.localrank", classes=[Backwards])
-    assert list(loaded.rank("ecir")) == list(own.rank("ecir"))
+    assert list(loaded.rank("ecir")) == list(model.rank("ecir"))
 
 
 def changed(path, change) -> None:
@@ -270,7 +270,7 @@ def _swapped(content):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (_other_features, "Feature 4 of the extractor is 'title.length', and of the ranker"),
+        (_other_features, "Feature 4 is 'title.length' in the extractor"),
         (_unfitted_ranker, "RankSVM instance is not fitted"),
         (_unfitted_extractor, "FeatureExtractor instance is not fitted"),
         (_no_ranker, "TextRanker lacks ranker_"),

@@ -44,7 +44,7 @@ def test_a_document_without_end_is_refused_where_it_begins(tmp_path):
 
 def test_a_document_that_does_not_end_is_not_kept_for_ever(tmp_path, monkeypatch):
     monkeypatch.setattr(trec_markup, "MAX_LINE", 10)
-    with pytest.raises(ValueError, match=r"file:2: longer than 10 without </DOC>"):
+    with pytest.raises(ValueError, match=r"file:2: no </DOC> follows within 10 characters"):
         list(trec_documents(written(tmp_path, "\n<DOC>\n123456\n123456\n"), "utf-8"))
 
 

@@ -36,8 +36,8 @@ def test_numbered_words_are_the_words_in_their_order(many):
     words = table.words()
     assert len(set(words)) == len(words) == len(table)
     for place, text in enumerate(many):
-        own = numbers[bounds[place] : bounds[place + 1]]
-        assert [words[number] for number in own] == naive_words(text)
+        of_text = numbers[bounds[place] : bounds[place + 1]]
+        assert [words[number] for number in of_text] == naive_words(text)
 
 
 @pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 5000])

@@ -27,8 +27,20 @@ from localrank.cli.train import train
 from localrank.cli.tune import tune
 from localrank.cli.warmup import warmup
 
-# What keeps finished work, and goes on from there.
-GO_ON = ("compare", "demo", "reproduce")
+SUMMARY = (
+    "Query-adaptive learning to rank: compare methods, train, rank, evaluate, serve. "
+    "New here? Run `localrank demo`."
+)
+# The panels of `localrank --help`, in the order they are shown.
+PANELS = {
+    "First steps": (demo, compare, methods, info),
+    "Train and rank": (train, tune, rank, evaluate, explain),
+    "Put a model to use": (distil, export, serve),
+    "Prepare data": (features, convert),
+    "More": (reproduce, warmup),
+}
+# Commands that keep finished work: the same command continues after an interruption.
+CONTINUING = ("compare", "demo", "reproduce")
 
 
 class _Commands(TyperGroup):
@@ -36,36 +48,36 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            more = "; the same command continues" if ctx.invoked_subcommand in GO_ON else ""
-            # Behind the ^C that a terminal shows.
+            more = "; the same command continues" if ctx.invoked_subcommand in CONTINUING else ""
+            # A terminal shows ^C: the message begins on the next line.
             start = "\n" if sys.stderr.isatty() else ""
             print(f"{start}interrupted{more}", file=sys.stderr, flush=True)
             sys.stdout.flush()
-            # At once: threads at work would hold up a regular end, and complain about it.
+            # End at once: a regular exit would wait for running threads, which then complain.
             os._exit(130)
 
 
 app = typer.Typer(
     name="localrank",
     cls=_Commands,
-    help="Query-adaptive learning to rank: train, rank, evaluate.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-for command in (demo, compare, train, tune, rank, evaluate, explain, distil, export, serve):
-    app.command()(command)
-for command in (features, convert, reproduce, info, methods, warmup):
-    app.command()(command)
+for panel, commands in PANELS.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
 
 
-@app.callback(invoke_without_command=True)
+@app.callback(help=SUMMARY, invoke_without_command=True)
 def options(
     version: bool = typer.Option(False, "--version", "-V", help="Print the version and stop."),
-    debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+    debug: bool = typer.Option(
+        False, "--debug", help="Show the traceback of an error instead of one line."
+    ),
 ) -> None:
-    """Query-adaptive learning to rank: train, rank, evaluate."""
+    """Take the options that stand before a command."""
     if version:
         import localrank
 
@@ -74,16 +86,16 @@ def options(
 
 
 def main() -> None:
-    """Run the command; an error in the data or the request is one line and exit code 1."""
-    # LightGBM's threads spin while they wait, which on a busy machine costs tenfold.
+    """Run the command line. An error prints one line, and the exit code is 1."""
+    # LightGBM's threads spin while they wait: on a busy machine that costs tenfold.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    # --debug may stand anywhere, also behind the command it is meant for.
+    # --debug may stand anywhere, also after the command.
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     warnings.showwarning = _say_warning
     try:
         app(arguments)
-    except Exception as error:  # the last door: whatever went wrong, one line and no traceback
+    except Exception as error:  # every error ends here, as one line without a traceback
         if debug:
             raise
         typer.echo(f"error: {_in_one_line(error)}", err=True)
@@ -91,7 +103,7 @@ def main() -> None:
 
 
 def _in_one_line(error: Exception) -> str:
-    # Advice in the words of the command line, where an error has some.
+    # Some errors carry advice for the command line, such as the name of an option.
     text = " ".join(getattr(error, "on_command_line", str(error)).split())
     if isinstance(error, OSError) and error.strerror and error.filename:
         return f"{error.filename}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""`--dask`: a command's work on a cluster."""
+"""The option `--dask`: run a command on a cluster."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 
 def on_cluster(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the option `--dask`, and run it with that cluster's client in scope."""
+    """Give a command the option `--dask`. The command then runs on that cluster."""
 
     @functools.wraps(command)
     def on_workers(*, dask: str, **arguments: Any) -> None:
@@ -36,7 +36,9 @@ def on_cluster(command: Callable[..., None]) -> Callable[..., None]:
         default=typer.Option(
             "",
             "--dask",
-            help="Work on a Dask cluster: tcp://host:8786, or local:4 for four processes here.",
+            metavar="ADDRESS",
+            help="Run on a Dask cluster: its address, such as tcp://host:8786, or local:4 for "
+            "four processes on this machine. By default, run in this process.",
         ),
         annotation=str,
     )

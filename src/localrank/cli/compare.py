@@ -21,37 +21,56 @@ DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,one
 @reads_data
 def compare(
     data: list[Path] = typer.Argument(
-        help="A folder with folds; or one file or a folder of partitions, cut into folds; or "
-        "train, (validation,) test files."
+        help="A folder with folds; or one file, or one folder of partitions, which is cut into "
+        "folds; or two or three files: train, (validation,) test."
     ),
-    output: Path = typer.Option(Path("report"), "--output", "-o", help="The folder to write."),
+    output: Path = typer.Option(
+        Path("report"), "--output", "-o", help="Folder to write the report into."
+    ),
     methods: str = typer.Option(
-        DEFAULT, help="Methods, separated by commas, or all; see `localrank methods`."
+        DEFAULT,
+        help="Methods to compare, separated by commas; or all. `localrank methods` lists them.",
     ),
-    measures: str = typer.Option("ndcg@10,ndcg@5,map", help="Measures; the first is primary."),
-    baseline: str = typer.Option("lambdamart", help="The method differences are against."),
-    folds: int = typer.Option(5, min=2, help="Folds to make where the data has none."),
+    measures: str = typer.Option(
+        "ndcg@10,ndcg@5,map",
+        help="Measures to report, separated by commas. The first one decides.",
+    ),
+    baseline: str = typer.Option(
+        "lambdamart", help="The method that all others are tested against."
+    ),
+    folds: int = typer.Option(5, min=2, help="Number of folds, if the data has none."),
     validation: bool = typer.Option(
-        True, help="Whether one of the parts validates, or all but the tested one train."
+        True,
+        help="In each fold, keep one part for validation. With --no-validation, models train on "
+        "everything but the test part.",
     ),
     tune: bool = typer.Option(False, "--tune", help="Tune each method's parameters in each fold."),
     setting: list[str] = typer.Option(
-        [], "--set", help="A parameter of a method, as local-rank.n_clusters=4."
+        [],
+        "--set",
+        metavar="METHOD.NAME=VALUE",
+        help="Set a parameter of a method, for example local-rank.n_clusters=4. May be repeated.",
     ),
-    bounds: bool = typer.Option(True, help="Bound what local methods could gain (trains more)."),
+    bounds: bool = typer.Option(
+        True, help="Estimate the most that local methods could gain. Trains more models."
+    ),
     query_categories: str = typer.Option(
         "",
+        metavar="FILE or FEATURE",
         help="Known categories of the queries, to show how groups agree with them: a file with a "
-        "query id and a category on each line, or a feature that is constant within queries.",
+        "query id and a category on each line, or a feature that is constant within each query.",
     ),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
-    n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
-    seed: int = typer.Option(0, help="Seed of all randomness."),
+    n_jobs: int = typer.Option(-1, help="Number of threads. -1: one for each core."),
+    seed: int = typer.Option(0, help="Seed of all random choices."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
     *,
     reading: Reading,
 ) -> None:
-    """Compare methods on the same queries: a table, tests, and a page that shows them."""
+    """Compare methods on your data: a table, significance tests, and a page for the browser.
+
+    Example: localrank compare data.parquet -o report
+    """
     from localrank import evaluation
     from localrank.cli.comparison import report
     from localrank.cli.inputs import check_folder, known_categories, limit_of, parse_measures
@@ -80,7 +99,7 @@ def compare(
 def read(
     paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
 ) -> Sequence[Fold]:
-    """The folds of a folder, those made of one file's queries, or the one split that files make."""
+    """The folds to compare on: a folder's, those cut from one file, or one split of files."""
     from localrank.cli.inputs import is_partitioned, read_data, refuse_other_options
     from localrank.cli.tables import say_if_compiling
     from localrank.data import Fold, folds
@@ -96,9 +115,15 @@ def read(
         queries = read_data(paths, reading)
         return folds(queries, n_folds, validation=rotated, random_state=seed)
     if len(paths) > 3:
-        raise ValueError("Name a folder, one file, or train, (validation and) test files.")
+        raise ValueError(
+            f"Give one folder, one file, or two or three files: train, (validation,) test. Got "
+            f"{len(paths)} paths instead."
+        )
     if len({path.resolve() for path in paths}) < len(paths):
-        raise ValueError("A file may be named once: training data cannot test what was learned.")
+        raise ValueError(
+            "A file is given twice. Queries that a model was trained on cannot test it: give "
+            "different files to train, validate and test."
+        )
     train = read_data(paths[:1], reading)
     *valid, test = (
         read_data([path], reading, n_features=train.n_features, names=train.feature_names)
@@ -108,5 +133,5 @@ def read(
 
 
 def title_of(paths: Sequence[Path]) -> str:
-    """What to call the data."""
+    """The title of the report: the names of the paths."""
     return paths[0].resolve().name if len(paths) == 1 else " ".join(path.name for path in paths)

@@ -1,4 +1,4 @@
-"""What the commands that compare print."""
+"""What `compare` and `demo` print."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localrank.printing import Table
 
 
 def report(comparison: Comparison, output: Path, as_json: bool) -> None:
-    """Write the report, print what was found; exit code 1 where a method failed."""
+    """Write the report and print the results. The exit code is 1 if a method failed."""
     comparison.write(output, command=" ".join(["localrank", *sys.argv[1:]]))
     if as_json:
         sys.stdout.write((output / "results.json").read_text(encoding="utf-8") + "\n")
@@ -24,18 +24,18 @@ def report(comparison: Comparison, output: Path, as_json: bool) -> None:
     for name, reason in comparison.failed.items():
         say(f"{name} failed: {reason}")
     seconds = comparison.made["seconds"]
-    say(f"Compared in {cost(seconds)}. The report: {(output / 'index.html').resolve()}")
+    say(f"Compared in {cost(seconds)}. Open the report: {(output / 'index.html').resolve()}")
     if comparison.failed:
         raise typer.Exit(1)
 
 
 def _shown(comparison: Comparison) -> list[str | Table]:
-    """The tables, bounds and verdict for people."""
+    """The tables, the bounds and the verdict, for people."""
     first = comparison.measures[0]
     head, *body = texts(comparison, COSTS)
     n_queries = f"{comparison.test.n_queries:,} test queries"
     shown: list[str | Table] = [
-        Table(f"{n_queries}; training of all folds, milliseconds a query", head, body)
+        Table(f"{n_queries}; training time of all folds, milliseconds per query", head, body)
     ]
     columns = ["gain", "95 % interval", "p"]
     against = {name: tests[first] for name, tests in comparison.against_baseline.items()}
@@ -58,11 +58,11 @@ def _shown(comparison: Comparison) -> list[str | Table]:
         bound = bound_of(result, first)
         if bound is not None:
             shown.append(
-                f"{name}, best group in hindsight (a bound, by the labels): "
-                f"{bound['clairvoyant']:.4f}; on random groups {bound['control']:.4f}"
+                f"{name}, best group in hindsight (an upper bound that uses the labels): "
+                f"{bound['clairvoyant']:.4f}; with random groups {bound['control']:.4f}"
             )
-    for name, found in comparison.agreements.items():
-        indices = [agreement.adjusted_rand_index for agreement in found.values()]
+    for name, agreements in comparison.agreements.items():
+        indices = [agreement.adjusted_rand_index for agreement in agreements.values()]
         if indices:
             shown.append(
                 f"{name}, groups and known categories: adjusted Rand index "

@@ -12,19 +12,28 @@ from localrank.cli.inputs import Reading, reads_data
 @reads_data
 def convert(
     files: list[Path] = typer.Argument(help="LETOR files, or tables: Parquet, CSV, Arrow."),
-    output: Path = typer.Option(..., "--output", "-o", help="The folder to write partitions into."),
+    output: Path = typer.Option(..., "--output", "-o", help="Folder to write the partitions into."),
     partition_size: str = typer.Option(
-        "128MB", help="Documents in a partition, or bytes of features: 100000, 64MB, 1GB."
+        "128MB",
+        help="Size of a partition: a number of documents, such as 100000, or bytes of features, "
+        "such as 64MB or 1GB.",
     ),
-    float64: bool = typer.Option(False, "--float64", help="Features in double precision."),
+    float64: bool = typer.Option(
+        False, "--float64", help="Store features in double precision. By default, in single."
+    ),
     n_features: int = typer.Option(
-        0, min=0, help="LETOR text: number of features; 0: as many as seen."
+        0, min=0, help="LETOR text: number of features. 0: the largest feature id in the files."
     ),
-    overwrite: bool = typer.Option(False, "--overwrite", help="Replace partitions that are there."),
+    overwrite: bool = typer.Option(
+        False, "--overwrite", help="Replace partitions that the folder already holds."
+    ),
     *,
     reading: Reading,
 ) -> None:
-    """Write data of any size as partitions of whole queries."""
+    """Cut data into partitions of whole queries, to work on data larger than memory.
+
+    Example: localrank convert train.txt -o partitions
+    """
     from localrank.cli.inputs import (
         are_logs,
         column_names,
@@ -36,13 +45,15 @@ def convert(
     from localrank.data.tables import is_table
 
     if float64 and reading.float32:
-        raise ValueError("--float32 and --float64 exclude each other: give one.")
+        raise ValueError("--float32 and --float64 exclude each other: give one of them.")
     if reading.categories:
-        raise ValueError("--categories is not for convert: write the categories as numbers.")
+        raise ValueError(
+            "`convert` does not take --categories: write the categories as numbers first."
+        )
     if are_logs(files, reading):
         raise ValueError(
-            f"{files[0]}: is a feature log, which other commands read as it is and `convert` does "
-            f"not."
+            f"{files[0]}: is a feature log. `convert` takes LETOR text and tables; other commands "
+            f"read feature logs directly."
         )
     tables = bool(reading.column_description) or is_table(files[0])
     if not tables:
@@ -50,7 +61,7 @@ def convert(
         say_if_compiling()
     elif reading.zero_based or n_features:
         option = "--zero-based" if reading.zero_based else "--n-features"
-        raise ValueError(f"{files[0]}: is a table. {option} is for LETOR text.")
+        raise ValueError(f"{files[0]}: is a table, and {option} is for LETOR text.")
     else:
         refuse_log_options(files[0], reading, "is a table")
     n_partitions = convert_files(

@@ -29,15 +29,20 @@ TEXT_SETTINGS = (
 
 def demo(
     output: Path = typer.Option(
-        Path("localrank-demo"), "--output", "-o", help="The folder to write the report into."
+        Path("localrank-demo"), "--output", "-o", help="Folder to write the report into."
     ),
     text: bool = typer.Option(
-        False, "--text", help="Begin with built-in texts, which are written beside the report."
+        False,
+        "--text",
+        help="Use built-in texts instead of made-up features. They are written beside the report.",
     ),
-    seed: int = typer.Option(0, help="Seed of the queries and the models."),
+    seed: int = typer.Option(0, help="Seed of the made-up queries and of the models."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """Compare global and local methods on built-in queries of several types, or on texts."""
+    """See a comparison of methods on built-in data, in a minute.
+
+    Example: localrank demo
+    """
     from localrank.cli.comparison import report
     from localrank.cli.inputs import check_folder
     from localrank.cli.tables import say, say_if_compiling
@@ -66,8 +71,9 @@ def _made_up(seed: int) -> RankingDataset:
 
     dataset, _ = make_queries(N_QUERIES, n_types=N_TYPES, separation=SEPARATION, random_state=seed)
     say(
-        f"Made {dataset.n_queries:,} queries of {N_TYPES} hidden types, which rank by different "
-        f"features: {dataset.n_documents:,} documents, {dataset.n_features} features."
+        f"Made {dataset.n_queries:,} queries with {dataset.n_documents:,} documents and "
+        f"{dataset.n_features} features. The queries are of {N_TYPES} hidden types; other "
+        f"features decide the order in each type."
     )
     return dataset
 

@@ -11,19 +11,23 @@ from localrank.cli.inputs import Reading, reads_data
 
 @reads_data
 def distil(
-    model: Path = typer.Argument(help="A model file that `localrank train` wrote: the teacher."),
+    model: Path = typer.Argument(help="The teacher: a model file that `localrank train` wrote."),
     data: list[Path] = typer.Argument(
-        help="Lists to learn its scores of, with labels or without: LETOR files, tables or logs."
+        help="Queries on which the new model learns the teacher's scores: LETOR files, tables or "
+        "feature logs. Labels are not needed."
     ),
-    output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
-    n_trees: int = typer.Option(300, help="Trees of the new model."),
-    n_leaves: int = typer.Option(15, help="Leaves of each tree."),
-    n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
-    seed: int = typer.Option(0, help="Seed of all randomness."),
+    output: Path = typer.Option(..., "--output", "-o", help="Model file to write."),
+    n_trees: int = typer.Option(300, help="Number of trees of the new model."),
+    n_leaves: int = typer.Option(15, help="Number of leaves of each tree."),
+    n_jobs: int = typer.Option(-1, help="Number of threads. -1: one for each core."),
+    seed: int = typer.Option(0, help="Seed of all random choices."),
     *,
     reading: Reading,
 ) -> None:
-    """Make one fast model of a slow one: boosted trees that learn its scores."""
+    """Turn a slow model into one fast model: boosted trees that learn its scores.
+
+    Example: localrank distil slow.localrank train.txt -o fast.localrank
+    """
     import time
 
     from localrank.aggregation import ZScore

@@ -15,22 +15,32 @@ if TYPE_CHECKING:
 
 @reads_data
 def evaluate(
-    run: Path = typer.Argument(help="A TREC run, or a folder of scores by partition."),
-    data: list[Path] = typer.Argument(
-        help="Labels: LETOR files, tables, partitions, logs, TREC qrels."
+    run: Path = typer.Argument(
+        help="A TREC run, or the folder of scores that `localrank rank` wrote for partitions."
     ),
-    measures: str = typer.Option("ndcg@5,ndcg@10,map", help="Measures, separated by commas."),
+    data: list[Path] = typer.Argument(
+        help="The labels: LETOR files, tables, partitions, feature logs or TREC qrels."
+    ),
+    measures: str = typer.Option(
+        "ndcg@5,ndcg@10,map", help="Measures to report, separated by commas."
+    ),
     convention: str = typer.Option(
         "default",
-        help="default, letor3, letor4, trec_eval, ranklib, lightgbm, xgboost or sklearn.",
+        help="Compute measures as another tool does: letor3, letor4, trec_eval, ranklib, "
+        "lightgbm, xgboost or sklearn.",
     ),
-    per_query: bool = typer.Option(False, "--per-query", help="One row per query as well."),
+    per_query: bool = typer.Option(
+        False, "--per-query", help="Print one row for each query, before the mean."
+    ),
     explain: bool = typer.Option(False, "--explain", help="Say how each measure is computed."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     reading: Reading,
 ) -> None:
-    """Measure a run against labels."""
+    """Measure how good a ranking is: compare a run with labels.
+
+    Example: localrank evaluate run.txt test.txt --measures ndcg@10,map
+    """
     import math
 
     from localrank.cli.inputs import parse_measures
@@ -72,7 +82,7 @@ def evaluate(
 
 
 def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[RankingDataset, Any]:
-    """The labelled documents and the run's scores, with a word about those that don't match."""
+    """The labelled documents and the run's scores. Says which of them do not match."""
     import numpy as np
 
     from localrank.cli.inputs import are_logs, read_data
@@ -85,7 +95,10 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
     run = read_run(run_path)
     if not are_logs(paths, reading) and any(map(_looks_like_qrels, paths)):
         if len(paths) > 1:
-            raise ValueError("Give one file of TREC judgements, or LETOR files, or tables.")
+            raise ValueError(
+                f"Give one file of TREC judgments, or LETOR files, or tables. Got {len(paths)} "
+                f"files, some of them TREC judgments."
+            )
         dataset, scores = judged(run, read_qrels(paths[0]))
     else:
         dataset = read_data(paths, reading)
@@ -94,25 +107,30 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
         if dataset.document_ids is None:
             dataset = dataset.replaced(document_ids=np.array(run_document_ids(dataset)))
         scores = align(run, dataset)
-    found = int(np.sum(scores > -np.inf))
-    if found == 0:
+    n_scored = int(np.sum(scores > -np.inf))
+    if n_scored == 0:
         names = ", ".join(map(str, paths))
-        raise ValueError(f"{run_path}: none of its documents is in {names}: a run of other data.")
+        raise ValueError(
+            f"{run_path}: none of its documents is in {names}. Give the data that was ranked."
+        )
     absent = len(set(map(str, dataset.query_ids.tolist())) - set(run.query_ids.tolist()))
     if absent:
         say(f"{absent:,} of {dataset.n_queries:,} queries are not in the run")
-    if found < dataset.n_documents:
-        missing = dataset.n_documents - found
-        say(f"{missing:,} of {dataset.n_documents:,} documents are not in the run: not retrieved")
-    if found < len(run.scores):
-        say(f"{len(run.scores) - found:,} documents of the run have no label here: left out")
+    if n_scored < dataset.n_documents:
+        missing = dataset.n_documents - n_scored
+        say(
+            f"{missing:,} of {dataset.n_documents:,} documents are not in the run. They count as "
+            f"not retrieved."
+        )
+    if n_scored < len(run.scores):
+        say(f"{len(run.scores) - n_scored:,} documents of the run have no label: left out.")
     return dataset, scores
 
 
 def _labelled_partitions(
     folder: Path, paths: list[Path], reading: Reading
 ) -> tuple[RankingDataset, Any]:
-    """The labelled documents and the scores that a folder has for each partition."""
+    """The labelled documents and their scores, read from a folder of one file per partition."""
     import numpy as np
 
     from localrank.cli.inputs import read_data
@@ -122,16 +140,22 @@ def _labelled_partitions(
 
     dataset = read_data(paths, reading)
     if not isinstance(dataset, PartitionedDataset):
-        raise ValueError(f"{folder}: is a folder of scores by partition. Name the partitions.")
+        raise ValueError(
+            f"{folder}: is a folder of scores by partition. Give the folder of partitions as "
+            f"labels."
+        )
     refuse_others(folder, dataset)
     scores = read_scores(folder, dataset)
     if missing := int(np.sum(scores == -np.inf)):
-        say(f"{missing:,} of {dataset.n_documents:,} documents are not in the runs: not retrieved")
+        say(
+            f"{missing:,} of {dataset.n_documents:,} documents are not in the runs. They count as "
+            f"not retrieved."
+        )
     return dataset, scores
 
 
 def _looks_like_qrels(path: Path) -> bool:
-    """Whether the first line that says anything has the four columns of TREC judgements."""
+    """Whether the first line, comments aside, has the four columns of TREC judgments."""
     from localrank.data.compression import open_binary
     from localrank.data.tables import is_table
 

@@ -16,26 +16,35 @@ if TYPE_CHECKING:
     from localrank.rankers import Ranker
     from localrank.rankers.contributions import Contributions
 
-# Documents that a table shows at most.
+# The most documents that a table shows.
 N_DOCUMENTS = 10
-# Columns of the features that contribute most to a document.
+# Columns for the features that contribute most to a document's score.
 PLACES = ("first", "second", "third")
 
 
 @reads_data
 def explain(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
-    data: list[Path] = typer.Argument(help="The query's documents: LETOR files, tables or logs."),
-    query: str = typer.Option(..., "--query", "-q", help="The query's id."),
-    pair: tuple[str, str] | None = typer.Option(
-        None, metavar="A B", help="Tell what puts document A above document B, by their ids."
+    data: list[Path] = typer.Argument(
+        help="Data that holds the query's documents: LETOR files, tables or feature logs."
     ),
-    neighbours: int = typer.Option(5, min=1, help="Nearest training queries to show."),
+    query: str = typer.Option(..., "--query", "-q", metavar="ID", help="Id of the query."),
+    pair: tuple[str, str] | None = typer.Option(
+        None,
+        metavar="A B",
+        help="Ids of two documents: explain why A is above B. By default, explain the whole list.",
+    ),
+    neighbours: int = typer.Option(
+        5, min=1, help="How many of the nearest training queries to show."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     reading: Reading,
 ) -> None:
-    """Show what puts a query's documents in their order: features, and groups of queries."""
+    """Explain the order of one query's documents: which features and groups decide it.
+
+    Example: localrank explain model.localrank test.txt --query 18220
+    """
     from localrank.cli.inputs import names_of, read_data
     from localrank.cli.tables import print_json
     from localrank.local_ranker import LocalRanker
@@ -69,13 +78,13 @@ def explain(
 
 
 def _one_query(dataset: RankingDataset, query: str) -> tuple[RankingDataset, Array]:
-    """The query by what its id looks like, and its documents' ids, or else numbers from 1."""
+    """The query with this id, and the ids of its documents (numbers from 1 if they have none)."""
     import numpy as np
 
     names = [str(name) for name in dataset.query_ids]
     if query not in names:
         raise ValueError(
-            f"There is no query {query!r}. The {len(names):,} queries of the data are "
+            f"The data has no query {query!r}. Its {len(names):,} queries are "
             f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}"
         )
     one = dataset.select([names.index(query)])
@@ -94,8 +103,8 @@ def _explain_pair(
     for document in pair:
         if document not in known:
             raise ValueError(
-                f"Query {one.query_ids[0]} has no document {document!r}. Its {len(known):,} are "
-                f"{', '.join(known[:3])}{', ...' if len(known) > 3 else ''}"
+                f"Query {one.query_ids[0]} has no document {document!r}. Its {len(known):,} "
+                f"documents are {', '.join(known[:3])}{', ...' if len(known) > 3 else ''}"
             )
     told = ranker.contributions(one).why(*(known.index(document) for document in pair))
     if not as_json:
@@ -115,7 +124,7 @@ def _explain_pair(
 def _documents(
     one: RankingDataset, ids: Array, scores: Floats, contributions: Contributions | None
 ) -> list[dict[str, Any]]:
-    """Facts of all documents, best first."""
+    """Facts about all documents, the best first."""
     import numpy as np
 
     documents = []
@@ -161,13 +170,13 @@ def _print_documents(
     largest = contributions.largest(len(PLACES))
     for cells, row in zip(rows, best, strict=True):
         most = largest[row]
-        own = [f"{names[i]} {entries[row, i]:+.3g}" if entries[row, i] else "" for i in most]
-        own += [""] * (len(PLACES) - len(own))
+        listed = [f"{names[i]} {entries[row, i]:+.3g}" if entries[row, i] else "" for i in most]
+        listed += [""] * (len(PLACES) - len(listed))
         rest = entries[row].sum() - entries[row, most].sum()
-        cells += [*own, f"{rest:+.3g}"]
+        cells += [*listed, f"{rest:+.3g}"]
     say(
-        f"The mean score of query {one.query_ids[0]} is {round(contributions.base[0], 6):g}. What "
-        f"features contribute is relative to it."
+        f"The mean score of query {one.query_ids[0]} is {round(contributions.base[0], 6):g}. A "
+        f"document's contributions add up to its score minus this mean."
     )
     print_table(
         f"{title}, with the features that contribute most", [*columns, *PLACES, "others"], rows

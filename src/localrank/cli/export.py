@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from localrank.data import RankingDataset
     from localrank.export import Verification
 
-# In the help, which does not import them; a test compares.
+# Repeated here for the help, which must not import them. A test compares.
 TARGETS = (
     "elastic",
     "elasticsearch-ltr",
@@ -27,7 +27,7 @@ TARGETS = (
     "vespa",
     "xgboost-json",
 )
-# Where an exported model ranks some list in another order.
+# The exit code if the exported model ranks a list in another order.
 OTHER_ORDER = 3
 
 
@@ -35,20 +35,24 @@ OTHER_ORDER = 3
 def export(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
     to: str = typer.Option(..., "--to", metavar="FORMAT", help=f"One of {', '.join(TARGETS)}."),
-    output: Path = typer.Option(..., "--output", "-o", help="The folder for the files."),
+    output: Path = typer.Option(..., "--output", "-o", help="Folder to write the files into."),
     verify: list[Path] = typer.Option(
         [],
         "--verify",
         metavar="DATA",
-        help="Documents to rank as the engine would, and to compare: a LETOR file or a table. "
-        f"The exit code is {OTHER_ORDER} where a list has another order.",
+        help="Check the written files: rank these documents (a LETOR file or a table) as the "
+        "engine would, and compare with the model. The exit code is "
+        f"{OTHER_ORDER} if a list comes out in another order.",
     ),
-    name: str = typer.Option("localrank", help="What the model is called in the engine."),
+    name: str = typer.Option("localrank", help="Name of the model in the engine."),
     as_json: bool = typer.Option(False, "--json", help="Print the comparison as JSON."),
     *,
     reading: Reading,
 ) -> None:
-    """Write a saved model as files for a search engine or another library."""
+    """Write a saved model as files for a search engine or another library.
+
+    Example: localrank export model.localrank --to solr -o solr --verify test.txt
+    """
     from localrank.cli.inputs import names_of, read_data
     from localrank.cli.tables import say
     from localrank.export import export as write
@@ -58,7 +62,7 @@ def export(
     ranker = load_ranker(model)
     dataset = None
     if verify:
-        # First, so that a mistake in the request is told before anything is written.
+        # First, so that a mistake in the data is reported before anything is written.
         dataset = read_data(
             verify,
             reading,
@@ -79,7 +83,7 @@ def export(
 
 
 def _in_single_precision(dataset: RankingDataset) -> RankingDataset | None:
-    """The documents as an engine keeps them; None where that changes no value."""
+    """The documents in single precision. None: no value changes, or one overflows."""
     import numpy as np
 
     with np.errstate(over="ignore", under="ignore"):
@@ -112,7 +116,7 @@ def _print(result: Verification, rounded: Verification | None, to: str, as_json:
             (
                 "first that moves",
                 f"document {move.document} of query {move.query}, from rank {move.rank} to "
-                f"{move.exported_rank}; its score is {move.gap:.3g} above that of the document "
+                f"{move.exported_rank}; the model scores it {move.gap:.3g} above the document "
                 f"that takes its place",
             )
         )
@@ -121,8 +125,8 @@ def _print(result: Verification, rounded: Verification | None, to: str, as_json:
             (
                 "features in float32",
                 f"{rounded.n_equal_lists:,} of {rounded.n_lists:,} lists in the same order, "
-                f"largest difference {rounded.largest_difference:.3g}: engines keep features in "
-                f"single precision, so train and verify on such features (LETOR text: --float32)",
+                f"largest difference {rounded.largest_difference:.3g}. Engines keep features in "
+                f"single precision: train and verify on such features (LETOR text: --float32)",
             )
         )
     print_facts(f"Ranked as {to} would", rows)

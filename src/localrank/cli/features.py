@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 EXTRACTOR = "extractor.localrank"
 _REMEDY = "Give the extractor that `localrank features` wrote beside the data."
 SUFFIXES = {"parquet": ".parquet", "letor": ".txt"}
+# Repeated here for the help, which must not import them. A test compares.
+QRELS_FORMATS = ("trec", "json", "csv", "tsv", "smart", "npl")
 
 
 def features(
@@ -21,31 +23,67 @@ def features(
         help="Documents: JSON lines, each with an id and texts; or CSV, TSV, TREC, SMART."
     ),
     queries: list[Path] = typer.Argument(
-        help="Queries, a line each: an id, a tab, the text. Each file becomes one of features."
+        help="Queries, one on each line: an id, a tab, the text; or JSON lines, CSV, TREC, SMART. "
+        "Each file of queries becomes one file of features."
     ),
-    output: Path = typer.Option(..., "--output", "-o", help="The folder to write into."),
+    output: Path = typer.Option(..., "--output", "-o", help="Folder to write into."),
     qrels: Path | None = typer.Option(
-        None, help="Judgments, as TREC has them; else features have no labels."
+        None,
+        help="Judgments (TREC qrels), which become the labels. By default, the features have no "
+        "labels.",
     ),
-    fields: str = typer.Option("text", help="Keys of a document's texts, with commas between."),
+    qrels_format: str = typer.Option(
+        "",
+        help=f"Format of the judgments: {', '.join(QRELS_FORMATS)}. By default, it is recognised; "
+        "smart must be named.",
+    ),
+    numbered: bool = typer.Option(
+        False,
+        "--numbered",
+        help="Number the queries 1, 2, 3, … in the order of the file and ignore their ids, as the "
+        "judgments of Cranfield do.",
+    ),
+    fields: str = typer.Option(
+        "text", help="Keys of a document's texts, separated by commas, for example title,body."
+    ),
     features: str = typer.Option(
-        "letor", help="letor, mhr, all, or names of features, with commas between."
+        "letor",
+        help="Features to compute: a set (letor, mhr or all), or names separated by commas, for "
+        "example bm25,covered.",
     ),
-    columns: str = typer.Option("", help="Keys of a document's numbers, with commas between."),
-    stopwords: str = typer.Option("", help="english: leave out its most common words."),
-    stemmer: str = typer.Option("", help="A language of Snowball's stemmers, such as english."),
-    depth: int = typer.Option(100, min=1, help="Candidates of each query, by BM25."),
+    columns: str = typer.Option(
+        "", help="Keys of a document's numbers, which become features, for example clicks,price."
+    ),
+    stopwords: str = typer.Option(
+        "",
+        metavar="LANGUAGE",
+        help="Leave out the most common words of a language: english. By default, keep all words.",
+    ),
+    stemmer: str = typer.Option(
+        "",
+        metavar="LANGUAGE",
+        help="Reduce words to their stems, with Snowball's stemmer for a language such as "
+        "english. By default, keep words as they are.",
+    ),
+    depth: int = typer.Option(
+        100, min=1, help="Number of candidate documents for each query, found by BM25."
+    ),
     with_judged: bool = typer.Option(
-        False, "--with-judged", help="Add judged documents that are no candidates."
+        False, "--with-judged", help="Add the judged documents that BM25 did not find."
     ),
     index: Path | None = typer.Option(
         None,
-        help="A new folder for the index, which is built in parts and used where it is: for texts "
-        "larger than memory.",
+        help="A new folder for the index. It is built in parts and stays on disk: for texts larger "
+        "than memory. By default, the index is in memory and is saved with the extractor.",
     ),
-    form: str = typer.Option("parquet", "--format", help="parquet, with names, or letor: text."),
+    form: str = typer.Option(
+        "parquet", "--format", help="Format of the features: parquet, or letor (text)."
+    ),
 ) -> None:
-    """Make features of texts, to train with, and the extractor that made them."""
+    """Turn texts into features to train with, and save the extractor that makes them.
+
+    Example: localrank features corpus.jsonl queries.tsv --qrels qrels.txt -o data
+    """
     import time
 
     from localrank.cli.inputs import check_folder, column_names
@@ -60,18 +98,27 @@ def features(
 
     paths = _outputs(queries, output, form, labelled=qrels is not None)
     check_folder(output)
-    asked = {path: read_queries(file) for path, file in zip(paths, queries, strict=True)}
-    if with_judged and qrels is None:
-        raise ValueError("--with-judged needs --qrels.")
-    judged = None if qrels is None else read_judgments(qrels)
+    if numbered and len(queries) > 1:
+        raise ValueError(
+            "--numbered takes one file of queries: two files would both begin with query 1."
+        )
+    for option, given in {"--with-judged": with_judged, "--qrels-format": qrels_format}.items():
+        if given and qrels is None:
+            raise ValueError(f"{option} needs --qrels.")
+    texts_by_output = {
+        path: read_queries(file, numbered=numbered)
+        for path, file in zip(paths, queries, strict=True)
+    }
+    judged = None if qrels is None else read_judgments(qrels, qrels_format or None)
     if judged is not None:
         # Before the index is built, which takes long.
         names = set(map(str, judged.query_ids.tolist()))
-        for file, texts in zip(queries, asked.values(), strict=True):
+        for file, texts in zip(queries, texts_by_output.values(), strict=True):
             if names.isdisjoint(texts):
                 raise ValueError(
-                    f"{qrels}: judges no query of {file}, where the first id is "
-                    f"{next(iter(texts))!r}. The first here is {judged.query_ids[0]!s}."
+                    f"{qrels}: judges no query of {file}. The first query is "
+                    f"{next(iter(texts))!r}; the first judgment is of query "
+                    f"{str(judged.query_ids[0])!r}."
                 )
     documents = read_corpus(corpus)
     sets = column_names(features)
@@ -86,7 +133,7 @@ def features(
     extractor.fit(documents, folder=index)
     say(f"Indexed {extractor.n_documents:,} documents in {cost(time.perf_counter() - start)}")
     output.mkdir(parents=True, exist_ok=True)
-    for path, texts in asked.items():
+    for path, texts in texts_by_output.items():
         dataset = extractor.dataset(texts, judged, depth, with_judged=with_judged)
         _write(dataset, path)
         say(
@@ -101,18 +148,20 @@ def features(
 
 
 def made_by(extractor: FeatureExtractor, dataset: RankingDataset, path: Path) -> RankingDataset:
-    """Data that an extractor made, with the names of its features; an error where it did not."""
+    """The dataset with the extractor's feature names. Refuses data that it did not make."""
     names = extractor.feature_names
     if dataset.feature_names is None and dataset.n_features == len(names):
         dataset = dataset.replaced(feature_names=names)
     if dataset.feature_names != names:
-        raise ValueError(f"{path}: makes other features than those of the data. {_REMEDY}")
+        raise ValueError(
+            f"{path}: this extractor makes other features than the data has. {_REMEDY}"
+        )
     _check_lengths(extractor, dataset, path)
     return dataset
 
 
 def _check_lengths(extractor: FeatureExtractor, dataset: RankingDataset, path: Path) -> None:
-    """Refuse data whose documents are others, or have other lengths: of other words or texts."""
+    """Refuse data whose documents are unknown or have other lengths: it has other texts."""
     import numpy as np
 
     from localrank.data import RankingDataset
@@ -124,7 +173,7 @@ def _check_lengths(extractor: FeatureExtractor, dataset: RankingDataset, path: P
     ids, rows = np.unique(dataset.document_ids, return_index=True)
     known = {str(name): row for name, row in zip(ids, rows, strict=True) if str(name) in index}
     if not known:
-        raise ValueError(f"{path}: has no document of the data in its index. {_REMEDY}")
+        raise ValueError(f"{path}: the index holds no document of the data. {_REMEDY}")
     places = index.places(known, "")
     for stream, name in zip(index.streams, stream_names(extractor.field_names), strict=True):
         if f"{name}.length" not in extractor.feature_names:
@@ -133,17 +182,17 @@ def _check_lengths(extractor: FeatureExtractor, dataset: RankingDataset, path: P
         given, made = dataset.features[[*known.values()], column], stream.lengths[places]
         if (wrong := np.flatnonzero(given != made)).size:
             raise ValueError(
-                f"{path}: by it, {name!r} of document {[*known][wrong[0]]!r} has "
-                f"{made[wrong[0]]:,} words, and {given[wrong[0]]:,.6g} by the data. {_REMEDY}"
+                f"{path}: here {name!r} of document {[*known][wrong[0]]!r} has "
+                f"{made[wrong[0]]:,} words; in the data it has {given[wrong[0]]:,.6g}. {_REMEDY}"
             )
 
 
 def _outputs(queries: list[Path], output: Path, form: str, *, labelled: bool) -> list[Path]:
-    """The file that each file of queries becomes."""
+    """The file to write for each file of queries."""
     if form not in SUFFIXES:
         raise ValueError(f"--format must be parquet or letor. Got {form!r} instead.")
     if form == "letor" and not labelled:
-        raise ValueError("LETOR text has labels: give --qrels, or write --format parquet.")
+        raise ValueError("LETOR text needs labels: give --qrels, or write --format parquet.")
     names = [path.name.partition(".")[0] + SUFFIXES[form] for path in queries]
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"Two files of queries would both become {twice[0]}: rename one.")

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 @reads_data
 def info(
     files: list[Path] = typer.Argument(
-        help="Data (LETOR, tables, partitions, logs), or one model file."
+        help="Data (LETOR files, tables, partitions, feature logs), or one model file."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     reading: Reading,
 ) -> None:
-    """Describe data or a model."""
+    """Describe data (queries, labels, features) or a saved model.
+
+    Example: localrank info train.txt
+    """
     from localrank.cli.inputs import read_data
     from localrank.cli.tables import print_json
     from localrank.persistence import is_model, read_manifest
@@ -90,14 +93,14 @@ def _describe(dataset: RankingDataset) -> dict[str, Any]:
 
 
 def _pass(function: Callable[..., Any], dataset: RankingDataset, *shared: Any) -> list[Any]:
-    """What a function makes of each partition, or of a dataset in memory."""
+    """The results of a function on each partition, or on a dataset in memory."""
     from localrank.data.passes import over_parts
 
     return over_parts(function, dataset, shared=shared, description="Reading partitions")
 
 
 def _columns(part: RankingDataset) -> tuple[Any, Any, Any, bool]:
-    """The first row, which features are the same in all rows, missing values of each feature."""
+    """The first row, the constant features, the missing values, and whether documents have ids."""
     import numpy as np
 
     features = part.features
@@ -109,7 +112,7 @@ def _columns(part: RankingDataset) -> tuple[Any, Any, Any, bool]:
 def _reached(part: RankingDataset) -> Any:
     """Sum of the NDCG@5 of each feature over queries, in units of 2^-30 and 2^-60.
 
-    Whole numbers add up to the same in any order, so the mean does not depend on partitions.
+    Whole numbers have the same sum in any order, so the mean does not depend on the partitions.
     """
     import numpy as np
 
@@ -125,7 +128,7 @@ def _reached(part: RankingDataset) -> Any:
 
 
 def _n_tied(part: RankingDataset, column: int) -> int:
-    """How many documents have the same value of a feature as another document of their query."""
+    """How many documents share their value of a feature with another document of the query."""
     import numpy as np
 
     from localrank.measures.single_features import lowest_where_missing
@@ -186,7 +189,7 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
     data = facts["training_data"]
     rows = [
         ["method", facts["class"]],
-        # Lines of a nested ranker are broken to fit here, not as it breaks them.
+        # The text of a nested ranker has line breaks; they are made anew to fit here.
         *([f"  {name}", " ".join(value.split())] for name, value in facts["parameters"].items()),
         *([name.rstrip("_"), str(value)] for name, value in facts["fitted"].items()),
         *_learned_from(data),
@@ -199,7 +202,7 @@ def _print_model(file: Path, facts: dict[str, Any]) -> None:
 
 
 def _learned_from(data: dict[str, Any]) -> list[list[str]]:
-    """The rows on training data; an extractor has documents and no queries."""
+    """The rows about training data. An extractor has documents but no queries."""
     n_documents = f"{data['n_documents']:,} documents"
     if not data["n_queries"]:
         return [["indexed", n_documents]]

@@ -1,4 +1,4 @@
-"""What commands read and write: data files, measures, outputs."""
+"""Options and files that commands share: data, measures, outputs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT = Path("/dev/stdin")
 MAX_DOCUMENTS_HELP = (
-    "Documents that a model learns from at most, of queries drawn by their ids; 0 for all. By "
-    "default all, and 2,000,000 of a folder of partitions."
+    "The most documents that a model learns from; whole queries are drawn by their ids. 0: use "
+    "all. By default, all, and 2,000,000 of a folder of partitions."
 )
 _TABLES = "Columns of tables"
 _LOGS = "Feature logs"
@@ -39,50 +39,84 @@ def _option(default: Any, name: str, text: str, panel: str | None = _TABLES) -> 
 
 @dataclass(frozen=True)
 class Reading:
-    """How data files are read: the options of every command that reads some."""
+    """How data files are read: the options of every command that reads data."""
 
-    qid: str = _option("qid", "--qid", "Query ids.")
-    label: str = _option("label", "--label", "Relevance labels.")
+    qid: str = _option("qid", "--qid", "Column of query ids.")
+    label: str = _option("label", "--label", "Column of relevance labels.")
     document_id: str = _option(
-        "", "--document-id", "Document ids; else document_id if it is there."
+        "", "--document-id", "Column of document ids. By default, document_id if it exists."
     )
-    features: str = _option("", "--features", "Features, with commas between; else all others.")
-    ignore: str = _option("", "--ignore", "Columns to leave out, with commas between.")
-    categories: str = _option("", "--categories", "ordinal: ordered categories as numbers.")
-    column_description: str = _option("", "--column-description", "CatBoost's .cd file.")
+    features: str = _option(
+        "",
+        "--features",
+        "Columns of features, separated by commas, for example bm25,pagerank. By default, all "
+        "other columns.",
+    )
+    ignore: str = _option(
+        "", "--ignore", "Columns to leave out, separated by commas, for example url,date."
+    )
+    categories: str = _option(
+        "",
+        "--categories",
+        "ordinal: turn ordered categories into numbers. By default, refuse columns of categories.",
+    )
+    column_description: str = _option(
+        "", "--column-description", "CatBoost's column description, a file such as train.cd."
+    )
     zero_based: bool = _option(
-        False, "--zero-based", "LETOR text: feature ids begin at 0, not at 1.", None
+        False, "--zero-based", "LETOR text: feature ids begin at 0. By default, at 1.", None
     )
     float32: bool = _option(
-        False, "--float32", "LETOR text: features in single precision, half the memory.", None
+        False,
+        "--float32",
+        "LETOR text: read features in single precision, which halves the memory.",
+        None,
     )
     feature_log: str = _option(
         "",
         "--feature-log",
-        "Data is feature logs: elasticsearch, opensearch, solr, solr-sparse or vespa. Files that "
-        "end in .jsonl are, and tell their format.",
+        "Read the data as feature logs in this format: elasticsearch, opensearch, solr, "
+        "solr-sparse or vespa. By default, files that end in .jsonl are logs, and their format is "
+        "recognised.",
         _LOGS,
     )
-    judgments: str = _option("", "--judgments", "Grades of the documents: qrels or CSV.", _LOGS)
-    clicks: str = _option("", "--clicks", "Clicks on the documents: CSV or JSON lines.", _LOGS)
+    judgments: str = _option(
+        "", "--judgments", "File of the documents' grades: TREC qrels, CSV or JSON lines.", _LOGS
+    )
+    clicks: str = _option(
+        "", "--clicks", "File of clicks on the documents, instead of grades.", _LOGS
+    )
     rates: str = _option(
-        "", "--rates", "Rates of clicks that make a grade each, as 0.05,0.2; else counts.", _LOGS
+        "",
+        "--rates",
+        "Click rates where the next grade begins, for example 0.05,0.2. By default, the number of "
+        "clicks is the label.",
+        _LOGS,
     )
     unjudged: str = _option(
-        "", "--unjudged", "Documents without a grade: zero (usual) or drop.", _LOGS
+        "",
+        "--unjudged",
+        "Documents without a grade: zero gives them label 0 (the default), drop leaves them out.",
+        _LOGS,
     )
     repeated: str = _option(
-        "", "--repeated", "Documents logged again: refuse (usual), first or last.", _LOGS
+        "",
+        "--repeated",
+        "Documents logged twice for a query: refuse if they differ (the default), or keep the "
+        "first or the last.",
+        _LOGS,
     )
-    log_name: str = _option("", "--log-name", "The log, where documents have several.", _LOGS)
+    log_name: str = _option(
+        "", "--log-name", "Name of the log to read, if documents have several.", _LOGS
+    )
 
     @property
     def dtype(self) -> str:
-        """The precision that LETOR text is read into."""
+        """The precision of features read from LETOR text."""
         return "float32" if self.float32 else "float64"
 
     def given(self, *names: str) -> list[str]:
-        """Which of these options were given, as they are written."""
+        """Those of the named options that the user gave, written as options."""
         usual = {"qid": "qid", "label": "label"} | dict.fromkeys(FOR_TEXT, False)
         return [
             f"--{name.replace('_', '-')}"
@@ -92,7 +126,7 @@ class Reading:
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Reading`, which it takes as its argument `reading`."""
+    """Give a command the options of `Reading`. It receives them as its argument `reading`."""
     added = [
         inspect.Parameter(
             field.name,
@@ -127,10 +161,10 @@ def read_data(
     n_features: int | None = None,
     names: Sequence[str] | None = None,
 ) -> RankingDataset:
-    """LETOR files, `-` for such text on standard input, tables, partitions, or feature logs.
+    """Read LETOR files (`-`: from standard input), tables, partitions or feature logs.
 
-    With `n_features` of a model or of training data, LETOR files may lack the last features, and
-    feature logs are put into the order of `names`.
+    `n_features` and `names` are those of a model or of training data. With them, LETOR files may
+    lack the last features, and the features of logs are put into the order of `names`.
     """
     from localrank.cli.tables import say_if_compiling
     from localrank.data import concatenate, read_letor
@@ -147,7 +181,7 @@ def read_data(
     for path in paths:
         if path.is_dir():
             raise ValueError(
-                f"{path}: is a folder without partitions. Name the files in it, or make "
+                f"{path}: is a folder without partitions. Give the files in it, or make "
                 f"partitions of them with `localrank convert`."
             )
     tables = [path for path in paths if reading.column_description or is_table(path)]
@@ -158,15 +192,15 @@ def read_data(
             files, n_features=n_features, dtype=reading.dtype, zero_based=reading.zero_based
         )
     if len(tables) < len(paths):
-        raise ValueError("Give LETOR files or tables, not both.")
+        raise ValueError(f"{tables[0]}: is a table. Give LETOR files or tables, not both.")
     for option in reading.given(*FOR_TEXT):
-        raise ValueError(f"{tables[0]}: is a table. {option} is for LETOR text.")
+        raise ValueError(f"{tables[0]}: is a table, and {option} is for LETOR text.")
     refuse_log_options(tables[0], reading, "is a table")
     return concatenate([_read_table(path, reading, labels) for path in tables])
 
 
 def are_logs(paths: Sequence[Path], reading: Reading) -> bool:
-    """Whether data is feature logs, as the files' names or an option tell."""
+    """Whether the data is feature logs, by an option or by the names of the files."""
     from localrank.data.feature_logs.reading import is_feature_log
 
     logs = [path for path in paths if reading.feature_log or is_feature_log(path)]
@@ -176,7 +210,7 @@ def are_logs(paths: Sequence[Path], reading: Reading) -> bool:
 
 
 def is_partitioned(paths: Sequence[Path]) -> bool:
-    """Whether data is a folder of partitions, or the files in one that `convert` wrote."""
+    """Whether the data is a folder of partitions, or files that `convert` wrote into one."""
     from localrank.data.partitions import UNFINISHED, is_partition
 
     if len(paths) == 1 and paths[0].is_dir():
@@ -220,23 +254,23 @@ def refuse_other_options(path: Path, reading: Reading) -> None:
     columns = ("qid", "label", "document_id", "features", "ignore")
     for option in reading.given(*columns, *FOR_TABLES):
         raise ValueError(
-            f"{path}: is LETOR text, and {option} is for tables, which end in "
+            f"{path}: is read as LETOR text, and {option} is for tables. Names of tables end in "
             f"{', '.join(TABLE_SUFFIXES)}."
         )
-    refuse_log_options(path, reading, "is LETOR text")
+    refuse_log_options(path, reading, "is read as LETOR text")
 
 
 def refuse_log_options(path: Path, reading: Reading, kind: str) -> None:
     """Refuse options that only feature logs understand."""
     for option in reading.given(*FOR_LOGS):
         raise ValueError(
-            f"{path}: {kind}, and {option} is for feature logs, which end in .jsonl or are named "
-            f"by --feature-log."
+            f"{path}: {kind}, and {option} is for feature logs. Their names end in .jsonl; else "
+            f"give --feature-log."
         )
 
 
 def names_of(ranker: Ranker) -> list[str] | None:
-    """The names of the features that a ranker was fitted on, if they had any."""
+    """The feature names that a ranker was fitted with; None if it had none."""
     names = getattr(ranker, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names.tolist()]
 
@@ -262,15 +296,15 @@ def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:
 
 
 def column_names(text: str) -> list[str]:
-    """Names with commas between."""
+    """The names in a text that separates them by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
 def known_categories(text: str) -> dict[str, str] | int | str | None:
-    """What `--query-categories` names: a file's categories by query id, or a feature."""
+    """The value of `--query-categories`: a file's categories by query id, or a feature."""
     path = Path(text)
     if path.suffix in (".txt", ".tsv", ".csv") and not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file.")
+        raise FileNotFoundError(f"{path}: there is no such file.")
     if not text or not path.is_file():
         return None if not text else int(text) if text.isdigit() else text
     categories: dict[str, str] = {}
@@ -285,8 +319,8 @@ def known_categories(text: str) -> dict[str, str] | int | str | None:
         query, *category = (cell.strip() for cell in cells)
         if not query or not category or not category[0]:
             raise ValueError(
-                f"{path}:{number}: a line must hold a query id and its category, with a tab, a "
-                f"comma or a blank between. Got {line!r} instead."
+                f"{path}:{number}: a line must hold a query id and its category, separated by a "
+                f"tab, a comma or a blank. Got {line!r} instead."
             )
         if categories.setdefault(query, category[0]) != category[0]:
             raise ValueError(f"{path}:{number}: query {query} has two categories.")
@@ -296,51 +330,53 @@ def known_categories(text: str) -> dict[str, str] | int | str | None:
 
 
 def parse_measures(text: str, convention: str = "default") -> list[Measure]:
-    """Measures by name, separated by commas that are not inside parentheses."""
+    """Measures by their names. Commas separate names; commas in parentheses do not."""
     from localrank.measures import parse_measure
 
     names = [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
     if not names:
-        raise ValueError("Name at least one measure, such as ndcg@10.")
+        raise ValueError("Give at least one measure, such as ndcg@10.")
     return [parse_measure(name, convention=convention) for name in names]
 
 
 def limit_of(max_documents: int | None) -> Limit:
-    """What `fit` takes for `--max-documents`."""
+    """The `max_documents` argument of `fit` for the value of `--max-documents`."""
     return "auto" if max_documents is None else max_documents or None
 
 
 def check_output(path: Path) -> None:
-    """Refuse an output that could not be written, before the work for it is done."""
+    """Refuse an output file that cannot be written, before any work is done."""
     folder = path.absolute().parent
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder. Name a file in it.")
+        raise ValueError(f"{path}: is a folder. Give the name of a file.")
     if not folder.is_dir():
-        raise ValueError(f"{path}: the folder {folder} does not exist.")
+        raise ValueError(f"{path}: the folder {folder} does not exist. Create it first.")
     if not os.access(folder, os.W_OK):
         raise ValueError(f"{path}: the folder {folder} is not writable.")
 
 
 def check_model(path: Path) -> None:
-    """Refuse an output that no model could be written to."""
+    """Refuse an output to which no model can be written."""
     if str(path) == "-":
-        raise ValueError("A model is not for standard output: name a file.")
+        raise ValueError("A model cannot be written to standard output: give a file name.")
     check_output(path)
 
 
 def check_held_out(valid: Sequence[Path], data: Sequence[Path]) -> None:
-    """Refuse training files as validation files, also where a folder of partitions has them."""
+    """Refuse training files as validation files, also files in a folder of partitions."""
     from localrank.data.partitions import is_partition
 
     trained = {path.resolve() for path in data}
     folders = {path.parent for path in trained if is_partition(path)}
     for path in valid:
-        own = path.resolve()
-        if own in trained | folders or (is_partition(own) and own.parent in trained):
-            raise ValueError(f"{path}: is training data, and cannot validate what was learned.")
+        real = path.resolve()
+        if real in trained | folders or (is_partition(real) and real.parent in trained):
+            raise ValueError(
+                f"{path}: is training data, so it cannot validate. Give other queries."
+            )
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a file in the place of an output folder, before the work for it is done."""
+    """Refuse a file where an output folder is needed, before any work is done."""
     if path.exists() and not path.is_dir():
-        raise ValueError(f"{path}: is a file. Name a folder for the report.")
+        raise ValueError(f"{path}: is a file. Give a folder to write into.")

@@ -1,4 +1,4 @@
-"""What commands read from feature logs, and say about them."""
+"""How commands read feature logs, and what they say about them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_logs(
     n_features: int | None,
     names: Sequence[str] | None,
 ) -> RankingDataset:
-    """Feature logs as one dataset, its features by the names of a model where there is one.
+    """Read feature logs as one dataset. Its features are those of the model, if there is one.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ def read_logs(
     reading : Reading
     labels : "needed", "optional" or "ignored"
     n_features : int or None
-        Number of features of the model or the training data; None: there is none.
+        Number of features of the model or the training data. None: take the log's features.
     names : sequence of str or None
-        Their names, where they have any.
+        Names of these features. None: they have no names.
     """
     from localrank.data.feature_logs.reading import FORMATS, read_log
 
@@ -41,20 +41,20 @@ def read_logs(
             f"{reading.feature_log!r} instead."
         )
     for option in reading.given(*FOR_TEXT, *FOR_TABLES):
-        raise ValueError(f"{paths[0]}: is a feature log, and {option} is not for logs.")
+        raise ValueError(f"{paths[0]}: is a feature log, and {option} is not for feature logs.")
     if labels == "needed" and not reading.judgments and not reading.clicks:
         raise ValueError(
-            f"{paths[0]}: a feature log has no labels, and these are needed. Name a file of grades "
-            f"with --judgments, or of clicks with --clicks."
+            f"{paths[0]}: a feature log has no labels, and this command needs them. Give a file of "
+            f"grades with --judgments, or of clicks with --clicks."
         )
     if labels == "ignored":
         for option in reading.given("judgments", "clicks", "rates", "unjudged"):
-            raise ValueError(f"{option} is not for this command, which needs no labels.")
+            raise ValueError(f"This command needs no labels and does not take {option}.")
     features = column_names(reading.features) or names
     if features is None and n_features is not None:
         raise ValueError(
-            f"{paths[0]}: the {n_features} features that were trained on have no names. Name those "
-            f"of the log that they are, in their order, with --features."
+            f"{paths[0]}: the model was trained on {n_features} features without names. Name the "
+            f"same features of the log, in the same order, with --features."
         )
     dataset, report = read_log(
         paths,
@@ -78,20 +78,22 @@ def _rates(text: str) -> list[float] | None:
     try:
         return [float(rate) for rate in text.split(",")] if text else None
     except ValueError:
-        raise ValueError(f"--rates must be numbers, as 0.05,0.2. Got {text!r} instead.") from None
+        raise ValueError(
+            f"--rates must be numbers separated by commas, such as 0.05,0.2. Got {text!r} instead."
+        ) from None
 
 
 def _tell(report: LogReport, *, drop: bool) -> None:
-    """Say what of a log or of its judgments is not used."""
+    """Say which parts of a log or of its judgments are not used."""
     from localrank.cli.tables import say
 
     if unused := report.unused_features:
         listed = ", ".join(unused[:5]) + (", ..." if len(unused) > 5 else "")
         say(f"Features of the log that are not used: {listed}")
     if report.n_unjudged:
-        fate = "left out" if drop else "label 0"
+        fate = "they are left out" if drop else "they get label 0"
         say(f"{report.n_unjudged:,} documents have no grade: {fate}")
     if report.n_queries_left_out:
-        say(f"{report.n_queries_left_out:,} queries have no grade at all: left out")
+        say(f"{report.n_queries_left_out:,} queries have no grade at all: they are left out")
     if report.n_not_logged:
-        say(f"{report.n_not_logged:,} grades are of documents that are not in the log: not used")
+        say(f"{report.n_not_logged:,} grades are not used: their documents are not in the log")

@@ -10,7 +10,10 @@ import typer
 def methods(
     as_json: bool = typer.Option(False, "--json", help="Print the methods and parts as JSON."),
 ) -> None:
-    """List the methods and the parts they can be made of, with their parameters."""
+    """List the methods, the parts they are built from, and the parameters of each.
+
+    Example: localrank methods
+    """
     from localrank.cli.tables import print_json
     from localrank.methods import METHODS
     from localrank.parts import PACKAGES, parameters, parts
@@ -42,8 +45,8 @@ def methods(
         )
         return
     for kind in ("global", "local"):
-        own = {name: make for name, make in METHODS.items() if make.declaration.kind == kind}
-        _list(f"{kind.capitalize()} methods, with the parameters that --set takes", own)
+        members = {name: make for name, make in METHODS.items() if make.declaration.kind == kind}
+        _list(f"{kind.capitalize()} methods, with the parameters that --set takes", members)
     for kind, known in of_kinds.items():
         _list(f"{kind.capitalize()}s: --set {kind}=NAME, {kind}__PARAMETER=VALUE", known)
 

@@ -23,31 +23,40 @@ def rank(
     model: Path = typer.Argument(help="A model file that `localrank train` wrote."),
     data: list[Path] = typer.Argument(
         None,
-        help="Documents to rank: LETOR files, tables, partitions or logs; - for standard input.",
+        help="Documents to rank: LETOR files, tables, partitions or feature logs. -: read LETOR "
+        "text from standard input.",
     ),
     query: str | None = typer.Option(
-        None, help="Words to rank documents by, with a model trained with --extractor."
+        None,
+        metavar="WORDS",
+        help="Rank by the words of a query instead, for example 'green tea'. The model must be "
+        "trained with --extractor.",
     ),
     corpus: Path | None = typer.Option(
         None,
-        help="Documents to rank by --query instead of those of the model's index: JSON lines, or "
-        "the folder of another index, as `localrank features --index` writes.",
+        help="With --query: documents to rank, as JSON lines, or the folder of another index that "
+        "`localrank features --index` wrote. By default, the documents of the model's index.",
     ),
-    depth: int = typer.Option(20, min=1, help="Documents that --query finds in the index."),
+    depth: int = typer.Option(
+        20, min=1, help="With --query: number of documents to take from the index."
+    ),
     output: Path = typer.Option(
         Path("-"),
         "--output",
         "-o",
-        help="The TREC run to write; - for standard output; a folder for scores by partition.",
+        help="TREC run to write. -: print it. A folder: one file of scores for each partition.",
     ),
-    tag: str = typer.Option("localrank", help="Name of the run, its last column."),
+    tag: str = typer.Option("localrank", help="Name of the run, the last column of its lines."),
     form: str = typer.Option(
-        "parquet", "--format", help="Of the files in a folder, one per partition: parquet or run."
+        "parquet", "--format", help="Format of the files of scores in a folder: parquet or run."
     ),
     *,
     reading: Reading,
 ) -> None:
-    """Rank documents with a saved model, as a TREC run."""
+    """Rank documents with a saved model and write a TREC run.
+
+    Example: localrank rank model.localrank test.txt -o run.txt
+    """
     import time
 
     from localrank.cli.inputs import check_output, is_partitioned, names_of, read_data
@@ -59,8 +68,10 @@ def rank(
     if query is not None:
         _rank_by_words(model, query, corpus, depth, output, tag, data)
         return
-    if not data or corpus is not None:
-        raise ValueError("Name files of documents to rank, or give --query.")
+    if corpus is not None:
+        raise ValueError("--corpus needs --query, the words to rank its documents by.")
+    if not data:
+        raise ValueError("Nothing to rank: give files of documents, or words with --query.")
     into_folder = str(output) != "-" and (output.is_dir() or not output.suffix)
     into_folder = into_folder and is_partitioned(data)
     if into_folder:
@@ -110,7 +121,7 @@ def _rank_by_words(
         check_output(output)
     model = load(path)
     if corpus is not None and corpus.is_dir():
-        # An index of its own, as of a corpus larger than memory.
+        # The folder is another index, for example of a corpus larger than memory.
         extractor = load_extractor(corpus)
         ranker = model
         if isinstance(model, TextRanker):
@@ -119,13 +130,13 @@ def _rank_by_words(
         model, corpus = TextRanker.of(extractor, ranker), None
     if not isinstance(model, TextRanker):
         raise ValueError(
-            f"{path}: holds a {type(model).__name__}, which ranks features. For --query train "
-            f"with --extractor."
+            f"{path}: holds a {type(model).__name__}, which ranks by features. To rank by the "
+            f"words of --query, train a model with --extractor."
         )
     documents = None if corpus is None else list(read_corpus(corpus))
     dataset, _ = model.list_of(query, documents, depth=depth)
     if dataset is None:
-        raise ValueError(f"No document of the index has a word of the query {query!r}.")
+        raise ValueError(f"No document in the index contains a word of the query {query!r}.")
     scores = model.ranker_.predict(dataset)
     if str(output) == "-":
         sys.stdout.writelines(run_lines(dataset, scores, tag))
@@ -134,7 +145,7 @@ def _rank_by_words(
 
 
 def _check_settings(ours: FeatureExtractor, theirs: FeatureExtractor, folder: Path) -> None:
-    """Refuse an index whose features have the same names and other values."""
+    """Refuse an index with other settings: its features have the same names but other values."""
     from localrank.text import Analyzer
 
     for name in ("analyzer", "variant", "k1", "b", "prior", "share", "discount"):
@@ -165,7 +176,7 @@ def _rank_partitions(
     tag: str,
     start: float,
 ) -> None:
-    """Write the scores of each partition that were not written before by the same model."""
+    """Write the scores of each partition, unless the same model has written them before."""
     import time
 
     import localrank
@@ -188,7 +199,7 @@ def _rank_partitions(
     say(
         f"Ranked {dataset.n_queries:,} queries, {dataset.n_documents:,} documents into {folder} "
         f"in {cost(time.perf_counter() - start)}"
-        + (f"; {kept:,} of {len(made):,} partitions were there already" if kept else "")
+        + (f"; {kept:,} of {len(made):,} partitions were done before" if kept else "")
     )
 
 
@@ -200,7 +211,7 @@ def _rank_partition(
     tag: str,
     facts: dict[str, str],
 ) -> bool:
-    """Write the scores of a partition; whether there was need to."""
+    """Write the scores of a partition. False if they were written before."""
     from localrank.data.score_files import is_finished, origin, score_path, write_scores
 
     path, known = score_path(folder, partition, form), origin(partition, **facts)

@@ -10,33 +10,47 @@ import typer
 
 def serve(
     models: list[Path] = typer.Argument(
-        help="Model files, each served under its name without the ending, or as NAME=FILE. The "
-        "first one answers requests that name no model."
+        help="Model files. Each is served under its file name without the ending, or as "
+        "NAME=FILE. The first one answers requests that name no model."
     ),
-    host: str = typer.Option("127.0.0.1", help="Where to listen; 0.0.0.0 for all networks."),
-    port: int = typer.Option(8080, min=0, max=65535, help="Port; 0 takes a free one."),
-    workers: int = typer.Option(1, min=1, max=256, help="Processes that answer."),
+    host: str = typer.Option(
+        "127.0.0.1",
+        help="Address to listen on. The default answers this machine only; 0.0.0.0: all networks.",
+    ),
+    port: int = typer.Option(8080, min=0, max=65535, help="Port to listen on. 0: a free one."),
+    workers: int = typer.Option(1, min=1, max=256, help="Number of processes that answer."),
     share: list[str] = typer.Option(
-        [], metavar="NAME=SHARE", help="Let a model answer this share in place of the first one."
+        [],
+        metavar="NAME=SHARE",
+        help="Let a model answer a share of the requests to the first model, for example new=0.05.",
     ),
     shadow: str = typer.Option(
-        None, metavar="NAME", help="Also rank with this model, and record how it differs."
+        None,
+        metavar="NAME",
+        help="Rank with this model too, and record how it differs. Its rankings are not sent.",
     ),
     token_file: Path = typer.Option(
-        None, help="Ask for the token in this file; else that in LOCALRANK_TOKEN, if it is set."
+        None,
+        help="Ask for the token in this file. By default, for the token in LOCALRANK_TOKEN, if "
+        "that is set.",
     ),
-    timeout: float = typer.Option(2.0, min=0.001, help="Seconds that a request may take."),
-    max_body: int = typer.Option(8 << 20, min=1, help="Bytes of a request."),
-    max_documents: int = typer.Option(10_000, min=1, help="Documents of a request."),
-    max_lists: int = typer.Option(1_000, min=1, help="Lists of a request."),
-    max_queue: int = typer.Option(64, min=1, help="Requests that may wait, in each process."),
+    timeout: float = typer.Option(2.0, min=0.001, help="The most seconds that a request may take."),
+    max_body: int = typer.Option(8 << 20, min=1, help="The most bytes in a request."),
+    max_documents: int = typer.Option(10_000, min=1, help="The most documents in a request."),
+    max_lists: int = typer.Option(1_000, min=1, help="The most lists in a request."),
+    max_queue: int = typer.Option(
+        64, min=1, help="The most requests that may wait, in each process."
+    ),
     reload_interval: float = typer.Option(
-        1.0, min=0.05, help="Seconds between looks for new model files."
+        1.0, min=0.05, help="Seconds between checks for new model files."
     ),
     access_log: bool = typer.Option(False, help="Log a line for each request."),
 ) -> None:
-    """Answer ranking requests over HTTP."""
-    # A worker ranks one list at a time: threads inside it would only get into each other's way.
+    """Serve saved models over HTTP, with a page to try them in the browser.
+
+    Example: localrank serve model.localrank
+    """
+    # A worker ranks one list at a time: threads inside it would only slow each other down.
     for library in ("OPENBLAS", "OMP", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     try:
@@ -77,7 +91,7 @@ def _named(models: list[Path]) -> dict[str, Path]:
                 f"Two models have the name {name!r}: give one as NAME=FILE, "
                 f"for example {name}-2={path}."
             )
-        read_manifest(path)  # an error where it is no model file
+        read_manifest(path)  # raises if it is not a model file
         result[name] = path
     return result
 
@@ -89,7 +103,9 @@ def _shares(given: list[str]) -> dict[str, float]:
         try:
             result[name] = float(share)
         except ValueError:
-            raise ValueError(f"--share must be NAME=SHARE, like new=0.05. Got {text!r}.") from None
+            raise ValueError(
+                f"--share must be NAME=SHARE, such as new=0.05. Got {text!r} instead."
+            ) from None
     return result
 
 
@@ -98,5 +114,5 @@ def _token(file: Path | None) -> str | None:
         return os.environ.get("LOCALRANK_TOKEN")
     token = file.read_text(encoding="utf-8").strip()
     if not token:
-        raise ValueError(f"{file}: holds no token.")
+        raise ValueError(f"{file}: holds no token. Write the token into it.")
     return token

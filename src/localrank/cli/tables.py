@@ -10,22 +10,22 @@ from typing import Any
 from localrank.memory import peak_memory
 from localrank.printing import Table, as_text, terminal_width, wrapped
 
-# Characters of a line that values need beside their names.
+# Narrower values go below their names.
 SHORTEST_VALUE = 20
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table on standard output; the first column left, the others right."""
+    """Print a table: the first column aligned left, the others right."""
     print_result([Table(title, columns, rows)])
 
 
 def print_result(shown: Iterable[str | Table]) -> None:
-    """Lines and tables on standard output."""
+    """Print lines and tables."""
     print(as_text(shown) + "\n")
 
 
 def print_facts(title: str, rows: Sequence[Sequence[str]]) -> None:
-    """Names and values on standard output, in two columns where the lines are long enough."""
+    """Print names and values, in two columns if the terminal is wide enough."""
     width = terminal_width()
     left = max(len(name) for name, _ in rows) + 3
     if width - left < SHORTEST_VALUE:
@@ -43,18 +43,18 @@ def print_facts(title: str, rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on standard output."""
+    """Print one JSON document."""
     json.dump(value, sys.stdout, indent=2)
     sys.stdout.write("\n")
 
 
 def say(text: str) -> None:
-    """A line about what is going on, on the error stream."""
+    """Print a line about the progress to standard error."""
     print(text, file=sys.stderr)
 
 
 def cost(seconds: float) -> str:
-    """Time, and the most memory this process has taken, in words.
+    """The time, and the most memory that this process has used, as text.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def cost(seconds: float) -> str:
 
 
 def say_if_compiling() -> None:
-    """Explain the wait before the first result on a machine, to logs too."""
+    """Announce the compilation that delays the first result on a machine, also in logs."""
     from localrank.kernels.compilation import announce_everywhere
 
     announce_everywhere()

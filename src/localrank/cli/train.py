@@ -16,30 +16,47 @@ def train(
     data: list[Path] = typer.Argument(
         help="Training data: LETOR files, tables, partitions or feature logs."
     ),
-    output: Path = typer.Option(..., "--output", "-o", help="The model file to write."),
-    method: str = typer.Option("lambdamart", help="As `localrank methods` lists them."),
-    valid: list[Path] = typer.Option([], help="Held-out queries that choose the model's size."),
+    output: Path = typer.Option(..., "--output", "-o", help="Model file to write."),
+    method: str = typer.Option(
+        "lambdamart", help="Method to train. `localrank methods` lists them."
+    ),
+    valid: list[Path] = typer.Option(
+        [],
+        help="Validation queries, which choose the size of the model (such as its number of "
+        "trees). By default, the size is fixed.",
+    ),
     setting: list[str] = typer.Option(
-        [], "--set", help="A parameter or a part, as n_trees=200 or grouping=ward."
+        [],
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter or a part, for example n_trees=200 or grouping=ward. May be "
+        "repeated.",
     ),
     extractor: Path | None = typer.Option(
         None,
-        help="What `localrank features` saved: the model then ranks by the words of a query.",
+        help="The extractor that `localrank features` saved. The model can then rank by the words "
+        "of a query.",
     ),
-    measures: str = typer.Option("ndcg@5,ndcg@10,map", help="What to report."),
+    measures: str = typer.Option(
+        "ndcg@5,ndcg@10,map", help="Measures to report, separated by commas."
+    ),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
     keep: Path | None = typer.Option(
         None,
         file_okay=False,
-        help="Folder of finished models, for the same command to go on where it was cut off.",
+        help="Folder to keep finished models in, so that the same command continues after an "
+        "interruption. By default, nothing is kept.",
     ),
-    n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
-    seed: int = typer.Option(0, help="Seed of all randomness."),
+    n_jobs: int = typer.Option(-1, help="Number of threads. -1: one for each core."),
+    seed: int = typer.Option(0, help="Seed of all random choices."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     reading: Reading,
 ) -> None:
-    """Train a ranker and save it to one file."""
+    """Train a ranker and save it to one file.
+
+    Example: localrank train train.txt --valid vali.txt -o model.localrank
+    """
     import time
 
     from localrank.cli.inputs import (
@@ -105,9 +122,9 @@ def train(
     rows = [
         [part, *(f"{value:.4f}" for value in values.values())] for part, values in means.items()
     ]
-    print_table(f"{method} on its own queries", ["queries", *map(str, wanted)], rows)
+    print_table(f"{method} on the queries it was given", ["queries", *map(str, wanted)], rows)
     if skipped := ranker.training_data_["n_queries_with_one_label"]:
-        say(f"{skipped:,} training queries have one label only, which teaches nothing about order")
+        say(f"{skipped:,} training queries have only one label, which teaches nothing about order")
     if fitted:
         say(", ".join(f"{name.rstrip('_')} {value}" for name, value in fitted.items()))
     index = "" if extractor is None else " with its extractor and index"

@@ -28,28 +28,43 @@ def tune(
         None,
         "--output",
         "-o",
-        help="The model file to write: the best, fitted on all training queries.",
+        help="Model file to write: the best parameters, fitted on all training queries. By "
+        "default, no model is saved.",
     ),
-    method: str = typer.Option("lambdamart", help="As `localrank methods` lists them."),
+    method: str = typer.Option(
+        "lambdamart", help="Method to tune. `localrank methods` lists them."
+    ),
     grid: list[str] = typer.Option(
         [],
-        help="Values to try of a parameter, as n_leaves=7,15,31; with several --grid every "
-        "combination. Without, the method's own grid.",
+        metavar="NAME=VALUES",
+        help="Values of a parameter to try, for example n_leaves=7,15,31. May be repeated: every "
+        "combination is tried. By default, the grid that the method declares.",
     ),
     setting: list[str] = typer.Option(
-        [], "--set", help="A parameter or a part that is not tuned, as n_trees=200."
+        [],
+        "--set",
+        metavar="NAME=VALUE",
+        help="Set a parameter or a part that is not tuned, for example n_trees=200. May be "
+        "repeated.",
     ),
-    valid: list[Path] = typer.Option([], help="Queries to choose by, instead of folds."),
-    folds: int = typer.Option(3, min=2, help="Folds of the training queries to choose by."),
-    measure: str = typer.Option("ndcg@10", help="What the best is best by."),
+    valid: list[Path] = typer.Option(
+        [], help="Validation queries to choose by. By default, folds of the training queries."
+    ),
+    folds: int = typer.Option(
+        3, min=2, help="Number of folds of the training queries, without --valid."
+    ),
+    measure: str = typer.Option("ndcg@10", help="Measure that decides which parameters are best."),
     max_documents: int | None = typer.Option(None, min=0, help=MAX_DOCUMENTS_HELP),
-    n_jobs: int = typer.Option(-1, help="Threads; -1 for all cores."),
-    seed: int = typer.Option(0, help="Seed of all randomness."),
+    n_jobs: int = typer.Option(-1, help="Number of threads. -1: one for each core."),
+    seed: int = typer.Option(0, help="Seed of all random choices."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
     reading: Reading,
 ) -> None:
-    """Choose a method's parameters by queries that were not trained on."""
+    """Choose a method's parameters on queries that it was not trained on.
+
+    Example: localrank tune train.txt --grid n_leaves=7,15,31 -o model.localrank
+    """
     from localrank import evaluation
     from localrank.cli.inputs import check_held_out, check_model, limit_of, read_data
     from localrank.cli.tables import say
@@ -75,7 +90,7 @@ def tune(
     held_out = None
     if valid:
         held_out = read_data(valid, reading, n_features=train.n_features, names=train.feature_names)
-    # Once, so that every combination learns from the same queries.
+    # Drawn once, so that every combination learns from the same queries.
     n_queries, limit = train.n_queries, limit_of(max_documents)
     train = drawn_in_memory(train, limit)
     held_out = None if held_out is None else drawn_validation(held_out, limit)
@@ -136,41 +151,44 @@ def _report(tuning: Tuning, method: str, queries: str, output: Path | None, as_j
 
 
 def _given(grid: Sequence[str], settings: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """The values that `--grid` names, by parameter."""
+    """The values of `--grid`, by parameter."""
     from localrank.methods import setting_value
 
     values: dict[str, list[Any]] = {}
     for text in grid:
         name, _, listed = text.partition("=")
-        # Commas between values, not those inside of one.
-        texts = [one.strip() for one in re.split(r",(?![^(\[]*[)\]])", listed)]
+        # Commas separate values; commas in parentheses or brackets do not.
+        texts = [value.strip() for value in re.split(r",(?![^(\[]*[)\]])", listed)]
         if not all(texts):
             raise ValueError(
-                f"A grid must read name=value,value,… as n_leaves=7,15,31. Got {text!r} instead."
+                f"--grid must be NAME=VALUE,VALUE,… such as n_leaves=7,15,31. Got {text!r} instead."
             )
         if name in values or name in settings:
             option = "--grid" if name in values else "--set"
             raise ValueError(f"{name!r} is in --grid and in another {option}: give it once.")
-        values[name] = [setting_value(name, one) for one in texts]
+        values[name] = [setting_value(name, value) for value in texts]
     return values
 
 
 def _declared(method: str, ranker: Ranker, settings: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """The method's own grid, without what is set."""
+    """The grid that the method declares, without the parameters that `--set` fixes."""
     from localrank.methods import METHODS
 
-    own = METHODS[method].declaration.grid
-    give = "Name the values to try, as --grid n_trees=100,300; `localrank methods` has the names."
-    if not own:
-        raise ValueError(f"{method} has no grid of its own. {give}")
+    declared = METHODS[method].declaration.grid
+    give = (
+        "Give the values to try, such as --grid n_trees=100,300; `localrank methods` lists the "
+        "parameters."
+    )
+    if not declared:
+        raise ValueError(f"{method} declares no grid. {give}")
     # local-rank's n_clusters is its grouping__n_clusters.
     fixed = {name.rpartition("__")[2] for name in settings}
-    values = {name: v for name, v in own.items() if name.rpartition("__")[2] not in fixed}
+    values = {name: v for name, v in declared.items() if name.rpartition("__")[2] not in fixed}
     if not values:
-        raise ValueError(f"{method} tunes {', '.join(own)}, which --set gives. {give}")
+        raise ValueError(f"{method} tunes {', '.join(declared)}, which --set fixes. {give}")
     for name in values:
         if name not in ranker.get_params():
             raise ValueError(
-                f"{method} tunes {name!r}, which it has not with these settings. {give}"
+                f"{method} tunes {name!r}, which does not exist with these settings. {give}"
             )
     return values

@@ -8,12 +8,19 @@ import typer
 
 
 def warmup(
-    models: list[Path] = typer.Argument(None, help="Models that will rank; none: see --methods."),
+    models: list[Path] = typer.Argument(
+        None, help="Models that will rank. Without models, --methods decides what is compiled."
+    ),
     methods: str = typer.Option(
-        "", help="Methods that will be trained, with commas; by default all where no model is."
+        "",
+        help="Methods that will be trained, separated by commas. By default all, or none if "
+        "models are given.",
     ),
 ) -> None:
-    """Compile kernels ahead, so that later processes need not."""
+    """Compile the numerical code now, so that later commands start faster.
+
+    Example: localrank warmup --methods lambdamart,local-rank
+    """
     import time
 
     from localrank.cli.tables import print_table, say

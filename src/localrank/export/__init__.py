@@ -1,4 +1,4 @@
-"""Models for search engines and other libraries, with a proof that they rank alike."""
+"""Exports models to search engines and other libraries, and verifies that they rank alike."""
 
 from typing import TYPE_CHECKING
 

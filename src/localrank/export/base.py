@@ -1,4 +1,4 @@
-"""What every target of an export promises."""
+"""The base classes of export targets."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.formulas import Formula
 
-# Files of an export: their names, and what is in them.
+# The files of an export: contents by name.
 Files = Mapping[str, str | bytes]
 
 
 @dataclass(frozen=True, eq=False)
 class ExportedModel:
-    """What is written for an engine.
+    """A model that is to be written for an engine.
 
     Parameters
     ----------
     name : str
-        What the model is called in the engine.
+        Name of the model in the engine.
     formula : Formula
-        Simplified.
+        The formula of the scores, simplified.
     feature_names : tuple of str
-        One for each feature, all different.
+        Name of each feature, all different.
     facts : mapping
-        What the files say about their origin: the method, the version, the training data.
+        Origin of the model, which the files name: the method, the version, the training data.
     """
 
     name: str
@@ -37,46 +37,47 @@ class ExportedModel:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def renamed(self, fields: Sequence[str]) -> str:
-        """A chapter of a README: the fields that have other names than their features.
+        """A section for a README: the fields that have other names than their features.
 
-        It is empty where there are none.
+        It is empty if there are none.
         """
         lines = [
             f"- `{field}`: {' '.join(name.split())}"
             for name, field in zip(self.feature_names, fields, strict=True)
             if name != field
         ]
-        title = "\n## Fields with other names than the features\n\n"
+        title = "\n## Fields whose names differ from the features\n\n"
         return title + "\n".join(lines) + "\n" if lines else ""
 
 
 class Target(ABC):
     """An engine or library that takes a model as files.
 
-    A target declares itself by `@declare(name, summary)`, and needs a line in the package.
+    A target declares itself with `@declare(name, summary)`, and needs a line in the package.
     """
 
-    # Whether one model of the engine holds all groups of a local model, and a query says which.
-    takes_groups: ClassVar[bool] = False
-
-    # Whether the engine chooses between groups itself, so that it may take a local model whole.
+    # Whether the engine can choose between groups itself, so that it takes a whole local model.
     chooses_groups: ClassVar[bool] = False
 
     @abstractmethod
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        """The files that the engine takes, and a README.md that says how.
+        """The files for the engine, and a README.md that says how to use them.
 
-        What the engine cannot compute exactly raises `NotExportable`.
+        Raises `NotExportable` if the engine cannot compute the model exactly.
         """
 
     @abstractmethod
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        """What the engine computes from the files, one score per row.
+        """The scores that the engine computes from the files, one per row.
 
-        It is read from the files alone and computed as the engine does: its precision, its
-        comparisons, its missing values, its order of sums.
+        The model is read from the files alone and computed as in the engine: with its precision,
+        comparisons, missing values and order of sums.
         """
 
+
+class GroupTarget(Target):
+    """An engine in which one model holds all groups of a local model: a query names its group."""
+
+    @abstractmethod
     def group_scores(self, files: Files, dataset: RankingDataset, group: int) -> Floats:
-        """The same where all queries say this group, from 0, for a target that `takes_groups`."""
-        raise NotImplementedError
+        """The scores that the engine computes if all queries name this group, from 0."""

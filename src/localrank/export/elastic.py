@@ -1,4 +1,4 @@
-"""Elasticsearch's own learning to rank, without the plugin."""
+"""Elasticsearch's built-in learning to rank, without the plugin."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from localrank.export.reading import columns_by_name, reading
 from localrank.export.single_models import check_single_range, trees_of
 
 
-@declare("elastic", "Elasticsearch's own learning to rank, a trained model")
+@declare("elastic", "Elasticsearch's built-in learning to rank, a trained model")
 class Elastic(Target):
-    """The body of `PUT _ml/trained_models/NAME`, as eland writes it for other libraries.
+    """The body of `PUT _ml/trained_models/NAME`, in the form that eland writes.
 
-    Elasticsearch compares by `<=` in double precision and adds up the trees with a compensated
-    sum, so that the trees stay as they are. It lifts scores to 0 or above by itself, and rounds
+    Elasticsearch compares with `<=` in double precision and adds up the trees with a compensated
+    sum, so the trees need no change. It adds a constant so that no score is below 0, and rounds
     each score to single precision at the end. Missing values go where the trees send them.
 
     Examples
@@ -85,7 +85,7 @@ class Elastic(Target):
                 _table(model["tree"], columns)
                 for model in body["definition"]["trained_model"]["ensemble"]["trained_models"]
             ]
-        # Features are scores of queries, which have single precision.
+        # Features are scores of queries, and these have single precision.
         features = singles(dataset.features)
         features[np.isinf(features)] = np.nan
         totals = _compensated_sum([table.outputs(features, np.less_equal) for table in tables])
@@ -97,13 +97,13 @@ class Elastic(Target):
 def _check_name(name: str) -> None:
     if not re.fullmatch("[a-z0-9]([a-z0-9_]{,62}[a-z0-9])?", name):
         raise ValueError(
-            f"Elasticsearch takes up to 64 small letters, digits and underscores as the name of a "
-            f"trained model, and no underscore at its end. Got {name!r} instead."
+            f"The name of a trained model in Elasticsearch must be at most 64 lower-case letters, "
+            f"digits and underscores, without an underscore at either end. Got {name!r} instead."
         )
 
 
 def _extractor(name: str) -> dict[str, Any]:
-    """Takes the value of a field of the feature's name; without the field it is missing."""
+    """A query for the value of the field with the feature's name. No field: a missing value."""
     query = {
         "function_score": {
             "query": {"exists": {"field": name}},
@@ -172,8 +172,8 @@ def _compensated_sum(terms: list[Array]) -> Floats:
 
 _README = """# {name} for Elasticsearch's learning to rank
 
-This is Elasticsearch's own feature, in version 8.15 and later. It needs no plugin, but a licence
-for it on your side (Enterprise or a trial).
+This is a built-in feature of Elasticsearch 8.15 and later. It needs no plugin, but it needs an
+Enterprise or trial licence.
 
 Index each feature as a field of type `float` with the feature's name. Then:
 
@@ -181,7 +181,7 @@ Index each feature as a field of type `float` with the feature's name. Then:
 curl -X PUT "$HOST/_ml/trained_models/{name}" -H 'Content-Type: application/json' -d @model.json
 ```
 
-Search, and rank the best 100 again:
+Search, and let the model rank the best 100 documents:
 
 ```json
 {{
@@ -193,20 +193,20 @@ Search, and rank the best 100 again:
 }}
 ```
 
-**Features that are queries**: replace the `query` of a feature in `feature_extractors` by your
+**Features that are queries**: replace the `query` of a feature in `feature_extractors` with your
 query, such as `{{"match": {{"title": "{{{{words}}}}"}}}}`, and give `words` in `params` of the
 search. Keep the feature's name.
 
-**Below zero**: Lucene refuses queries with negative scores, and so negative feature values. Add a
-constant to such a feature before training and in the index.
+**Negative values**: Lucene refuses queries with negative scores, and therefore negative feature
+values. Add a constant to such a feature before training and in the index.
 
-**Exactness**: Elasticsearch compares by `<=` in double precision, as the model does; feature
-values are scores of queries and have single precision. It adds a constant to all scores so that
-none is below zero, and rounds each to single precision: documents of nearly equal scores may be
-tied. `localrank export --verify` shows whether any document moves.
+**Exactness**: Elasticsearch compares with `<=` in double precision, as the model does. Feature
+values are scores of queries and have single precision. Elasticsearch adds a constant so that no
+score is below zero, and rounds each score to single precision: documents with nearly equal scores
+may be tied. `localrank export --verify` shows whether any document moves.
 
-**Missing values**: a field that a document does not have is missing, and goes where the model
-sends it.
+**Missing values**: if a document does not have the field, the value is missing and goes where the
+model sends missing values.
 
 Tested with the inference code of Elasticsearch 8.19.21.
 """

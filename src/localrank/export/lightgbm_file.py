@@ -13,7 +13,7 @@ from localrank.trees import read_lightgbm_text, write_lightgbm_text
 
 @declare("lightgbm", "a text file that LightGBM loads")
 class LightGBM(Target):
-    """A text file that `lightgbm.Booster(model_file=…)` loads: exact, to the last bit.
+    """A text file that `lightgbm.Booster(model_file=…)` loads. Scores are equal to the last bit.
 
     Examples
     --------
@@ -50,6 +50,6 @@ booster = lightgbm.Booster(model_file="{name}.txt")
 scores = booster.predict(features)  # {n_features} columns
 ```
 
-LightGBM 4.0 or later reads the file; tested with 4.7. Scores are those of the model, to the last
+LightGBM 4.0 or later reads the file; tested with 4.7. Its scores equal the model's to the last
 bit. Missing values (NaN) go where the model sends them.
 """

@@ -32,11 +32,11 @@ from localrank.trees import Trees
 
 
 class LearningToRankPlugin(Target):
-    """A feature set and a model for the plugin, which both engines take in the same form.
+    """A feature set and a model for the plugin. Both engines take the same form.
 
-    The plugin computes in single precision. Trees go as `model/xgboost+json`, with thresholds
-    moved for its `<`, and with a last tree of one leaf that lifts all scores to 0 or above.
-    Linear models go as `model/linear`, without their constant.
+    The plugin computes in single precision. Trees become `model/xgboost+json`: thresholds are
+    moved because the plugin compares with `<`, and a last tree of one leaf adds a constant so that
+    no score is below 0. Linear models become `model/linear`, without their constant.
     """
 
     engine: ClassVar[str]
@@ -85,7 +85,7 @@ class LearningToRankPlugin(Target):
 
 
 def _feature(name: str, learned: bool) -> dict[str, Any]:
-    """A stored feature: the value of a field of the same name."""
+    """A stored feature: the value of the field with the same name."""
     factor: dict[str, Any] = {"field": name}
     query: dict[str, Any] = {"exists": {"field": name}}
     if not learned:
@@ -116,7 +116,7 @@ def _field(feature: dict[str, Any]) -> str:
 def _definition(trees: Trees, names: tuple[str, ...]) -> list[dict[str, Any]]:
     tables = [siblings_together(in_single_precision(table, "<")) for table in node_tables(trees)]
     definition = [_nodes(table, table.depths, names, 0) for table in tables]
-    # Rounded sums keep their order where a term grows: none is below the sum of least leaves.
+    # Rounding keeps the order of sums: no score is below the rounded sum of the smallest leaves.
     least = single_sum([table.values[table.features < 0].min(keepdims=True) for table in tables])
     if least[0] < 0:
         definition.append({"nodeid": 0, "leaf": -float(least[0])})
@@ -174,14 +174,14 @@ _README = """# {name} for {engine}'s learning-to-rank plugin
 Index each feature as a field of type `float` with the feature's name. Then:
 
 ```sh
-curl -X PUT  "$HOST/_ltr"   # once: the store of features and models
+curl -X PUT  "$HOST/_ltr"   # only once: creates the store of features and models
 curl -X POST "$HOST/_ltr/_featureset/{name}" -H 'Content-Type: application/json' \\
      -d @featureset.json
 curl -X POST "$HOST/_ltr/_featureset/{name}/_createmodel" -H 'Content-Type: application/json' \\
      -d @model.json
 ```
 
-Search, and rank the best 100 again:
+Search, and let the model rank the best 100 documents:
 
 ```json
 {{
@@ -197,39 +197,39 @@ Search, and rank the best 100 again:
 }}
 ```
 
-**Features that are queries**: replace the `template` of a feature in featureset.json by your
+**Features that are queries**: replace the `template` of a feature in featureset.json with your
 query, such as `{{"match": {{"title": "{{{{keywords}}}}"}}}}`, name `keywords` in its `params`, and
-give the value in `params` of the search. Keep the names and their order. Values must be those
-that the model was trained on: log them with the same feature set.
+give the value in `params` of the search. Keep the names and their order. The values must be
+computed as in training: log them with the same feature set.
 
-**Below zero**: Lucene refuses queries with negative scores, and so negative feature values. Add a
-constant to such a feature before training and in the index.
+**Negative values**: Lucene refuses queries with negative scores, and therefore negative feature
+values. Add a constant to such a feature before training and in the index.
 
-**Precision**: the plugin computes in float32. Index float32 values, and train on the same.
+**Precision**: the plugin computes in float32. Index float32 values, and train on the same values.
 """
 
 _TREES = """
-**Exactness**: the plugin compares by `<` in float32. The thresholds are moved so that every
-float32 value goes where the model sends it. Scores are float32 sums. The last tree is a constant
-that lifts all scores to 0 or above, as Lucene wants it. It does not change the order, but float32
-then keeps fewer digits of the differences: documents of nearly equal scores may be tied.
+**Exactness**: the plugin compares with `<` in float32. The thresholds are moved so that every
+float32 value goes where the model sends it. Scores are float32 sums. The last tree is a constant,
+so that no score is below 0: Lucene refuses negative scores. It does not change the order, but
+float32 then keeps fewer digits of the differences: documents with nearly equal scores may be tied.
 `localrank export --verify` shows whether any document moves.
 """
 
 _LINEAR = """
-**Exactness**: weights and sums are float32. The plugin has no constant in linear models; that of
-the model is left out, which changes no order. Scores may be below zero: use the model in
+**Exactness**: weights and sums are float32. The plugin's linear models have no constant. The
+model's constant is left out, which changes no order. Scores may be below zero: use the model in
 `rescore`, as above, and not inside `function_score`, which refuses negative scores. Documents
-outside the window then score 0 and stand before those below zero: ask for at most `window_size`
+outside the window score 0 and come before documents below zero: ask for at most `window_size`
 documents.
 """
 
 _MISSING_ZERO = """
-**Missing values** count as 0, by `missing` in the feature set, in every version of the plugin.
+**Missing values** count as 0, in every version of the plugin: `missing` in the feature set says so.
 """
 
 _MISSING_LEARNED = """
-**Missing values**: the model learned from documents without some values, and the trees say where
-they go. A field that a document does not have must stay missing: this needs {missing_since}.
-Earlier versions rank such documents otherwise, without an error.
+**Missing values**: the model learned from documents without some values, and its trees say where
+missing values go. If a document does not have a field, the value must stay missing: this needs
+{missing_since}. Earlier versions rank such documents differently, without an error.
 """

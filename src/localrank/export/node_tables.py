@@ -1,4 +1,4 @@
-"""Trees as tables of nodes, as engines read them, and thresholds in single precision."""
+"""Trees as tables of nodes, the form that engines read, and thresholds in single precision."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.trees import Trees
 from localrank.trees.columns import DEFAULT_LEFT, MISSING, rounded_down
 
-# Whether values go left at thresholds.
+# A function from values and thresholds to whether the values go left.
 Comparison = Callable[[Array, Array], Flags]
 LARGEST = float(np.finfo(np.float32).max)
-# What LightGBM takes for zero: values up to here, of either sign.
+# LightGBM treats values up to this size, of either sign, as zero.
 ZERO = float(np.float32(1e-35))
 
 
 @dataclass(frozen=True, eq=False)
 class NodeTable:
-    """One tree, a row for each node; the root is row 0.
+    """One tree, with a row for each node. The root is row 0.
 
     Parameters
     ----------
     features : ndarray of shape (n_nodes,)
-        Number of the feature that a node compares, or -1 at a leaf.
+        Number of the feature that a node compares; -1 at a leaf.
     thresholds : ndarray of shape (n_nodes,)
-        What it is compared with; 0 at a leaf.
+        Threshold that the feature is compared with; 0 at a leaf.
     lefts, rights : ndarray of shape (n_nodes,)
-        Rows of the children, or -1 at a leaf.
+        Rows of the children; -1 at a leaf.
     default_lefts : ndarray of bool, shape (n_nodes,)
         Whether a missing value goes left.
     values : ndarray of shape (n_nodes,)
-        Of the leaves; 0 elsewhere.
+        Values of the leaves; 0 at a split.
 
     Examples
     --------
@@ -60,7 +60,7 @@ class NodeTable:
 
     @property
     def depths(self) -> Integers:
-        """How many splits stand above each node."""
+        """How many splits are above each node."""
         depths = np.zeros(len(self.features), np.int64)
         rows = [0]
         while rows:
@@ -77,9 +77,9 @@ class NodeTable:
         Parameters
         ----------
         features : ndarray of shape (n_documents, n_features)
-            NaN is missing.
+            NaN: a missing value.
         goes_left : callable
-            Whether values go left at thresholds, such as `numpy.less`.
+            A function from values and thresholds to whether they go left, such as `numpy.less`.
         """
         nodes = np.zeros(len(features), np.int64)
         rows = np.arange(len(features))
@@ -93,22 +93,24 @@ class NodeTable:
 
 
 def plain_thresholds(trees: Trees) -> Floats:
-    """Thresholds that decide by `value <= threshold` alone what LightGBM decides.
+    """Thresholds with which a plain `value <= threshold` decides as LightGBM does.
 
-    LightGBM takes values of at most 1e-35 for zero before it compares.
+    LightGBM treats values up to 1e-35 as zero before it compares.
 
     Parameters
     ----------
     trees : Trees
     """
     near_zero = np.abs(trees.thresholds) <= ZERO
-    # Below them are all zeros and what is less, or only what is less than all zeros.
+    # Such a threshold moves to the edge of the range that counts as zero.
     beside = np.where(trees.thresholds >= 0, ZERO, np.nextafter(-ZERO, -np.inf))
     return np.where(near_zero, beside, trees.thresholds)
 
 
 def left_if_missing(trees: Trees) -> Flags:
-    """Whether a missing value goes left at each split: as zero where a split knows none missing.
+    """Whether a missing value goes left at each split.
+
+    If a split does not know missing values, they go where zero goes.
 
     Parameters
     ----------
@@ -124,12 +126,12 @@ def left_if_missing(trees: Trees) -> Flags:
 def node_tables(trees: Trees) -> list[NodeTable]:
     """Each tree as a table: its splits in their order, then its leaves.
 
-    Where a split does not know missing values, they go where zero goes, as LightGBM has it.
+    If a split does not know missing values, they go where zero goes, as in LightGBM.
 
     Parameters
     ----------
     trees : Trees
-        Without splits that take zero for missing.
+        Trees without splits that treat zero as missing.
     """
     tables = []
     bounds = zip(pairwise(trees.split_offsets), pairwise(trees.leaf_offsets), strict=True)
@@ -160,9 +162,9 @@ def node_tables(trees: Trees) -> list[NodeTable]:
 
 
 def siblings_together(table: NodeTable) -> NodeTable:
-    """The same tree with nodes level by level, a right child in the row behind its left sibling.
+    """The same tree, level by level, with each right child in the row after its left sibling.
 
-    XGBoost takes the right child to be there, in deep trees at least.
+    XGBoost expects the right child there, at least in deep trees.
 
     Parameters
     ----------
@@ -179,7 +181,7 @@ def siblings_together(table: NodeTable) -> NodeTable:
     True
     """
     order = [0]
-    # It grows while it is gone through.
+    # The list grows during the loop.
     for row in order:
         if table.features[row] >= 0:
             order += [int(table.lefts[row]), int(table.rights[row])]
@@ -197,7 +199,7 @@ def siblings_together(table: NodeTable) -> NodeTable:
 
 
 def in_single_precision(table: NodeTable, comparison: str) -> NodeTable:
-    """The tree with numbers of single precision, for an engine that compares by `<` or `<=`.
+    """The tree in single precision, for an engine that compares with `<` or `<=`.
 
     Every finite value of single precision goes to the leaf where `value <= threshold` in double
     precision sends it. Leaves are rounded.
@@ -205,9 +207,9 @@ def in_single_precision(table: NodeTable, comparison: str) -> NodeTable:
     Parameters
     ----------
     table : NodeTable
-        Of thresholds for `<=`.
+        Tree with thresholds for `<=`.
     comparison : {"<", "<="}
-        What sends values left in the engine.
+        Comparison by which the engine sends values left.
 
     Examples
     --------
@@ -223,13 +225,13 @@ def in_single_precision(table: NodeTable, comparison: str) -> NodeTable:
     """
     below = largest_single_at_most(table.thresholds)
     if comparison == "<":
-        # The least threshold sends nothing left; beyond the largest, all goes left.
+        # The smallest threshold sends nothing left; beyond the largest, everything goes left.
         turned = below == LARGEST
         thresholds = np.where(np.isneginf(below), -LARGEST, _next_single(below))
     else:
         turned = np.isneginf(below)
         thresholds = below
-    # No finite threshold sends all left by `<`, or none by `<=`: the branches change places.
+    # No finite threshold sends all left with `<`, or none with `<=`: the branches are swapped.
     turned &= table.features >= 0
     return replace(
         table,
@@ -243,7 +245,7 @@ def in_single_precision(table: NodeTable, comparison: str) -> NodeTable:
 
 
 def largest_single_at_most(values: Array) -> Floats:
-    """The largest number of single precision that is at most the value; -inf if there is none.
+    """The largest number of single precision that is at most the value. -inf: none is.
 
     Examples
     --------
@@ -255,13 +257,13 @@ def largest_single_at_most(values: Array) -> Floats:
 
 
 def singles(values: Array) -> Floats:
-    """Values rounded to single precision; those beyond its range are infinite."""
+    """Values rounded to single precision. Values beyond its range become infinite."""
     with np.errstate(over="ignore"):
         return values.astype(np.float32).astype(np.float64)
 
 
 def single_sum(terms: list[Array]) -> Floats:
-    """The sum of terms, one after another, rounded to single precision after each."""
+    """The sum of terms from first to last, rounded to single precision after each."""
     total = np.zeros(len(terms[0]), np.float32)
     for term in terms:
         total += term.astype(np.float32)

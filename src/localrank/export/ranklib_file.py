@@ -27,10 +27,10 @@ TREES, LINEAR = "## LambdaMART", "## Linear Regression"
 
 @declare("ranklib", "a model file of RankLib, in Java")
 class RankLib(Target):
-    """A model file that RankLib loads, as do the plugins of Elasticsearch and OpenSearch.
+    """A model file that RankLib and the plugins of Elasticsearch and OpenSearch load.
 
-    RankLib compares by `<=` in single precision; thresholds are the next lower number of single
-    precision. Trees are added in single precision, weighted features in double precision. A
+    RankLib compares with `<=` in single precision, so thresholds are rounded down to single
+    precision. It adds up trees in single precision and weighted features in double precision. A
     missing value counts as 0.
 
     Examples
@@ -75,8 +75,8 @@ def _without_missing(model: ExportedModel) -> Trees:
     if knows_missing(trees):
         raise NotExportable(
             str(model.facts.get("ranker", model.name)),
-            "it learned from missing values, and RankLib takes them for 0",
-            "Take xgboost-json or lightgbm, which keep them, or train on filled values.",
+            "it learned from missing values, and RankLib treats them as 0",
+            "Take xgboost-json or lightgbm, which keep them, or fill them in before training.",
         )
     return trees
 
@@ -149,7 +149,7 @@ RankLib numbers features from 1, in the order of the training data:
 The learning-to-rank plugins of Elasticsearch and OpenSearch take the file as the `definition` of a
 model of type `model/ranklib`.
 
-RankLib compares by `<=` in float32; the thresholds are rounded down, so that every float32 value
+RankLib compares with `<=` in float32. The thresholds are rounded down, so that every float32 value
 goes the same way. Trees are added up in float32, linear models in double precision. A missing
 value counts as 0.
 

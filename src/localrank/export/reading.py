@@ -1,4 +1,4 @@
-"""The files of an export, read again."""
+"""Reads the files of an export."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from localrank.export.base import Files
 
 @contextmanager
 def reading(files: Files, ending: str) -> Iterator[bytes]:
-    """The content of the file whose name ends so; errors within the block name the file.
+    """The content of a file. Errors within the block name the file.
 
     Parameters
     ----------
     files : mapping
     ending : str
-        Of one name only.
+        End of the file's name. Exactly one name may end so.
 
     Examples
     --------
@@ -31,8 +31,8 @@ def reading(files: Files, ending: str) -> Iterator[bytes]:
     names = [name for name in files if name.endswith(ending)]
     if len(names) != 1:
         raise ValueError(
-            f"{ending}: the export has {len(names) or 'no'} files of this name, and should have "
-            "one. Export the model again."
+            f"{ending}: the export must have one file with this name. It has "
+            f"{len(names) or 'none'}. Export the model again."
         )
     content = files[names[0]]
     try:
@@ -45,12 +45,12 @@ def reading(files: Files, ending: str) -> Iterator[bytes]:
 
 
 def numbered_names(n_features: int) -> tuple[str, ...]:
-    """Names of features that have none: f1, f2 and so on, by their numbers in LETOR files."""
+    """Names for features without names: f1, f2 and so on, by their numbers in LETOR files."""
     return tuple(f"f{number}" for number in range(1, n_features + 1))
 
 
 def columns_by_name(dataset: RankingDataset) -> dict[str, int]:
-    """The number of each feature of a dataset by its name.
+    """The column of each feature of a dataset, by name.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Local models in an engine: a model for each group, and what chooses between them."""
+"""Local models in an engine: a model for each group, and a router that chooses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import ExportedModel, Files, GroupTarget, Target
 from localrank.export.reading import reading
 from localrank.export.router_file import router_file, router_weights
 from localrank.formulas import NotExportable, Routed, Router
@@ -20,12 +20,12 @@ ROUTER = "router.json"
 
 
 def group_models(model: ExportedModel) -> dict[str, ExportedModel]:
-    """The models of the groups by their names: NAME_group1, NAME_group2 and so on.
+    """The models of the groups by name: NAME_group1, NAME_group2 and so on.
 
     Parameters
     ----------
     model : ExportedModel
-        Whose formula is `Routed`; of any other there is the model itself alone.
+        A model whose formula is `Routed`. Any other model is returned as the only one.
 
     Examples
     --------
@@ -46,11 +46,12 @@ def group_models(model: ExportedModel) -> dict[str, ExportedModel]:
 
 
 def files_of(target: Target, model: ExportedModel) -> dict[str, str | bytes]:
-    """The files that an engine takes, for local models too.
+    """The files for an engine, also of local models.
 
-    A local model has a folder of files for each group, named after the group's model, or one
-    model where a query can say the group; and router.json, by which a client chooses. It is
-    written as any other model where the engine itself chooses between groups as the model does.
+    There are three cases for a local model. If the engine can choose between the groups as the
+    model does, it is written like any other model. If a query can name its group, one model
+    holds all groups. Otherwise each group has a folder of files, named after the group's model.
+    In the last two cases a client chooses the group by router.json.
 
     Parameters
     ----------
@@ -60,13 +61,13 @@ def files_of(target: Target, model: ExportedModel) -> dict[str, str | bytes]:
     if not isinstance(model.formula, Routed):
         return target.files(model)
     if target.chooses_groups:
-        # What it cannot choose by itself is left to a client, as for other engines.
+        # If the engine cannot choose by itself, a client chooses, as for other engines.
         with suppress(NotExportable):
             return target.files(model)
     models = group_models(model)
     content = router_file(model.formula, list(models), model.feature_names)
     files: dict[str, str | bytes] = {ROUTER: json.dumps(content, indent=1) + "\n"}
-    if target.takes_groups:
+    if isinstance(target, GroupTarget):
         files |= target.files(model)
         files["README.md"] = _text(files["README.md"]) + "\n" + _routing_words(model.formula)
         return files
@@ -79,8 +80,8 @@ def files_of(target: Target, model: ExportedModel) -> dict[str, str | bytes]:
     first = next(iter(models))
     files["README.md"] = (
         f"# {model.name}: a model for each of {len(models)} groups of queries\n\n"
-        f"Each folder, such as `{first}/`, has the model of one group; its README.md says how to "
-        f"upload it and how to query.\n\n{_routing_words(model.formula)}"
+        f"Each folder, such as `{first}/`, holds the model of one group. Its README.md says how to "
+        f"upload it and how to query it.\n\n{_routing_words(model.formula)}"
     )
     return files
 
@@ -88,7 +89,7 @@ def files_of(target: Target, model: ExportedModel) -> dict[str, str | bytes]:
 def scores_of(
     target: Target, files: Files, dataset: RankingDataset, router: Router | None = None
 ) -> Floats:
-    """What an engine computes from the files, for local models too.
+    """The scores that an engine computes from the files, also of local models.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ def scores_of(
     files : mapping
     dataset : RankingDataset
     router : Router, optional
-        Takes the place of the service, where router.json says that one has to choose.
+        Chooses in place of the service, for lists that router.json leaves to a service.
     """
     if ROUTER not in files and (router is None or target.chooses_groups):
         return target.scores(files, dataset)
@@ -108,8 +109,8 @@ def scores_of(
     if asked.any():
         if router is None:
             raise ValueError(
-                f"{ROUTER} asks a service to choose the group of query "
-                f"{dataset.query_ids[np.argmax(asked)]}, and there is none."
+                f"{ROUTER} leaves the choice of a group for query "
+                f"{dataset.query_ids[np.argmax(asked)]} to a service. Give the 'router' argument."
             )
         weights[asked] = router.weights(dataset)[asked]
     lists = np.zeros((len(names), dataset.n_documents))
@@ -122,7 +123,7 @@ def scores_of(
 def _group_scores(
     target: Target, files: Files, dataset: RankingDataset, number: int, folder: str
 ) -> Floats:
-    if target.takes_groups:
+    if isinstance(target, GroupTarget):
         return target.group_scores(files, dataset, number)
     files_of_group = {
         name.removeprefix(folder): content
@@ -132,34 +133,33 @@ def _group_scores(
     try:
         return target.scores(files_of_group, dataset)
     except ValueError as error:
-        # It begins with the name of a file in the folder.
+        # The message begins with the name of a file in the folder.
         raise ValueError(f"{folder}{error}") from error
 
 
 def _routing_words(routed: Routed) -> str:
-    """How a client chooses, for a README.md."""
+    """A section for README.md: how a client chooses the group."""
     router = routed.router
     lines = ["## Which group ranks a list", ""]
     if not router.needs_service:
         lines.append(
-            f"`{ROUTER}` says it in numbers: describe the list of documents, then choose. "
-            "`docs/export/routers.md` of localrank has a client of a few lines."
+            f"`{ROUTER}` holds the numbers for the choice: describe the list of documents, then "
+            "choose. `docs/export/routers.md` of localrank has a client of a few lines."
         )
     else:
         lines.append(
-            f"`{ROUTER}` says for which lists `localrank serve` has to choose, and why: "
-            "`POST /v1/rank?explain=true` with the documents answers with "
-            "`explanation.groups`, each with its number from 0 and its weight. The same answer has "
-            "the ranking itself."
+            f"`{ROUTER}` says for which lists `localrank serve` has to choose, and why. Send the "
+            "documents to `POST /v1/rank?explain=true`: the answer has `explanation.groups`, each "
+            "with its number from 0 and its weight. It also has the ranking itself."
         )
     if router.several:
         scores = "score"
         if routed.standardises:
-            scores = "score, less the mean over the list and divided by the deviation there,"
+            scores = "standardised score (minus the list's mean, divided by its deviation)"
         lines += [
             "",
-            "Several groups may weigh in one list. No engine adds up their models: ask for the "
-            f"scores of each group that weighs something, and add up weight times {scores} in the "
+            "Several groups may have a weight for one list. No engine adds up their models: ask "
+            f"for the scores of each group with a weight, and add up weight times {scores} in the "
             "client.",
         ]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What chooses between the group models of an export, as a file that a client can follow."""
+"""The router file: how a client chooses between the group models of an export."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def router_weights(content: Mapping[str, Any], dataset: RankingDataset) -> Float
     Returns
     -------
     ndarray of shape (n_queries, n_groups)
-        A row of NaN where a service has to choose.
+        A row of NaN: a service has to choose for this list.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def _weights(content: Mapping[str, Any], rows: Floats, query_id: Any) -> Floats:
 
 
 def _group_of_category(content: Mapping[str, Any], rows: Floats, query_id: Any) -> int | None:
-    """The group of a list; None where a service has to choose."""
+    """The group of a list. None: a service has to choose."""
     known = dict(zip(content["categories"], content["category_groups"], strict=True))
     feature = content["by"].get("feature")
     category: str | float = str(query_id)
@@ -119,19 +119,22 @@ def _group_of_category(content: Mapping[str, Any], rows: Floats, query_id: Any) 
         category = float(rows[0, content["features"].index(feature)])
     group: int | None = known.get(category)
     if group is None and content["others"] == "refuse":
-        raise ValueError(f"Query {query_id} has the category {category!r}, which no model has.")
+        raise ValueError(
+            f"Query {query_id} has the category {category!r}, for which there is no model. The "
+            f"categories are {', '.join(map(repr, known))}."
+        )
     return group
 
 
 def described_list(
     description: Mapping[str, Any], rows: Floats, feature_names: Sequence[str]
 ) -> Floats:
-    """The numbers that stand for a list.
+    """The numbers that describe a list.
 
     Parameters
     ----------
     description : mapping
-        Of router.json.
+        The entry `description` of router.json.
     rows : ndarray of shape (n_documents, n_features)
         The documents of one list.
     feature_names : sequence of str
@@ -162,7 +165,7 @@ def described_list(
 
 
 def _filled(rows: Floats, fill: Floats) -> Floats:
-    """Missing values by the median of the others, or by `fill` where there are none."""
+    """Rows with missing values replaced by the median of the others, or by `fill` if all miss."""
     missing: Flags = np.isnan(rows)
     filled = rows.copy()
     for column in np.flatnonzero(missing.any(axis=0)):
@@ -172,7 +175,7 @@ def _filled(rows: Floats, fill: Floats) -> Floats:
 
 
 def _shares(values: Floats, n: int) -> Floats:
-    """The share that each document has in the first n places; equal ones share what is left."""
+    """The share of each document in the first n places. Documents tied at the cut share evenly."""
     last = np.sort(values)[::-1][n - 1]
     above, tied = values > last, values == last
     shares: Floats = above + tied * (n - above.sum()) / tied.sum()
@@ -183,7 +186,7 @@ def _moment(kind: str, rows: Floats) -> Floats:
     mean: Floats = rows.mean(axis=0)
     if kind == "mean":
         return mean
-    # Relative to the first document: where all are equal, the differences are exactly 0.
+    # Relative to the first document: if all are equal, the differences are exactly 0.
     rest = rows - rows[0]
     rest -= rest.mean(axis=0)
     variance: Floats = (rest**2).mean(axis=0)

@@ -1,4 +1,4 @@
-"""The one sum of trees, or of weighted features, that a file for one model holds."""
+"""Checks for targets that hold one sum of trees or of weighted features."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from localrank.trees.columns import MISSING, MISSING_ZERO
 
 
 def trees_of(model: ExportedModel, holder: str, *, zero_may_be_missing: bool = False) -> Trees:
-    """The trees of a model that is one sum of trees; all else is refused.
+    """The trees of a model that is one sum of trees. Refuses other models.
 
     Parameters
     ----------
     model : ExportedModel
     holder : str
-        What the trees go into, for the refusal.
+        Name of the file or engine that takes the trees, for the refusal.
     zero_may_be_missing : bool, default=False
-        Whether it can say that a split takes zero for missing, as LightGBM can.
+        Whether it knows splits that treat zero as missing, as LightGBM does.
     """
     if isinstance(model.formula, TreeSum):
         trees = model.formula.trees
         if (trees.decisions & MISSING_ZERO).any() and not zero_may_be_missing:
             raise NotExportable(
                 _what(model),
-                f"its trees take zero for missing, which {holder} cannot say",
+                f"its trees treat zero as missing, which {holder} cannot express",
                 "Take lightgbm, or train without `zero_as_missing`.",
             )
         return trees
@@ -53,14 +53,13 @@ def trees_of(model: ExportedModel, holder: str, *, zero_may_be_missing: bool = F
 
 
 def refusal(model: ExportedModel, holder: str) -> NotExportable:
-    """Why a model that is neither trees nor linear does not fit, and what to do."""
+    """The error for a model that is neither trees nor linear: why, and what to do instead."""
     steps = list(model.formula.walk())
     serve = "or run the model with `localrank serve`."
     if any(isinstance(step, Routed) for step in steps):
         return NotExportable(
             _what(model),
-            f"it chooses between models by the query in one of its steps, and {holder} holds one "
-            "model",
+            f"one of its steps chooses between models by the query, and {holder} holds one model",
             f"Take a method with one model for all queries, {serve}",
         )
     made = [step for step in steps if isinstance(step, OnColumns)]
@@ -68,9 +67,9 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
     if made and kinds <= {"feature", "filled", "missing"}:
         return NotExportable(
             _what(model),
-            f"it fills missing values by the median of their list, and {holder} takes features as "
-            "they are",
-            f"Take a method of trees, which know missing values, such as lambdamart, take onnx, "
+            f"it replaces missing values with the median of their list, and {holder} takes "
+            "features as they are",
+            f"Take a method of trees, which handle missing values, such as lambdamart, take onnx, "
             f"{serve}",
         )
     if made:
@@ -79,7 +78,7 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
         )
         return NotExportable(
             _what(model),
-            f"its columns are made of {source}, and {holder} takes features as they are",
+            f"its columns are computed from {source}, and {holder} takes features as they are",
             f"Take a method that scores a document by its features alone, such as lambdamart, "
             f"take onnx, {serve}",
         )
@@ -97,7 +96,7 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
 
 
 def _with_fixed_scales(steps: Sequence[Formula]) -> str:
-    """What to train instead of an ensemble that standardises scores."""
+    """The advice for an ensemble that standardises scores: what to train instead."""
     members = "trees alone" if any(isinstance(step, Linear | Net) for step in steps) else "trees"
     return (
         f'Train an ensemble of {members} with fixed scales (combine="fixed" of a recipe such as '
@@ -111,15 +110,15 @@ def check_single_range(model: ExportedModel, holder: str) -> None:
     Parameters
     ----------
     model : ExportedModel
-        A sum of trees, of weighted features, or a net; others are not looked at.
+        A sum of trees, of weighted features, or a net. Other models pass.
     holder : str
-        What computes in single precision, for the refusal.
+        Name of the engine that computes in single precision, for the refusal.
     """
     reach = 0.0
     match model.formula:
         case TreeSum(trees=trees):
             largest = np.maximum.reduceat(np.abs(trees.leaf_values), trees.leaf_offsets[:-1])
-            # Engines that take no score below zero add as much again.
+            # Engines that allow no score below zero add a constant of up to the same size.
             reach = 2 * float(largest.sum())
         case Linear(weights=weights, constant=constant):
             reach = max(float(np.abs(weights).max()), abs(constant))
@@ -128,7 +127,7 @@ def check_single_range(model: ExportedModel, holder: str) -> None:
     if not reach <= LARGEST:
         raise NotExportable(
             _what(model),
-            f"its numbers go beyond the range of float32, in which {holder} computes",
+            f"its numbers exceed the range of float32, and {holder} computes in float32",
             "Take onnx, which computes in double precision.",
         )
 
@@ -139,7 +138,7 @@ def knows_missing(trees: Trees) -> bool:
 
 
 def zero_for_missing(features: Array) -> Array:
-    """Single-precision features, with 0 where they are missing."""
+    """Features in single precision, with 0 for missing values."""
     with np.errstate(over="ignore"):
         singles = features.astype(np.float32)
     return np.nan_to_num(singles, nan=0.0, posinf=np.inf, neginf=-np.inf)

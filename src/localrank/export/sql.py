@@ -1,4 +1,4 @@
-"""SQL: linear models and small trees as one expression of a query."""
+"""SQL: linear models and small trees as one SQL expression."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from localrank.trees import Trees
 from localrank.trees.columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
 from localrank.trees.nested import Leaf, Split, nested
 
-# What databases take: SQLite and DuckDB allow expressions 1,000 deep, one level for each tree
-# of a sum; services limit the length of a query, BigQuery to a million characters.
+# Limits of databases. SQLite and DuckDB allow expressions 1,000 levels deep, and each tree of a
+# sum is one level. Services limit the length of a query, BigQuery to a million characters.
 MOST_TREES, MOST_CHARACTERS = 800, 1_000_000
-# PostgreSQL takes no more columns in a table; SQLite 2,000.
+# PostgreSQL allows this many columns in a table, SQLite 2,000.
 MOST_COLUMNS = 1600
-# The file that makes the table of documents.
+# The file that creates the table of documents.
 TABLE = "documents.sql"
-# Numbers that SQLite reads exactly are not larger, nor smaller than one over this.
+# SQLite reads numbers exactly from 1 / _LARGEST to _LARGEST.
 _LARGEST, _POWER = 1e18, 2.0**60
-# No feature is larger: what is beyond, datasets refuse.
+# No feature is larger: datasets refuse larger values.
 _LARGEST_VALUE = 1e100
 
 
@@ -47,9 +47,9 @@ _LARGEST_VALUE = 1e100
 class SQL(Target):
     """Linear models, sums of trees and sums of both as one expression of standard SQL.
 
-    Features are columns of a table `documents`, in double precision, NULL where missing. The
+    Features are columns of a table `documents`, in double precision; NULL is a missing value. The
     expression compares and adds up as the ranker does: in a database that computes in double
-    precision the scores are the same to the last bit.
+    precision, the scores are equal to the last bit.
 
     Examples
     --------
@@ -68,8 +68,8 @@ class SQL(Target):
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         if f"{model.name.lower()}.sql" == TABLE:
             raise ValueError(
-                f"A model for SQL cannot have the name {model.name!r}, which the table has. "
-                "Name it otherwise."
+                f"A model for SQL cannot have the name {model.name!r}: the table has this name. "
+                "Give the model another name."
             )
         _check_names(model.feature_names)
         columns = [_quoted(name) for name in model.feature_names]
@@ -83,7 +83,7 @@ class SQL(Target):
         if len(query) > MOST_CHARACTERS:
             raise NotExportable(
                 f"A query of {len(query):,} characters",
-                f"many databases take no more than {MOST_CHARACTERS:,}",
+                f"many databases take at most {MOST_CHARACTERS:,}",
                 "Train fewer or smaller trees, or export to onnx.",
             )
         types = ",\n".join(f"  {column} DOUBLE PRECISION" for column in columns)
@@ -94,7 +94,7 @@ class SQL(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        """What SQLite computes: the files are run, in memory, by Python's own copy of it."""
+        """The scores that SQLite computes: the files are run in memory by Python's `sqlite3`."""
         queries = {name: content for name, content in files.items() if name != TABLE}
         rows = np.asarray(dataset.features, np.float64).astype(object)
         rows[np.isnan(dataset.features)] = None
@@ -122,7 +122,7 @@ def _check_names(names: Sequence[str]) -> None:
         if name.lower() in first:
             raise NotExportable(
                 f"A model with the features {first[name.lower()]!r} and {name!r}",
-                "databases take these for the same column",
+                "databases treat these as the same column",
                 "Train with feature names that differ in more than upper and lower case.",
             )
         first[name.lower()] = name
@@ -177,7 +177,7 @@ def _column(column: Column, columns: list[str]) -> str:
 
 
 def _linear(formula: Linear, columns: list[str]) -> str:
-    """Four sums, as the rankers add up."""
+    """A weighted sum, added up in four parts as the rankers do."""
     products = [
         f"{column} * {_number(float(weight))}"
         for column, weight in zip(columns, formula.weights, strict=True)
@@ -190,25 +190,26 @@ def _linear(formula: Linear, columns: list[str]) -> str:
 
 
 def _trees(trees: Trees, columns: list[str]) -> str:
-    """From the first tree to the last, as the rankers add up."""
+    """A sum of trees, added up from first to last as the rankers do."""
     if trees.n_trees > MOST_TREES:
         raise NotExportable(
             f"A sum of {trees.n_trees:,} trees",
             f"databases limit the depth of an expression, and more than {MOST_TREES} trees come "
-            f"near to that",
+            f"near that limit",
             "Train fewer trees, or export to onnx.",
         )
     plain = replace(trees, thresholds=plain_thresholds(trees))
     sums = [_tree(tree, columns) for tree in nested(plain)]
-    # The first decides that the sum is in double precision, whatever type numbers have.
+    # The first term makes the sum double precision, whatever the type of the numbers.
     return "(" + " +\n".join(["CAST(0 AS DOUBLE PRECISION)", *sums]) + ")"
 
 
 def _tree(tree: Split | Leaf, columns: list[str]) -> str:
-    """One CASE without others in it, which would be nested deeper than databases take.
+    """A tree as one CASE. Nested CASEs could be deeper than databases allow.
 
-    The leaves come from left to right. A document that belongs to none of those before goes right
-    wherever the way to the next leaf does, so that only its turns to the left are asked for.
+    The leaves come from left to right. A document that reaches a leaf's line belongs to none of
+    the leaves before it. It therefore goes right wherever the path to this leaf goes right, and
+    only the turns to the left need a condition.
     """
     if isinstance(tree, Leaf):
         return _number(tree.value)
@@ -244,8 +245,8 @@ def _goes_left(split: Split, columns: list[str]) -> str:
 def _number(value: float) -> str:
     """A text that databases read as exactly this number.
 
-    The exponent makes it a number in double precision. SQLite reads 17 digits of numbers of
-    ordinary size exactly; others are these times powers of two, which changes no digit.
+    The exponent makes it a number in double precision. SQLite reads 17 digits exactly if a number
+    has ordinary size. Other numbers are written times a power of two, which changes no digit.
     """
     factor = ""
     while abs(value) > _LARGEST:
@@ -253,7 +254,7 @@ def _number(value: float) -> str:
     while 0 < abs(value) < 1 / _LARGEST:
         value, factor = value * _POWER, f"{factor} / {_POWER:.0f}e0"
     short = repr(value)
-    # SQLite reads few digits exactly, too, but not always 14 to 16.
+    # SQLite also reads few digits exactly, but not always 14 to 16 digits.
     text = f"{short}e0" if len(short) <= 10 and "e" not in short else f"{value:.16e}"
     return f"({text}{factor})" if factor else text
 
@@ -264,10 +265,11 @@ def _readme(model: ExportedModel, score: str) -> str:
 
 A ranker as one query of standard SQL, written{made}.
 
-- `documents.sql` makes a table `documents` with a column for each feature. Add what you need,
-  such as the ids of queries and documents, or make a view of that name with these columns.
-- `{model.name}.sql` selects all columns of `documents` and the score of each row, `{score}`. The
-  higher, the better.
+- `documents.sql` creates a table `documents` with a column for each feature. Add the columns that
+  you need, such as the ids of queries and documents, or create a view of this name with these
+  columns.
+- `{model.name}.sql` selects all columns of `documents` and the score of each row, `{score}`. A
+  higher score is better.
 
 ```
 SELECT * FROM (… {model.name}.sql …) AS ranked ORDER BY "query", "{score}" DESC
@@ -275,12 +277,13 @@ SELECT * FROM (… {model.name}.sql …) AS ranked ORDER BY "query", "{score}" D
 
 ## What is exact
 
-Columns must be DOUBLE PRECISION, NULL where a value is missing. Thresholds and weights have 17
-digits, which read back as the same numbers. Comparisons are those of the ranker, and sums are
-added up in its order: a database that computes in IEEE double precision gives the same scores to
-the last bit. Features in single precision are compared as localrank compares the same numbers in
-double precision.
+Columns must be DOUBLE PRECISION; NULL is a missing value. Thresholds and weights have 17 digits,
+which read back as the same numbers. The query compares as the ranker does, and adds up in the same
+order: a database that computes in IEEE double precision gives the same scores to the last bit.
+Features in single precision are compared as localrank compares the same numbers in double
+precision.
 
 The text uses CASE, AND, OR, IS NULL, ABS, CAST, numbers with exponents, and names in double
-quotes. It was run by SQLite and DuckDB. MySQL needs the SQL mode ANSI_QUOTES and a cast AS DOUBLE.
+quotes. It was tested with SQLite and DuckDB. MySQL needs the SQL mode ANSI_QUOTES and a cast AS
+DOUBLE.
 """

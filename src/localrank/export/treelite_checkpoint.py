@@ -41,7 +41,7 @@ class Treelite(Target):
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         trees = trees_of(model, "Treelite's checkpoint")
-        # Treelite compares values as they are, also those that LightGBM takes for zero.
+        # Treelite compares values as they are, also those that LightGBM treats as zero.
         trees = replace(trees, thresholds=plain_thresholds(trees))
         text = write_lightgbm_text(trees, "lambdarank")
         with tempfile.TemporaryDirectory() as folder:
@@ -79,7 +79,7 @@ model = treelite.Model.deserialize("{name}.checkpoint")
 scores = treelite.gtil.predict(model, features)  # float64
 ```
 
-Written by Treelite {version}, which later versions of the same major version read. TL2cgen compiles
-it to C. Comparisons are those of the model, in double precision; so are the scores, to rounding.
-Missing values (NaN) go where the model sends them.
+Written by Treelite {version}; later versions with the same major version read it. TL2cgen compiles
+it to C. Treelite compares as the model does, in double precision; scores differ by rounding at
+most. Missing values (NaN) go where the model sends them.
 """

@@ -1,4 +1,4 @@
-"""Whether an exported model ranks as the ranker does."""
+"""Verifies that an exported model ranks as the ranker does."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Move:
-    """A document that stands elsewhere.
+    """A document that the exported model puts in another place.
 
     Parameters
     ----------
     query, document : id
     rank : int
-        Its place by the ranker, from 1.
+        Place by the ranker, from 1.
     exported_rank : int
-        Its place by the exported model.
+        Place by the exported model.
     gap : float
-        By how much the ranker scores it higher than the document that takes its place.
+        Score of the document minus the score of the document that takes its place, both by the
+        ranker.
     """
 
     query: Any
@@ -43,28 +44,29 @@ class Move:
 
 @dataclass(frozen=True)
 class Verification:
-    """How the scores of an exported model compare with those of the ranker.
+    """A comparison of an exported model's scores with the ranker's.
 
     Attributes
     ----------
     n_lists, n_documents : int
-        What was ranked.
+        Number of lists and documents that were ranked.
     largest_difference : float
-        Between two scores of a document, after a constant that the export adds to all scores of
-        a list is taken off.
+        Largest difference between the two scores of a document. Scores are measured from the
+        mean of their list, so a constant that the export adds does not count.
     largest_score : float
-        The largest absolute score of the ranker, less the mean of its list, to compare with.
+        Largest absolute score of the ranker, measured from the mean of its list, for comparison.
     n_equal_lists : int
-        Lists in which all documents have the same place. Equal scores stay in input order.
+        Number of lists in which all documents have the same place. Equal scores stay in input
+        order.
     first_move : Move or None
-        The first document, from the top of the lists in their order, that moves.
+        The highest document of the first changed list that moves. None: no document moves.
 
     Examples
     --------
     >>> dataset = RankingDataset.from_arrays([[0], [0], [0]], qid=["a"] * 3)
     >>> Verification.of(dataset, np.array([3.0, 2.0, 1.0]), np.array([7.0, 4.5, 5.0]))
     1 list, 3 documents. Largest difference of scores: 1 of 1. Lists in the same order: 0 of 1.
-    First that moves: document 2 of query a, from rank 2 to 3, which scores 1 more than the
+    First that moves: document 2 of query a, from rank 2 to 3. The ranker scores it 1 above the
     document that takes its place.
     """
 
@@ -83,9 +85,9 @@ class Verification:
         ----------
         dataset : RankingDataset
         scores : ndarray of shape (n_documents,)
-            Of the ranker.
+            Scores by the ranker.
         exported : ndarray of shape (n_documents,)
-            Of the exported model.
+            Scores by the exported model.
         """
         if not np.isfinite(exported).all():
             row = int(np.argmin(np.isfinite(exported)))
@@ -125,29 +127,29 @@ class Verification:
             return text
         return (
             f"{text}\nFirst that moves: document {move.document} of query {move.query}, from "
-            f"rank {move.rank} to {move.exported_rank}, which scores {move.gap:.3g} more than the "
-            f"document that takes its place."
+            f"rank {move.rank} to {move.exported_rank}. The ranker scores it {move.gap:.3g} above "
+            f"the document that takes its place."
         )
 
 
 def verify(
     ranker: Ranker, to: str, folder: str | PathLike[str], dataset: RankingDataset
 ) -> Verification:
-    """Rank lists by an exported model as the engine would, and compare with the ranker.
+    """Rank lists with an exported model as the engine would, and compare with the ranker.
 
-    The engine's arithmetic is reproduced from the files alone: its precision, comparisons and
-    missing values.
+    The scores are computed from the files alone, in the engine's arithmetic: with its precision,
+    comparisons and missing values.
 
     Parameters
     ----------
     ranker : Ranker
-        What was exported.
+        The ranker that was exported.
     to : str
-        The target.
+        Name of the target.
     folder : path
-        Where `export` wrote the files.
+        Folder into which `export` wrote the files.
     dataset : RankingDataset
-        Lists to rank; labels are not needed.
+        Lists to rank. Labels are not needed.
 
     Examples
     --------
@@ -166,14 +168,14 @@ def verify(
     formula = ranker.formula()
     router = formula.router if isinstance(formula, Routed) else None
     named = dataset.replaced(feature_names=feature_names(ranker))
-    # What is no number then is told with the document.
+    # A score that is not a number is reported with its document, below.
     with np.errstate(over="ignore", invalid="ignore"):
         exported = scores_of(target(to), read_files(folder), named, router)
     return Verification.of(dataset, scores, exported)
 
 
 def _ids(dataset: RankingDataset, row: int) -> tuple[Any, Any]:
-    """The ids of a row's query and document; a document without one has its place in the list."""
+    """The ids of a row's query and document. A document without an id has its place in the list."""
     query = int(dataset.query_index[row])
     ids = dataset.document_ids
     document = row - dataset.offsets[query] + 1 if ids is None else ids[row]
@@ -181,12 +183,12 @@ def _ids(dataset: RankingDataset, row: int) -> tuple[Any, Any]:
 
 
 def _reason(dataset: RankingDataset, row: int) -> str:
-    """Why a document may have no score, with what to do."""
+    """Why a document may have no score, and what to do."""
     values = dataset.features[row]
     if np.isnan(values).any():
         return " It lacks a feature, and this model needs all: verify with complete documents."
     if (np.abs(values) > np.finfo(np.float32).max).any():
-        return " It has a value beyond the range of float32, in which engines keep features."
+        return " It has a value beyond the range of float32, and engines keep features in float32."
     return ""
 
 

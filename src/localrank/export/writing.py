@@ -1,4 +1,4 @@
-"""Models written as files for an engine."""
+"""Writes models as files for an engine."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from localrank.export.base import ExportedModel, Files, Target
 from localrank.export.reading import numbered_names
 from localrank.export.routed_models import files_of
 from localrank.formulas import simplified
+from localrank.names import unknown
 
 if TYPE_CHECKING:
     from localrank.rankers import Ranker
 
-# What every engine takes as the name of a model.
+# A name for a model that every engine takes.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
 def targets() -> dict[str, type[Target]]:
-    """The targets of an export, by name.
+    """The export targets, by name.
 
     Examples
     --------
@@ -36,22 +37,22 @@ def targets() -> dict[str, type[Target]]:
 
 
 def target(name: str) -> Target:
-    """A target by its name."""
+    """The target with this name."""
     known = targets()
     if name not in known:
-        raise ValueError(f"There is no target {name!r}. Take one of {', '.join(known)}.")
+        raise unknown("There is no export target", name, known)
     return known[name]()
 
 
 def exported_model(ranker: Ranker, name: str = "localrank") -> ExportedModel:
-    """What is written of a fitted ranker: its formula, and the names of its features.
+    """The model to write for a fitted ranker: its formula and the names of its features.
 
     Parameters
     ----------
     ranker : Ranker
-        Fitted.
+        A fitted ranker.
     name : str, default="localrank"
-        What the model is called in the engine: letters, digits and underscores, a letter first.
+        Name of the model in the engine: letters, digits and underscores, a letter first.
     """
     if not _NAME.fullmatch(name):
         raise ValueError(
@@ -69,10 +70,10 @@ def exported_model(ranker: Ranker, name: str = "localrank") -> ExportedModel:
 
 
 def feature_names(ranker: Ranker) -> tuple[str, ...]:
-    """The names that the ranker's features have in an engine.
+    """The names of the ranker's features in an engine.
 
-    Those of the training data; where it had none, f1, f2 and so on, by their numbers in LETOR
-    files.
+    These are the names in the training data. Features without names are f1, f2 and so on, by
+    their numbers in LETOR files.
     """
     names = getattr(ranker, "feature_names_in_", None)
     if names is not None:
@@ -88,24 +89,24 @@ def export(
     Parameters
     ----------
     ranker : Ranker
-        Fitted.
+        A fitted ranker.
     to : str
-        One of `targets()`, such as "solr".
+        Name of the target, one of `targets()`, such as "solr".
     folder : path
-        Where the files go; made where it does not exist. It may hold an earlier export of the
-        same files, and nothing else.
+        Folder for the files. It is created if it does not exist. It may hold an earlier export of
+        the same files, and nothing else.
     name : str, default="localrank"
-        What the model is called in the engine.
+        Name of the model in the engine.
 
     Returns
     -------
     list of Path
-        The files. README.md among them says what to do with the others.
+        The files. README.md says what to do with the others.
 
     Raises
     ------
     NotExportable
-        Where the engine cannot compute what the ranker does.
+        If the engine cannot compute what the ranker does.
 
     Examples
     --------
@@ -132,23 +133,23 @@ def export(
 
 
 def _check_place(place: Path, files: Files) -> None:
-    """Refuse a folder in which other files would stand among those of the export."""
+    """Refuse a folder with other files, which would be mixed with those of the export."""
     if place.exists() and not place.is_dir():
-        raise ValueError(f"{place}: is a file. Name a folder for the export.")
-    # Not all of them are listed: a folder that was named by mistake may have millions.
+        raise ValueError(f"{place}: is a file. Give a folder for the export.")
+    # Stop at the first one: a folder that was given by mistake may hold millions of files.
     for path in place.rglob("*"):
         name = path.relative_to(place).as_posix()
         if path.is_file() and name not in files:
             raise ValueError(
-                f"{place}: has other files, such as {name}. Name a new folder for the export."
+                f"{place}: holds other files, such as {name}. Give a new folder for the export."
             )
 
 
 def read_files(folder: str | PathLike[str]) -> dict[str, bytes]:
-    """The files of an export, as they are on disk."""
+    """Read the files of an export from disk."""
     place = Path(folder)
     if not place.is_dir():
-        raise ValueError(f"{place}: is no folder. Name one that `export` wrote.")
+        raise ValueError(f"{place}: is not a folder. Give a folder that `export` wrote.")
     return {
         path.relative_to(place).as_posix(): path.read_bytes()
         for path in sorted(place.rglob("*"))

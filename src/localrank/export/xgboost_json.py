@@ -24,7 +24,7 @@ from localrank.export.single_models import check_single_range, trees_of
 
 # The oldest version of XGBoost that reads the file.
 VERSION = [2, 0, 0]
-# What XGBoost writes for the parent of a root.
+# XGBoost writes this number as the parent of a root.
 NO_PARENT = 2**31 - 1
 
 
@@ -32,8 +32,8 @@ NO_PARENT = 2**31 - 1
 class XGBoostJSON(Target):
     """A JSON file that `xgboost.Booster(model_file=…)` loads.
 
-    XGBoost compares by `<` in single precision. Thresholds are the next number of single
-    precision, so that every value of single precision goes the same way. Scores are sums of
+    XGBoost compares with `<` in single precision. Thresholds become the next larger number of
+    single precision, so that every value of single precision goes the same way. Scores are sums in
     single precision. Missing values go where the trees send them.
 
     Examples
@@ -118,7 +118,7 @@ def _tree(number: int, table: NodeTable, n_features: int) -> dict[str, Any]:
         "split_conditions": np.where(is_leaf, table.values, table.thresholds).tolist(),
         "default_left": table.default_lefts.astype(int).tolist(),
         "base_weights": table.values.tolist(),
-        # Of training, which prediction does not read.
+        # Facts about training, which prediction does not read.
         "loss_changes": zeros,
         "sum_hessian": zeros,
         "split_type": none,
@@ -154,7 +154,7 @@ scores = booster.inplace_predict(features)  # {n_features} columns, float32
 
 XGBoost 2.0 or later reads the file; tested with 3.2.
 
-XGBoost compares by `<` in single precision, LightGBM by `<=` in double precision. The thresholds
-are moved so that every float32 value goes the same way. Scores are float32 sums. Missing values
-(NaN) go where the model sends them.
+XGBoost compares with `<` in single precision, LightGBM with `<=` in double precision. The
+thresholds are moved so that every float32 value goes the same way. Scores are float32 sums. Missing
+values (NaN) go where the model sends them.
 """

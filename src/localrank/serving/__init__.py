@@ -1,4 +1,4 @@
-"""The HTTP service: whole lists of documents ranked, with any model of localrank."""
+"""The HTTP service: it ranks lists of documents with saved models."""
 
 from localrank.serving.application import Application as Application
 from localrank.serving.server import serve as serve

@@ -48,20 +48,20 @@ NO_MODEL = "none"
 class Application:
     """Ranks lists of documents over HTTP.
 
-    One thread ranks; the event loop does nothing but read and write, so that a long list does
-    not keep `/healthz` waiting. Another thread loads new files, and one more runs the shadow model.
+    One thread ranks. The event loop only reads and writes, so a long list does not delay
+    `/healthz`. Another thread loads new files, and one more runs the shadow model.
 
     Parameters
     ----------
     settings : Settings
     failed : callable, optional
-        Called with the reason where a model cannot be loaded at the start. By default the
-        application waits, unready, for a better file.
+        Called with the reason if a model cannot be loaded at the start. None: the application
+        stays unready and waits for a better file.
 
     Attributes
     ----------
     asgi : Starlette
-        What a server runs.
+        The application that a server runs.
     """
 
     def __init__(self, settings: Settings, failed: Callable[[str], None] | None = None) -> None:
@@ -99,12 +99,12 @@ class Application:
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
         loop = asyncio.get_running_loop()
-        # Windows has no such signal, and only the main thread of a process gets any.
+        # Windows has no such signal, and only the main thread of a process receives signals.
         with suppress(AttributeError, ValueError, RuntimeError, NotImplementedError):
             loop.add_signal_handler(signal.SIGHUP, self._hang_up.set)
         with one_blas_thread():
             if self._failed is None:
-                # A worker that takes requests before it can answer takes them from others.
+                # A worker that accepts requests before it can answer takes them from the others.
                 await loop.run_in_executor(self._loads, self.models.refresh)
                 _settle()
             watching = asyncio.create_task(self._watch())
@@ -116,7 +116,7 @@ class Application:
                 self._shadow.stop()
 
     async def _watch(self) -> None:
-        """Load what is new, now and then, and at once on a hang-up."""
+        """Load changed model files: at regular intervals, and at once on SIGHUP."""
         loop = asyncio.get_running_loop()
         always = False
         while True:
@@ -140,11 +140,13 @@ class Application:
         if self._token is None:
             return
         kind, _, given = request.headers.get("authorization", "").partition(" ")
-        # In constant time, so that answers do not tell how much of a guess is right.
+        # In constant time: the time of an answer must not tell how much of a guess is right.
         right = hmac.compare_digest(given.strip().encode(), self._token)
         if kind.lower() != "bearer" or not right:
             raise Refused(
-                401, "A token is needed: Authorization: Bearer ….", WWW_Authenticate="Bearer"
+                401,
+                "The token is missing or wrong: send the header Authorization: Bearer ….",
+                WWW_Authenticate="Bearer",
             )
 
     async def _rank(self, request: Request) -> Response:
@@ -158,7 +160,7 @@ class Application:
         except Refused as refused:
             status = refused.status
             raise
-        except Exception as error:  # the last door: a server would log what the request holds
+        except Exception as error:  # caught here: a server would log the content of the request
             return _broken(error)
         finally:
             if model not in self.settings.models:
@@ -176,11 +178,11 @@ class Application:
         form = answer_format(request.headers.get("accept", ""), kind)
         batch = request.url.path.endswith("/batch")
         if explain and form == ARROW:
-            raise Refused(406, f"Explanations come as JSON: send Accept: {JSON}.")
+            raise Refused(406, f"Explanations come only as JSON: send Accept: {JSON}.")
         if self._n_pending >= self.settings.max_queue:
             raise Refused(
                 503,
-                f"{self._n_pending:,} requests are waiting, and no more may.",
+                f"{self._n_pending:,} requests are waiting, which is the most. Try again later.",
                 Retry_After="1",
             )
         self._n_pending += 1
@@ -197,9 +199,9 @@ class Application:
             status, what = stage
             raise Refused(status, f"{what} within {self.settings.timeout:g} s.") from None
         except ClientDisconnect:
-            raise Refused(400, "The connection was closed before all of the body came.") from None
+            raise Refused(400, "The connection was closed before the whole body came.") from None
         finally:
-            # What cannot be stopped any more counts until it ends.
+            # A job that cannot be stopped any more counts until it ends.
             if job is None or not job.running():
                 self._done()
             else:
@@ -215,12 +217,14 @@ class Application:
         most = self.settings.max_body
         length = request.headers.get("content-length", "")
         if length.isdigit() and int(length) > most:
-            raise Refused(413, f"A request may have {most:,} bytes. Got {int(length):,} instead.")
+            raise Refused(
+                413, f"A request may have at most {most:,} bytes. Got {int(length):,} instead."
+            )
         parts, size = [], 0
         async for part in request.stream():
             size += len(part)
             if size > most:
-                raise Refused(413, f"A request may have {most:,} bytes. More came.")
+                raise Refused(413, f"A request may have at most {most:,} bytes. Got more.")
             parts.append(part)
         return b"".join(parts)
 
@@ -277,11 +281,13 @@ class Application:
 
 
 def _options(request: Request) -> tuple[int | None, bool]:
-    """`top` and `explain` of the query string."""
+    """The options `top` and `explain` in the query string."""
     given = dict(request.query_params)
     top, explain = given.pop("top", None), given.pop("explain", "false")
     if given:
-        raise Refused(422, f"There is no parameter {next(iter(given))!r}: top and explain are.")
+        raise Refused(
+            422, f"There is no parameter {next(iter(given))!r}. The parameters are top and explain."
+        )
     if top is not None and not (top.isascii() and top.isdigit() and 0 < len(top) < 10 and int(top)):
         raise Refused(422, f"top must be a whole number, 1 or larger. Got {top!r} instead.")
     if explain not in ("true", "false"):
@@ -290,9 +296,10 @@ def _options(request: Request) -> tuple[int | None, bool]:
 
 
 def _settle() -> None:
-    """Spare the garbage collector what models consist of: going through it would stop answers.
+    """Exclude the models' objects from garbage collection, which would interrupt answers.
 
-    What was spared before stays so. A model that is replaced has no cycles, and needs no collector.
+    Objects that were excluded before stay so. A replaced model has no reference cycles, so it is
+    freed without the collector.
     """
     gc.collect()
     gc.freeze()
@@ -311,7 +318,7 @@ async def _not_routed(_: Request, error: Any) -> Response:
 
 
 def _broken(error: Exception) -> Response:
-    # Where, not what: a message may hold values of a request.
+    # Log where it failed, not the message: a message may hold values of the request.
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("%s in a request\n%s", type(error).__name__, frames)
-    return _json(Problem("The service failed at this request."), 500)
+    return _json(Problem("The service failed to answer this request. Its log says where."), 500)

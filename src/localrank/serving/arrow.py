@@ -1,9 +1,9 @@
-"""Lists of documents as Arrow tables, in the format of its streams.
+"""Lists of documents as Arrow tables, in Arrow's stream format.
 
-A request is a table with a column for each feature, one row for each document, and if wanted a
-column `id`. A batch has a column `qid` with the list of each document; the rows of a list follow
-one another. The answer has the columns `qid`, `id`, `index`, `rank` and `score`, the best
-documents of a list first.
+A request is a table with one row for each document, a column for each feature, and optionally a
+column `id`. A batch also has a column `qid` that names the list of each document; the rows of a
+list follow one another. The answer has the columns `qid`, `id`, `index`, `rank` and `score`, with
+the best documents of each list first.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from localrank.serving.lists import Lists, as_dataset, columns_of
 from localrank.serving.messages import Id, Ranking
 
 QUERY, DOCUMENT = "qid", "id"
-# How streams end. One that is cut between two batches would be read without it, as a shorter list.
+# The end mark of a stream. Without it, a stream cut between two batches would pass as a shorter
+# list.
 END = b"\xff\xff\xff\xff\0\0\0\0"
-# How streams of the fourth version of the format say that they are compressed.
+# The mark of compressed streams in version 4 of the format.
 LEGACY_COMPRESSION = b"ARROW:experimental_compression"
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that was read; its columns are as they came."""
+    """A table as it was read from a request."""
 
     features: Any
     qid: Any
@@ -40,7 +41,7 @@ class Table:
         return int(self.features.num_rows)
 
     def queries(self) -> tuple[list[Id | None], list[int]]:
-        """The id of each list, None where there is one without, and their sizes."""
+        """The ids of the lists and their sizes. Without a column `qid`, one list with id None."""
         if self.qid is None:
             return [None], [self.n_documents]
         names, offsets, order = group_rows(np.array(_ids(self.qid), dtype=object))
@@ -49,7 +50,7 @@ class Table:
         return names.tolist(), np.diff(offsets).tolist()
 
     def lists(self, ranker: Ranker) -> Lists:
-        """The lists as a ranker takes them."""
+        """The lists in the form that a ranker takes."""
         names = self.features.column_names
         known = getattr(ranker, "feature_names_in_", None)
         columns = range(len(names)) if known is None else columns_of(names, known)
@@ -77,7 +78,7 @@ class Table:
 
 
 def read(body: bytes, *, batch: bool) -> Table:
-    """The table of a request, or a `Refused` that says what is wrong with it."""
+    """Read the table of a request. Raises `Refused` with the reason if it is wrong."""
     pyarrow, ipc = _arrow()
     if not body.endswith(END):
         raise Refused(400, "The body is not an Arrow stream, or is cut off: it lacks the end mark.")
@@ -91,11 +92,11 @@ def read(body: bytes, *, batch: bool) -> Table:
     if len(set(names)) != len(names):
         raise Refused(422, "Column names must be unique.")
     if table.num_rows == 0:
-        raise Refused(422, "The table has no rows: a list needs a document.")
+        raise Refused(422, "The table has no rows. A list needs at least one document.")
     if batch != (QUERY in names):
         raise Refused(
             422,
-            f"A batch needs the column {QUERY!r}, which tells the list of each document."
+            f"A batch needs the column {QUERY!r}, which names the list of each document."
             if batch
             else f"A table with the column {QUERY!r} holds several lists: send it to …/batch.",
         )
@@ -140,7 +141,7 @@ def write(rankings: list[Ranking]) -> bytes:
 
 
 def _column(ids: list[Id | None]) -> list[Any]:
-    """Ids of one type: as text where some are, or are larger than Arrow's integers."""
+    """Ids of one type: all texts if one is a text, or is too large for Arrow's integers."""
     if any(isinstance(name, str) or (name is not None and name.bit_length() > 63) for name in ids):
         return [None if name is None else str(name) for name in ids]
     return ids
@@ -159,14 +160,14 @@ def _arrow() -> tuple[Any, Any]:
     except ImportError:
         raise Refused(
             415,
-            "This service takes no Arrow bodies: it lacks pyarrow, which comes with "
-            "pip install 'localrank[serve,tables]'. Send JSON.",
+            "This service takes no Arrow bodies, because pyarrow is not installed. Send JSON, or "
+            "install it with pip install 'localrank[serve,tables]'.",
         ) from None
     return pyarrow, ipc
 
 
 def _refuse_compressed(ipc: Any, body: bytes) -> None:
-    """A few compressed bytes may stand for any number: they are not taken."""
+    """Refuse compressed buffers: a few bytes could become any number of bytes."""
     reader = ipc.MessageReader.open_stream(body)
     while True:
         try:
@@ -184,11 +185,11 @@ def _refuse_compressed(ipc: Any, body: bytes) -> None:
             batch = _inner_table(metadata, batch, 1)
         compressed = batch is not None and _inner_table(metadata, batch, 3) is not None
         if compressed or LEGACY_COMPRESSION in metadata:
-            raise Refused(415, "Compressed Arrow buffers are not taken: send them as they are.")
+            raise Refused(415, "Compressed Arrow buffers are not taken: send them uncompressed.")
 
 
 def _inner_table(metadata: bytes, table: int, field: int) -> int | None:
-    """Where a table that is a field of another one begins; None where it is left out."""
+    """The position of a table that is a field of another table. None: the field is absent."""
     vtable = table - struct.unpack_from("<i", metadata, table)[0]
     (size,) = struct.unpack_from("<H", metadata, vtable)
     if 4 + 2 * field >= size:

@@ -33,9 +33,9 @@ class Asked:
     Attributes
     ----------
     queries : sequence
-        The ids of the lists' queries; None where there is none.
+        The query ids of the lists. None: a list without a query id.
     lists : callable
-        The lists as a model takes them.
+        A function from a model to the lists in the form that the model takes.
     """
 
     queries: Sequence[Id | None]
@@ -43,7 +43,7 @@ class Asked:
 
 
 def content_format(content_type: str) -> str:
-    """The format of a request by its Content-Type, or a `Refused`."""
+    """The format of a request by its Content-Type. Raises `Refused` for other types."""
     kind = content_type.partition(";")[0].strip().lower()
     if kind not in (JSON, ARROW):
         raise Refused(415, f"Content-Type must be {JSON} or {ARROW}. Got {kind!r} instead.")
@@ -51,14 +51,14 @@ def content_format(content_type: str) -> str:
 
 
 def answer_format(accept: str, asked: str) -> str:
-    """The format of the answer: that of the request, unless only the other one is accepted."""
+    """The format of the answer: the request's, unless the client accepts only the other one."""
     accepted = {part.partition(";")[0].strip().lower() for part in accept.split(",")}
     (other,) = {JSON, ARROW} - {asked}
     return other if other in accepted and asked not in accepted else asked
 
 
 def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked:
-    """What a request asks for, or a `Refused` that says where it is wrong."""
+    """Decode a request. Raises `Refused` with the place of the error if it is wrong."""
     if kind == ARROW:
         table = arrow.read(body, batch=batch)
         _check_sizes(settings, table.n_documents)
@@ -74,17 +74,17 @@ def decoded(body: bytes, kind: str, settings: Settings, *, batch: bool) -> Asked
         return _asked_by_words(body, settings, refused)
     except _NOT_JSON as error:
         raise Refused(400, f"The body is not JSON: {error}.") from None
-    _check_sizes(settings, sum(len(one.documents) for one in lists), len(lists))
+    _check_sizes(settings, sum(len(each.documents) for each in lists), len(lists))
     return Asked(
-        [one.query for one in lists], lambda model: lists_of_documents(lists, model.ranker)
+        [each.query for each in lists], lambda model: lists_of_documents(lists, model.ranker)
     )
 
 
 def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
-    """What a request asks for that holds no documents with features.
+    """Decode a request without features as a query of words.
 
-    Whether that is right, the model decides: one that takes no words gives the reason for which
-    the request is no list of features.
+    The model decides whether that is right. A model that takes no words raises `refused`, the
+    reason why the request is not a list of features.
     """
     try:
         asked = _words.decode(body)
@@ -92,7 +92,7 @@ def _asked_by_words(body: bytes, settings: Settings, refused: Refused) -> Asked:
         no_words = Refused(422, f"{error}.")
         return Asked([None], lambda model: _raised(refused if model.texts is None else no_words))
     except _NOT_JSON as error:
-        # The first decoder may have stopped before the place that is no JSON.
+        # The first decoder may have stopped before the place where the JSON is broken.
         raise Refused(400, f"The body is not JSON: {error}.") from None
     _check_sizes(settings, len(asked.documents or []))
 
@@ -109,7 +109,7 @@ def _raised(refused: Refused) -> NoReturn:
 
 
 def encoded(rankings: list[Ranking], kind: str, *, batch: bool) -> bytes:
-    """The answer's body."""
+    """The body of the answer."""
     if kind == ARROW:
         return arrow.write(rankings)
     return _encoder.encode(Rankings(rankings) if batch else rankings[0])
@@ -121,4 +121,4 @@ def _check_sizes(settings: Settings, n_documents: int, n_lists: int = 1) -> None
         (n_lists, settings.max_lists, "lists"),
     ):
         if n > most:
-            raise Refused(413, f"A request may hold {most:,} {what}. Got {n:,} instead.")
+            raise Refused(413, f"A request may hold at most {most:,} {what}. Got {n:,} instead.")

@@ -1,4 +1,4 @@
-"""How scores come about: groups and neighbours, members of an ensemble, features."""
+"""Explanations of scores: groups and neighbours, members of an ensemble, features."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from localrank.serving.messages import (
 )
 
 N_NEIGHBOURS = 5
-# Documents of a list whose features are told, and features of a document.
+# The most documents of a list that are explained, and the most features of each.
 N_DOCUMENTS, N_FEATURES = 100, 10
 
 
 def reasons(
     ranker: Ranker, dataset: RankingDataset, shown: Sequence[Integers] | None = None
 ) -> list[Reasons]:
-    """For each query of a dataset.
+    """The explanation of the scores of each query.
 
     Parameters
     ----------
     ranker : Ranker
     dataset : RankingDataset
-        Rows in their order, as of a request.
+        The lists of a request, rows in the order of the request.
     shown : sequence of ndarray, optional
-        The documents of each query in the order in which they are shown; all as they come by
-        default.
+        The documents of each query in the order in which they are shown. None: all, in the order
+        of the dataset.
 
     Examples
     --------
@@ -49,17 +49,18 @@ def reasons(
     1.0
     """
     if isinstance(ranker, LocalRanker):
-        found = [_of_groups(ranker, dataset, query) for query in dataset.query_ids]
+        result = [_of_groups(ranker, dataset, query) for query in dataset.query_ids]
     elif isinstance(ranker, Aggregated):
-        found = _of_members(ranker, dataset)
+        result = _of_members(ranker, dataset)
     else:
-        found = [Reasons() for _ in range(dataset.n_queries)]
-    _add_contributions(found, ranker, dataset, shown or [np.arange(n) for n in dataset.query_sizes])
-    return found
+        result = [Reasons() for _ in range(dataset.n_queries)]
+    shown = shown or [np.arange(n) for n in dataset.query_sizes]
+    _add_contributions(result, ranker, dataset, shown)
+    return result
 
 
 def _add_contributions(
-    found: list[Reasons], ranker: Ranker, dataset: RankingDataset, shown: Sequence[Integers]
+    result: list[Reasons], ranker: Ranker, dataset: RankingDataset, shown: Sequence[Integers]
 ) -> None:
     names = getattr(ranker, "feature_names_in_", None)
     if names is not None:
@@ -67,49 +68,49 @@ def _add_contributions(
     try:
         explained = ranker.contributions(dataset).centred()
     except ValueError as error:
-        for one in found:
-            one.no_contributions = str(error)
+        for reasons_of_query in result:
+            reasons_of_query.no_contributions = str(error)
         return
     columns = np.array(explained.names, dtype=object)
     entries, largest = explained.entries, explained.largest(N_FEATURES)
-    for one, first, order in zip(found, dataset.offsets[:-1], shown, strict=True):
-        one.base = float(explained.base[first])
+    for reasons_of_query, first, order in zip(result, dataset.offsets[:-1], shown, strict=True):
+        reasons_of_query.base = float(explained.base[first])
         for index in order[:N_DOCUMENTS].tolist():
             row = first + index
             most = largest[row][entries[row, largest[row]] != 0]
             values = entries[row, most]
-            told = zip(columns[most].tolist(), values.tolist(), strict=True)
-            one.contributions.append(
+            pairs = zip(columns[most].tolist(), values.tolist(), strict=True)
+            reasons_of_query.contributions.append(
                 DocumentContributions(
                     index,
-                    [Contribution(feature, value) for feature, value in told],
+                    [Contribution(feature, value) for feature, value in pairs],
                     float(entries[row].sum() - values.sum()),
                 )
             )
 
 
 def _of_groups(ranker: LocalRanker, dataset: RankingDataset, query: object) -> Reasons:
-    found = ranker.explain(dataset, query, n_neighbours=N_NEIGHBOURS)
-    in_use = [int(group) for group in found.weights.nonzero()[0]]
-    in_use.sort(key=lambda group: -found.weights[group])
-    shown = dict.fromkeys([*in_use, *found.neighbour_groups.tolist()])
+    explanation = ranker.explain(dataset, query, n_neighbours=N_NEIGHBOURS)
+    in_use = [int(group) for group in explanation.weights.nonzero()[0]]
+    in_use.sort(key=lambda group: -explanation.weights[group])
+    shown = dict.fromkeys([*in_use, *explanation.neighbour_groups.tolist()])
     return Reasons(
         groups=[
             GroupScores(
                 group,
-                float(found.weights[group]),
-                int(found.group_sizes[group]),
-                found.group_scores[:, group].tolist(),
+                float(explanation.weights[group]),
+                int(explanation.group_sizes[group]),
+                explanation.group_scores[:, group].tolist(),
             )
             for group in shown
         ],
         neighbours=[
             Neighbour(query if isinstance(query, int | str) else str(query), *values)
             for query, *values in zip(
-                found.neighbours.tolist(),
-                found.neighbour_groups.tolist(),
-                found.distances.tolist(),
-                found.similarities.tolist(),
+                explanation.neighbours.tolist(),
+                explanation.neighbour_groups.tolist(),
+                explanation.distances.tolist(),
+                explanation.similarities.tolist(),
                 strict=True,
             )
         ],
@@ -131,7 +132,7 @@ def _of_members(ranker: Aggregated, dataset: RankingDataset) -> list[Reasons]:
 
 
 def _name(ranker: Ranker) -> str:
-    """The class of a ranker, and of the one it wraps."""
+    """The name of a ranker's class, with that of the ranker it wraps in parentheses."""
     name = type(ranker).__name__
     wrapped = getattr(ranker, "ranker", None)
     return name if wrapped is None else f"{name}({_name(wrapped)})"

@@ -1,4 +1,4 @@
-"""From a request's documents to the rows that a model takes."""
+"""Turns a request's documents into the rows that a model takes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from localrank.rankers import Ranker
 from localrank.serving.failures import Refused
 from localrank.serving.messages import DocumentList, Id, Value
 
-# Names of features that a message lists.
+# The most names of features that a message lists.
 N_NAMES = 5
 
 
@@ -29,9 +29,9 @@ class Lists:
     dataset : RankingDataset
         A query for each list, its rows in the order of the request.
     queries : list
-        Their ids; None where the request has none.
+        Ids of the queries. None: the request gives no id.
     ids : list of list
-        Of the documents of each list.
+        Ids of the documents of each list.
     """
 
     dataset: RankingDataset
@@ -40,28 +40,31 @@ class Lists:
 
 
 def lists_of_documents(lists: Sequence[DocumentList], ranker: Ranker) -> Lists:
-    """The lists as a model takes them; a `Refused` that names what is wrong and where."""
+    """The lists in the form that a model takes. Raises `Refused` that names the error's place."""
     several = len(lists) > 1
     matrices = []
-    for number, one in enumerate(lists):
+    for number, documents in enumerate(lists):
         try:
-            matrices.append(_matrix(one, ranker))
+            matrices.append(_matrix(documents, ranker))
         except Refused as refused:
             where = f"lists[{number}]: " if several else ""
             raise Refused(refused.status, where + refused.message) from None
     sizes = [len(matrix) for matrix in matrices]
     return Lists(
         as_dataset(np.concatenate(matrices) if several else matrices[0], sizes),
-        [one.query for one in lists],
+        [each.query for each in lists],
         [
-            [index if document.id is None else document.id for index, document in enumerate(docs)]
-            for docs in (one.documents for one in lists)
+            [
+                index if document.id is None else document.id
+                for index, document in enumerate(each.documents)
+            ]
+            for each in lists
         ],
     )
 
 
 def as_dataset(features: Floats, sizes: Sequence[int]) -> RankingDataset:
-    """Rows of lists that follow one another as a dataset."""
+    """A dataset of the rows of lists that follow one another."""
     try:
         return RankingDataset.from_arrays(features, qid=np.repeat(np.arange(len(sizes)), sizes))
     except ValueError as error:
@@ -69,7 +72,7 @@ def as_dataset(features: Floats, sizes: Sequence[int]) -> RankingDataset:
 
 
 def columns_of(given: list[str], names: Any) -> list[int]:
-    """Where each of the model's features stands among those given."""
+    """The position of each of the model's features among the given names."""
     if names is None:
         raise Refused(422, "The model was trained without feature names: leave out feature_names.")
     place = {name: column for column, name in enumerate(given)}
@@ -79,18 +82,22 @@ def columns_of(given: list[str], names: Any) -> list[int]:
     return [place[name] for name in names.tolist()]
 
 
-def _matrix(one: DocumentList, ranker: Ranker) -> Floats:
-    """The documents' features, a row each, columns as the model has them."""
+def _matrix(request: DocumentList, ranker: Ranker) -> Floats:
+    """The features, one row per document, columns in the model's order."""
     n_features: int = ranker.n_features_in_
-    features = [document.features for document in one.documents]
+    features = [document.features for document in request.documents]
     kinds = set(map(type, features))
     if len(kinds) > 1:
-        raise Refused(422, "Give all documents of a list as rows, or all by feature name.")
+        raise Refused(
+            422, "Some documents are rows, others name their features. Use one form in a list."
+        )
     names = getattr(ranker, "feature_names_in_", None)
     rows: list[Any] = features
     if kinds == {dict}:
-        if one.feature_names is not None:
-            raise Refused(422, "feature_names is for rows. These documents name their features.")
+        if request.feature_names is not None:
+            raise Refused(
+                422, "feature_names is for rows, and these documents name their features."
+            )
         if names is None:
             raise Refused(
                 422,
@@ -105,8 +112,8 @@ def _matrix(one: DocumentList, ranker: Ranker) -> Floats:
             f"Got {len(rows[wrong[0]])} instead.",
         )
     matrix = np.array(rows, dtype=np.float64).reshape(len(rows), n_features)
-    if one.feature_names is not None:
-        matrix = matrix[:, columns_of(one.feature_names, names)]
+    if request.feature_names is not None:
+        matrix = matrix[:, columns_of(request.feature_names, names)]
     return matrix
 
 
@@ -125,7 +132,7 @@ def _rows_by_name(features: Sequence[dict[str, Value]], names: list[str]) -> lis
 def _check_names(where: str, given: dict[str, Any], names: list[str]) -> None:
     missing = [name for name in names if name not in given]
     if missing:
-        raise Refused(422, f"{where}: without {_listed(missing)}, which the model needs.")
+        raise Refused(422, f"{where}: lacks {_listed(missing)}, which the model needs.")
     surplus = [name for name in given if name not in set(names)]
     if surplus:
         raise Refused(422, f"{where}: {unknown('The model has no feature', surplus[0], names)}")

@@ -1,4 +1,4 @@
-"""What requests hold, and what answers say: JSON, decoded and checked by msgspec."""
+"""The content of requests and answers: JSON, decoded and checked by msgspec."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Document(Struct, forbid_unknown_fields=True, gc=False):
         dict[str, Value] | list[Value],
         Meta(
             description="Values by feature name, or a row in the order of the model's features "
-            "(of `feature_names`, where the request gives them). null is a missing value."
+            "(or of `feature_names`, if the request gives them). null is a missing value."
         ),
     ]
     id: Annotated[
-        Id | None, Meta(description="Comes back in the answer; the position stands in for it.")
+        Id | None, Meta(description="Id in the answer. By default, the position in the request.")
     ] = None
 
 
@@ -32,23 +32,25 @@ class DocumentList(Struct, forbid_unknown_fields=True):
     documents: Annotated[list[Document], Meta(min_length=1)]
     query: Annotated[
         Id | None,
-        Meta(description="Comes back in the answer. One query is always served by one model."),
+        Meta(description="Id of the query. All requests of a query are served by one model."),
     ] = None
     feature_names: Annotated[
-        list[str] | None, Meta(description="What the columns of rows are, in their order.")
+        list[str] | None, Meta(description="The feature of each column of the rows.")
     ] = None
 
 
 class TextQuery(Struct, forbid_unknown_fields=True):
-    """Words, for a model that ranks by them: `localrank train --extractor` makes such."""
+    """The words of a query, for a model that was trained with `localrank train --extractor`."""
 
-    query: Annotated[str, Meta(description="The words. Equal ones are always served by one model.")]
+    query: Annotated[
+        str, Meta(description="The words. All requests with the same words go to one model.")
+    ]
     documents: Annotated[
         Annotated[list[dict[str, str | int | float | None]], Meta(min_length=1)] | None,
         Meta(
-            description="Documents to rank: texts and numbers by the keys that the corpus had, "
-            "and an `id`, which comes back in the answer. Without any, those that BM25 finds in "
-            "the model's index are ranked; `index` is then their place by BM25."
+            description="Documents to rank: texts and numbers by the keys of the corpus, and an "
+            "`id`, which comes back in the answer. By default, the documents that BM25 finds in "
+            "the model's index; `index` is then the place by BM25."
         ),
     ] = None
     depth: Annotated[
@@ -58,21 +60,21 @@ class TextQuery(Struct, forbid_unknown_fields=True):
 
 
 class Batch(Struct, forbid_unknown_fields=True):
-    """Several lists of documents, each of its own query."""
+    """Several lists of documents, one for each query."""
 
     lists: Annotated[list[DocumentList], Meta(min_length=1)]
 
 
 class Place(Struct, gc=False):
-    """A document in its place."""
+    """A document of a ranking."""
 
     id: Id
-    index: Annotated[int, Meta(description="Its position in the request, from 0.", ge=0)]
+    index: Annotated[int, Meta(description="Position in the request, from 0.", ge=0)]
     score: float
 
 
 class Neighbour(Struct):
-    """A training query near the one that was asked."""
+    """A training query near the query of the list."""
 
     query: Id
     group: int
@@ -81,64 +83,67 @@ class Neighbour(Struct):
 
 
 class GroupScores(Struct):
-    """What one group of training queries has to do with a list."""
+    """A group of training queries, and the scores of its model."""
 
     group: int
-    weight: Annotated[float, Meta(description="Of its model in the scores.")]
+    weight: Annotated[float, Meta(description="Weight of the group's model in the scores.")]
     n_queries: int
-    scores: Annotated[list[float], Meta(description="By its model alone, in request order.")]
+    scores: Annotated[
+        list[float], Meta(description="Scores by the group's model alone, in request order.")
+    ]
 
 
 class ModelScores(Struct):
-    """What one of several models gives the documents."""
+    """The scores of one member of an ensemble."""
 
     model: str
-    scores: Annotated[list[float], Meta(description="In request order.")]
+    scores: Annotated[list[float], Meta(description="Scores in request order.")]
 
 
 class Contribution(Struct, gc=False):
-    """What a feature adds to a score."""
+    """The contribution of a feature to a score."""
 
     feature: str
     value: float
 
 
 class DocumentContributions(Struct):
-    """Why a document has its score: what lifts it above the mean of its list, or lowers it."""
+    """The features that lift a document above the mean score of its list, or lower it."""
 
-    index: Annotated[int, Meta(description="Its position in the request, from 0.", ge=0)]
+    index: Annotated[int, Meta(description="Position in the request, from 0.", ge=0)]
     contributions: Annotated[
-        list[Contribution], Meta(description="The largest, either way; ten at most.")
+        list[Contribution],
+        Meta(description="The largest contributions, positive or negative; at most ten."),
     ]
-    others: Annotated[float, Meta(description="What all other features add.")]
+    others: Annotated[float, Meta(description="Sum of the contributions of all other features.")]
 
 
 class Reasons(Struct):
-    """How the scores came about."""
+    """The explanation of the scores."""
 
     groups: Annotated[
         list[GroupScores],
-        Meta(description="Of a local model: groups in use, and those of the neighbours."),
+        Meta(description="Local models: the groups in use, and those of the neighbours."),
     ] = []
     neighbours: Annotated[
-        list[Neighbour], Meta(description="Of a local model: the nearest training queries.")
+        list[Neighbour], Meta(description="Local models: the nearest training queries.")
     ] = []
     models: Annotated[
-        list[ModelScores], Meta(description="Of an ensemble: what each member gives.")
+        list[ModelScores], Meta(description="Ensembles: the scores of each member.")
     ] = []
     base: Annotated[
         float | None,
         Meta(
-            description="The mean score of the list. A document's score is the base and what its "
-            "features contribute."
+            description="The mean score of the list. A document's score is the base plus the "
+            "contributions of its features."
         ),
     ] = None
     contributions: Annotated[
         list[DocumentContributions],
-        Meta(description="Of the first documents of the ranking, in its order; 100 at most."),
+        Meta(description="For the first documents of the ranking, in its order; at most 100."),
     ] = []
     no_contributions: Annotated[
-        str | None, Meta(description="Why there are none, where the model has none.")
+        str | None, Meta(description="Why the model gives no contributions.")
     ] = None
 
 
@@ -146,10 +151,10 @@ class Ranking(Struct):
     """A ranked list."""
 
     model: str
-    version: Annotated[str, Meta(description="Begin of the digest of the model file.")]
+    version: Annotated[str, Meta(description="The first digits of the model file's digest.")]
     query: Id | None
     n_documents: int
-    ranking: Annotated[list[Place], Meta(description="Best first.")]
+    ranking: Annotated[list[Place], Meta(description="The documents, the best first.")]
     explanation: Reasons | None = None
 
 
@@ -164,18 +169,25 @@ class Model(Struct):
 
     name: str
     ready: bool
-    share: Annotated[float, Meta(description="Of the requests that name no model.")]
-    shadow: bool
+    share: Annotated[
+        float, Meta(description="Share of the requests that name no model, from 0 to 1.")
+    ]
+    shadow: Annotated[bool, Meta(description="Whether this is the shadow model.")]
     version: str | None = None
     method: str | None = None
     parameters: dict[str, str] = {}
     n_features: int | None = None
     feature_names: list[str] | None = None
+    takes_words: Annotated[
+        bool, Meta(description="Whether the model ranks by the words of a query, too.")
+    ] = False
     training_data: dict[str, Any] = {}
     versions: Annotated[
-        dict[str, str], Meta(description="Of the libraries it was trained with.")
+        dict[str, str], Meta(description="Versions of the libraries it was trained with.")
     ] = {}
-    loaded_at: Annotated[float | None, Meta(description="Seconds since 1970.")] = None
+    loaded_at: Annotated[
+        float | None, Meta(description="When it was loaded, in seconds since 1970.")
+    ] = None
     problem: Annotated[str | None, Meta(description="Why the newest file could not be loaded.")] = (
         None
     )

@@ -1,4 +1,4 @@
-"""The models that are served: loaded, made ready, and replaced while requests go on."""
+"""The models that are served. They are loaded, and replaced while requests go on."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from localrank.text import TextRanker
 
 log = logging.getLogger("localrank.serving")
-# Hexadecimal digits of a version.
+# Number of hexadecimal digits of a version.
 N_DIGITS = 12
-# Attempts to read a file that is replaced meanwhile.
+# The most attempts to read a file that is being replaced.
 N_ATTEMPTS = 5
 
 
@@ -42,11 +42,11 @@ class Loaded:
     name : str
     ranker : Ranker
     version : str
-        Begin of the digest of its file.
+        The first digits of the digest of its file.
     manifest : dict
     loaded_at : float
     texts : TextRanker or None
-        Of a model that takes words, what makes features of them for its ranker.
+        Turns the words of a query into features for `ranker`. None: the model takes no words.
     """
 
     name: str
@@ -58,18 +58,18 @@ class Loaded:
 
 
 class ServedModels:
-    """What is served under each name: the newest file of it that could be loaded.
+    """The model behind each name: the newest of its files that could be loaded.
 
     Parameters
     ----------
     settings : Settings
     reloaded : callable
-        Told the name of a model and whether its new file could be loaded.
+        Called with the name of a model and whether its new file could be loaded.
 
     Attributes
     ----------
     n_loads : int
-        Files that were loaded, or should have been.
+        How often a file was loaded, or could not be.
     """
 
     def __init__(self, settings: Settings, reloaded: Callable[[str, bool], None]) -> None:
@@ -88,11 +88,11 @@ class ServedModels:
 
     @property
     def problems(self) -> dict[str, str]:
-        """Why the newest file of a model is not the one that is served."""
+        """Why the newest file of a model could not be loaded, by the model's name."""
         return dict(self._problems)
 
     def named(self, name: str) -> Loaded:
-        """The model of a name, or a `Refused`."""
+        """The model with this name. Raises `Refused` if there is none, or it is not loaded."""
         if name not in self.settings.models:
             raise Refused(404, str(unknown("There is no model", name, self.settings.models)))
         model = self._loaded.get(name)
@@ -103,10 +103,10 @@ class ServedModels:
         return model
 
     def chosen(self, query: Id | None) -> Loaded:
-        """The model that answers where a request names none.
+        """The model that answers a request which names no model.
 
-        Shares are kept over queries: one query always has the same model, whichever worker it
-        meets. Requests without a query are shared at random.
+        A query always has the same model, in every worker: the shares are shares of the queries.
+        Requests without a query id are shared at random.
         """
         point = random.random() if query is None else _point(query)
         for name, share in self.settings.shares.items():
@@ -116,12 +116,12 @@ class ServedModels:
         return self.named(self.settings.default)
 
     def refresh(self, *, always: bool = False) -> None:
-        """Load the files that changed; the old model stays where the new file cannot be loaded.
+        """Load the files that changed. If a file cannot be loaded, the old model stays.
 
         Parameters
         ----------
         always : bool, default=False
-            Load all files, also those that look as they did.
+            Whether to load unchanged files, too.
         """
         with self._one_at_a_time:
             for name, path in self.settings.models.items():
@@ -134,7 +134,7 @@ class ServedModels:
         self.n_loads += 1
         try:
             model, self._seen[name] = _loaded(name, path)
-        except Exception as error:  # whatever is wrong with a new file, the old model answers
+        except Exception as error:  # whatever is wrong with the new file, the old model stays
             self._seen[name] = _state(path)
             self._problems[name] = str(error)
             kept = self._loaded.get(name)
@@ -146,7 +146,7 @@ class ServedModels:
             self._problems.pop(name, None)
             log.info("model %s: version %s is ready.", name, model.version)
             if old is not None and old.manifest["feature_names"] != model.manifest["feature_names"]:
-                log.warning("model %s: its features are others than before.", name)
+                log.warning("model %s: its features differ from those of the old file.", name)
         if not first:
             self.reloaded(name, name not in self._problems)
 
@@ -157,28 +157,31 @@ class ServedModels:
         result = []
         for name in settings.models:
             share = rest if name == settings.default else settings.shares.get(name, 0.0)
-            told = Model(name, False, share, name == settings.shadow)
-            told.problem = self._problems.get(name)
+            described = Model(name, False, share, name == settings.shadow)
+            described.problem = self._problems.get(name)
             if (model := self._loaded.get(name)) is not None:
                 manifest = model.manifest
-                told.ready, told.version, told.loaded_at = True, model.version, model.loaded_at
-                told.method, told.parameters = manifest["class"], manifest["parameters"]
-                told.n_features = manifest["n_features"]
-                told.feature_names = manifest["feature_names"]
-                told.training_data, told.versions = manifest["training_data"], manifest["versions"]
-            result.append(told)
+                described.ready, described.version = True, model.version
+                described.loaded_at = model.loaded_at
+                described.method, described.parameters = manifest["class"], manifest["parameters"]
+                described.n_features = manifest["n_features"]
+                described.feature_names = manifest["feature_names"]
+                described.takes_words = model.texts is not None
+                described.training_data = manifest["training_data"]
+                described.versions = manifest["versions"]
+            result.append(described)
         return result
 
 
 def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
-    """A model that has ranked already, so that all it needs is compiled, and its file's state."""
+    """A model that has ranked once, so that its code is compiled, and the state of its file."""
     for _ in range(N_ATTEMPTS):
         state = _state(path)
         manifest, (ranker, texts) = read_manifest(path), load_ranker_and_texts(path)
         if state == _state(path):
             break
     else:
-        raise ValueError(f"{path}: it changes faster than it can be read.")
+        raise ValueError(f"{path}: the file changes faster than it can be read.")
     _warm(ranker)
     if texts is not None:
         rank_by_made_up_words(texts)
@@ -187,16 +190,16 @@ def _loaded(name: str, path: Path) -> tuple[Loaded, tuple[int, ...]]:
 
 
 def _warm(ranker: Ranker) -> None:
-    """Rank and explain, so that all it needs is compiled."""
+    """Rank and explain made-up lists, so that all code is compiled."""
     for dataset in made_up_lists(ranker.n_features_in_):
-        # Made-up documents may lie too far from all that the model was trained on.
+        # A model may refuse made-up documents that are too far from its training data.
         with suppress(ValueError):
             ranker.predict(dataset)
             reasons(ranker, dataset)
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """What changes where a file is replaced or written to."""
+    """Numbers that change when a file is replaced or written to."""
     try:
         status = os.stat(path)
     except OSError:
@@ -205,5 +208,5 @@ def _state(path: Path) -> tuple[int, ...]:
 
 
 def _point(query: Id) -> float:
-    """A number in [0, 1) that a query always has."""
+    """A number in [0, 1) that is always the same for a query."""
     return int.from_bytes(blake2b(repr(query).encode(), digest_size=6).digest()) / (1 << 48)

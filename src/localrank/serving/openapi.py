@@ -25,9 +25,9 @@ REFUSALS = {
     "404": "There is no such model.",
     "406": "Explanations come as JSON only.",
     "408": "The body did not arrive in time.",
-    "413": "The body, its documents or its lists are more than the service takes.",
+    "413": "The body is too large, or holds too many documents or lists.",
     "415": "The body is in a format that the service does not take.",
-    "422": "The body or a parameter is not what it must be: the message says where.",
+    "422": "The body or a parameter is wrong. The message says where.",
     "503": "The model is not ready, or too many requests wait.",
     "504": "The lists were not ranked in time.",
 }
@@ -35,20 +35,20 @@ OPTIONS = [
     {
         "name": "top",
         "in": "query",
-        "description": "How many documents of each list to return; all by default.",
+        "description": "How many documents of each list to return. By default, all.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 999_999_999},
     },
     {
         "name": "explain",
         "in": "query",
-        "description": "Also tell the group, weights, neighbours and scores of single models.",
+        "description": "Whether to return the groups, weights, neighbours and contributions too.",
         "schema": {"type": "boolean", "default": False},
     },
 ]
 
 
 def openapi(settings: Settings) -> dict[str, Any]:
-    """The document that `/openapi.json` answers.
+    """The document at `/openapi.json`.
 
     Examples
     --------
@@ -95,8 +95,8 @@ def openapi(settings: Settings) -> dict[str, Any]:
         answers = {"200": told(summary, kind, form), **refusals(*codes)}
         return {"get": {"summary": summary, "responses": answers, **({} if open_ else secured)}}
 
-    # What it is, a model decides: features, or words.
-    one = {"anyOf": [schema[DocumentList], schema[TextQuery]]}
+    # The model decides whether a request holds features or words.
+    features_or_words = {"anyOf": [schema[DocumentList], schema[TextQuery]]}
     status = {"type": "object", "properties": {"status": {"type": "string"}}}
     document: dict[str, Any] = {
         "openapi": "3.1.0",
@@ -107,15 +107,17 @@ def openapi(settings: Settings) -> dict[str, Any]:
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": {
-            "/v1/rank": ranks(one, Ranking, "Rank a list of documents.", False),
+            "/v1/rank": ranks(features_or_words, Ranking, "Rank a list of documents.", False),
             "/v1/batch": ranks(schema[Batch], Rankings, "Rank several lists.", False),
-            "/v1/models/{name}/rank": ranks(one, Ranking, "Rank a list with a model.", True),
+            "/v1/models/{name}/rank": ranks(
+                features_or_words, Ranking, "Rank a list with this model.", True
+            ),
             "/v1/models/{name}/batch": ranks(
-                schema[Batch], Rankings, "Rank lists with a model.", True
+                schema[Batch], Rankings, "Rank several lists with this model.", True
             ),
             "/v1/models": tells("The models that are served.", JSON, schema[Models], "401"),
             "/metrics": tells("Counters for Prometheus.", "text/plain", {"type": "string"}, "401"),
-            "/healthz": tells("Whether the service lives.", JSON, status, open_=True),
+            "/healthz": tells("Whether the service runs.", JSON, status, open_=True),
             "/readyz": tells("Whether every model can answer.", JSON, status, "503", open_=True),
         },
         "components": {"schemas": components},

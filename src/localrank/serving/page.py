@@ -7,13 +7,13 @@ import hashlib
 from functools import cache
 from importlib.resources import files
 
-# Parts of the page's script, which share one scope.
+# The files that make up the page's script. They share one scope.
 SCRIPTS = ("elements", "reading", "ranking", "page")
 
 
 @cache
 def page() -> str:
-    """The page in one file: nothing is fetched but answers of the service.
+    """The page in one file. It fetches nothing but answers of the service.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def page() -> str:
 
 @cache
 def policy() -> str:
-    """The content security policy: the page's own script and style, and requests to the service.
+    """The content security policy: only the page's script and style, and requests to the service.
 
     Examples
     --------

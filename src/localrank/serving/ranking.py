@@ -1,4 +1,4 @@
-"""From the rows of a request to its answer."""
+"""Ranks the rows of a request and makes the answer."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from localrank.serving.lists import Lists
 from localrank.serving.messages import Place, Ranking
 from localrank.serving.models import Loaded
 
-# Places in which two rankings are compared by what they have in common.
+# Two rankings are compared by the documents that their first places have in common.
 N_FIRST = 10
 
 
 def scored(model: Loaded, lists: Lists) -> Floats:
-    """The scores of all rows, which are those of `predict`."""
+    """The scores of all rows, as `predict` gives them."""
     if not lists.dataset.n_documents:
         return np.empty(0)
     try:
@@ -28,7 +28,7 @@ def scored(model: Loaded, lists: Lists) -> Floats:
 
 
 def best_first(scores: Floats) -> Integers:
-    """The order of documents by score; equal scores keep the order of the request.
+    """The order of documents by score. Equal scores keep the order of the request.
 
     Examples
     --------
@@ -44,16 +44,16 @@ def rankings(
     """The answer for each list."""
     offsets = lists.dataset.offsets
     parts = [scores[begin:end] for begin, end in pairwise(offsets)]
-    orders = [best_first(own)[:top] for own in parts]
-    # Nothing can be said of a list without documents, which words may find.
+    orders = [best_first(part)[:top] for part in parts]
+    # A query of words may find no document: then there is nothing to explain.
     explains = explain and len(scores) > 0
     why = reasons(model.ranker, lists.dataset, orders) if explains else None
     result = []
     for number, (query, ids) in enumerate(zip(lists.queries, lists.ids, strict=True)):
-        own, order = parts[number], orders[number]
+        part, order = parts[number], orders[number]
         places = [
             Place(ids[index], index, score)
-            for index, score in zip(order.tolist(), own[order].tolist(), strict=True)
+            for index, score in zip(order.tolist(), part[order].tolist(), strict=True)
         ]
         ranking = Ranking(model.name, model.version, query, len(ids), places)
         if why is not None:
@@ -63,7 +63,7 @@ def rankings(
 
 
 def agreement(first: Floats, second: Floats) -> tuple[float, float]:
-    """Spearman's correlation of two rankings of a list, and the overlap of their beginnings.
+    """Spearman's correlation of two rankings of a list, and the overlap of their first ten.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Running the service: one process, or several that share a socket."""
+"""Runs the service in one process, or in several that share a socket."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import tempfile
 from dataclasses import dataclass
 from typing import Any
@@ -21,17 +22,17 @@ from localrank.serving.settings import Settings
 
 log = logging.getLogger("localrank.serving")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-# Seconds that requests have to end when the service stops.
+# The most seconds that running requests get when the service stops.
 GRACE = 30
-# Seconds and bytes that the head of a request may take.
+# The most seconds and bytes that the head of a request may take.
 HEAD_SECONDS, HEAD_BYTES = 10, 1 << 16
-# Seconds after which a worker that does not react is replaced. It does not while it is started.
+# Seconds after which a worker that does not react is replaced. A starting worker does not react.
 PATIENCE = 60
 
 
 @dataclass(frozen=True)
 class _Worker:
-    """Builds the application of one of several workers, in its own process."""
+    """Builds the application of one of several workers, in the worker's process."""
 
     settings: Settings
     log_level: str
@@ -50,24 +51,25 @@ def serve(
     log_level: str = "info",
     access_log: bool = False,
 ) -> None:
-    """Answer requests until a signal says to stop; what was begun is finished then.
+    """Answer requests until a signal stops the service. Running requests are finished.
 
-    SIGHUP loads the model files anew. Changed files are noticed without it.
+    SIGHUP loads all model files again. Changed files are loaded without it.
 
     Parameters
     ----------
     settings : Settings
     host, port : str, int
-        Where to listen; port 0 takes a free one.
+        Address and port to listen on. Port 0: a free one.
     workers : int, default=1
-        Processes. One that dies is started again.
+        Number of processes. A process that dies is started again.
     log_level : str, default="info"
     access_log : bool, default=False
-        A line for each request: method, path and status.
+        Whether to log a line for each request: method, path and status.
     """
+    _check_address(host, port)
     _log(log_level)
     if settings.token is None and host not in LOOPBACK:
-        log.warning("Everybody who reaches %s may ask: no token was given.", host)
+        log.warning("No token was given: everybody who reaches %s may send requests.", host)
     options: dict[str, Any] = {
         "host": host,
         "port": port,
@@ -82,8 +84,8 @@ def serve(
     if workers == 1:
         _serve_alone(settings, options)
         return
-    # Before there are workers: one that cannot be loaded is an error of the command, and kernels
-    # are compiled once.
+    # Before the workers start: a model that cannot be loaded is an error of the command, and
+    # kernels are compiled only once.
     for path in settings.models.values():
         load_ranker(path)
     with tempfile.TemporaryDirectory(prefix="localrank-metrics-") as folder:
@@ -91,6 +93,18 @@ def serve(
         app: Any = _Worker(settings, log_level)
         config = uvicorn.Config(app, factory=True, workers=workers, **options)
         _Workers(config, sockets=[config.bind_socket()]).run()
+
+
+def _check_address(host: str, port: int) -> None:
+    """Refuse an address that is not free, before models are loaded."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        socket.create_server((host, port), family=family).close()
+    except OSError as error:
+        raise ValueError(
+            f"The service cannot listen on {host}, port {port}: {error.strerror}. Give another "
+            f"port, or 0 for a free one."
+        ) from None
 
 
 def _serve_alone(settings: Settings, options: dict[str, Any]) -> None:
@@ -107,10 +121,10 @@ def _serve_alone(settings: Settings, options: dict[str, Any]) -> None:
 
 
 class _Connection(HttpToolsProtocol):
-    """A connection whose requests begin in time and briefly, or that is closed.
+    """A connection that is closed if the head of a request comes too slowly or is too long.
 
-    The application sees a request once its head is complete. Before that, anybody could keep
-    connections open, or fill the memory.
+    The application sees a request only when its head is complete. Without these limits, anybody
+    could keep connections open or fill the memory.
     """
 
     _n_bytes = 0
@@ -150,17 +164,17 @@ class _Connection(HttpToolsProtocol):
 
 
 class _Workers(Multiprocess):
-    """Workers that load their models anew on SIGHUP instead of being replaced."""
+    """Workers that load their models again on SIGHUP instead of being replaced."""
 
     def keep_subprocess_alive(self) -> None:
         for process in self.processes:
-            # With this end open here too, one that dies when asked for a sign of life would be
+            # If this end stayed open here, a worker that dies during the health check would be
             # waited for.
             process.child_conn.close()
         before = {process.pid for process in self.processes}
         super().keep_subprocess_alive()
         for pid in before - {process.pid for process in self.processes}:
-            # Its requests no longer wait.
+            # A dead worker's requests no longer wait.
             mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
     def handle_hup(self) -> None:

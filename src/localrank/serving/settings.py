@@ -1,4 +1,4 @@
-"""What a service is told when it starts."""
+"""The settings of a service."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from localrank.names import unknown
 
 @dataclass(frozen=True)
 class Settings:
-    """Models, limits and secrets of a service.
+    """Models, limits and token of a service.
 
     Parameters
     ----------
     models : dict of str to Path
-        The file of each model by name. The first one answers requests that name no model.
+        The file of each model by name. The first model answers requests that name no model.
     shares : dict of str to float
-        Models that answer a share of those requests in its place.
+        Models that answer a share of these requests instead of the first model.
     shadow : str or None
-        A model that ranks the same lists after they were answered, to be compared.
+        Name of a model that ranks the same lists after the answer, for comparison. None: no
+        model does.
     token : str or None
-        What requests must bring as `Authorization: Bearer …`; None asks for nothing.
+        The token that requests must send as `Authorization: Bearer …`. None: no token is needed.
     max_body : int
-        Bytes of one request.
+        The most bytes in a request.
     max_documents, max_lists : int
-        Of one request.
+        The most documents and lists in a request.
     max_queue : int
-        Requests that wait or are ranked at once.
+        The most requests that wait or are ranked at once.
     timeout : float
-        Seconds that a request may take, from its first byte on.
+        The most seconds that a request may take, from its first byte on.
     reload_interval : float
-        Seconds between two looks at the files.
+        Seconds between two checks for new model files.
 
     Examples
     --------
@@ -55,7 +56,7 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not self.models:
-            raise ValueError("A service needs a model.")
+            raise ValueError("A service needs at least one model. Got none.")
         for name in self.models:
             if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
                 raise ValueError(
@@ -67,8 +68,8 @@ class Settings:
                 raise unknown("There is no model", name, self.models)
         if self.default in self.shares:
             raise ValueError(
-                f"{self.default!r} answers what the shares of the other models leave: "
-                f"give a share to those."
+                f"{self.default!r} is the first model and answers what the shares of the others "
+                f"leave. Give shares to the other models."
             )
         for name, share in self.shares.items():
             if not 0 <= share <= 1:
@@ -76,9 +77,9 @@ class Settings:
         if (total := math.fsum(self.shares.values())) > 1:
             raise ValueError(f"Shares must add up to at most 1. Got {total:g} instead.")
         if self.token is not None and not (self.token and self.token.isascii()):
-            raise ValueError("A token must be ASCII text, not empty.")
+            raise ValueError("A token must be ASCII text and must not be empty.")
 
     @property
     def default(self) -> str:
-        """The model that answers where no share decides otherwise."""
+        """The model that answers if a request names no model and no share decides."""
         return next(iter(self.models))

@@ -1,4 +1,4 @@
-"""A model that ranks what others answered, to be compared with them."""
+"""A shadow model: it ranks lists that others answered, for comparison."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from localrank.serving.metrics import Metrics
 from localrank.serving.models import ServedModels
 from localrank.serving.ranking import agreement, scored
 
-# Requests that wait for it; more are left out, so that it never keeps answers waiting.
+# The most requests that wait for it. More are skipped, so that it never delays answers.
 MAX_WAITING = 16
 
 
 class Shadow:
-    """Ranks in a thread of its own, after the answer, and records how the rankings agree.
+    """Ranks in a separate thread, after the answer, and records how well the rankings agree.
 
     Parameters
     ----------
     name : str
-        Of the model.
+        Name of the shadow model.
     models : ServedModels
     metrics : Metrics
     """
@@ -37,7 +37,7 @@ class Shadow:
         self._free = threading.Semaphore(MAX_WAITING)
 
     def watch(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
-        """Compare with what a model answered, unless that is the shadow itself."""
+        """Compare with a model's answer, unless that model is the shadow itself."""
         if model == self.name:
             return
         if not self._free.acquire(blocking=False):
@@ -47,7 +47,7 @@ class Shadow:
         job.add_done_callback(lambda _: self._free.release())
 
     def stop(self) -> None:
-        """Forget what waits."""
+        """Stop, and drop the requests that wait."""
         self._thread.shutdown(cancel_futures=True)
 
     def _compare(self, asked: Asked, lists: Lists, model: str, scores: Floats) -> None:
@@ -58,7 +58,7 @@ class Shadow:
         except Refused:
             self._skip(lists)
             return
-        # Words may find other documents in another model's index, or none.
+        # The same words may find other documents in this model's index, or none.
         if same.ids != lists.ids or not len(scores):
             self._skip(lists)
             return

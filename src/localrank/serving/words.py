@@ -1,4 +1,4 @@
-"""From the words of a request to the rows that a model takes."""
+"""Turns the words of a request into the rows that a model takes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,23 @@ from localrank.serving.messages import TextQuery
 if TYPE_CHECKING:
     from localrank.text import TextRanker
 
-# Documents of the index, where a request does not say how many.
+# How many documents of the index are ranked if a request does not say.
 DEPTH = 100
 
 
 def list_of_words(asked: TextQuery, texts: TextRanker, max_documents: int) -> Lists:
-    """The documents of a request as a model takes them; a `Refused` that names what is wrong."""
+    """The documents of a request in the form that a model takes. Raises `Refused` if wrong."""
     if asked.documents is not None and asked.depth is not None:
-        raise Refused(422, "depth is for documents of the index. Leave it out, or documents.")
+        raise Refused(
+            422,
+            "depth is for documents of the index, and the request holds documents: leave out one "
+            "of them.",
+        )
     if asked.depth is not None and asked.depth > max_documents:
         raise Refused(
-            413, f"A request may rank {max_documents:,} documents. Got depth {asked.depth:,}."
+            413,
+            f"A request may rank at most {max_documents:,} documents. Got depth {asked.depth:,} "
+            f"instead.",
         )
     for number, document in enumerate(asked.documents or []):
         _check_keys(number, document, texts)
@@ -41,7 +47,7 @@ def list_of_words(asked: TextQuery, texts: TextRanker, max_documents: int) -> Li
 
 
 def _check_keys(number: int, document: Mapping[str, Any], texts: TextRanker) -> None:
-    """Refuse a document without a single field: its keys are others than those of the corpus."""
+    """Refuse a document without any field of the corpus: its keys are probably wrong."""
     keys = texts.extractor_.document_keys
     if not any(key in document for key in keys):
         raise Refused(
@@ -50,7 +56,7 @@ def _check_keys(number: int, document: Mapping[str, Any], texts: TextRanker) -> 
 
 
 def _nothing(n_features: int) -> RankingDataset:
-    """A query that no document has a word of."""
+    """An empty list, for a query that no document matches."""
     return RankingDataset._checked(
         features=np.empty((0, n_features)),
         relevance=None,

@@ -1,4 +1,4 @@
-"""From text to features: words, an inverted index, candidates by BM25, and a ranking dataset."""
+"""Turns texts into features: words, an inverted index, candidates by BM25, a ranking dataset."""
 
 from typing import TYPE_CHECKING
 

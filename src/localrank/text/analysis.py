@@ -1,4 +1,4 @@
-"""Text to terms: the same way for queries and for documents."""
+"""Splits texts into terms, in the same way for queries and documents."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ Terms = Callable[[str], Sequence[str]]
 
 
 class Analyzer(Estimator):
-    """Splits a text into words, and makes terms of them.
+    """Splits a text into words and turns them into terms.
 
-    Words are runs of letters, numbers and the marks on them, in any script; a Han or Hiragana
-    character is a word of its own. All else stands between words: blanks, punctuation (`co-op` is
+    A word is a run of letters, numbers and the marks on them, in any script. A Han or Hiragana
+    character is a word by itself. Everything else separates words: blanks, punctuation (`co-op` is
     two words, `don't` is `don` and `t`), underscores, emoji, control characters, NUL, half
-    characters. Compatible forms of a character are one (Unicode's NFKC), and characters that
-    nobody sees are left out. There is no longest word.
+    characters. Compatible forms of a character count as one (Unicode's NFKC), and invisible
+    characters are left out. Words may have any length.
 
     Parameters
     ----------
     lowercase : bool, default=True
-        Fold cases, as Unicode says: "Straße" and "STRASSE" are one.
+        Whether to fold upper and lower case, as Unicode defines it: "Straße" equals "STRASSE".
     stopwords : "english", sequence of str or None
-        Words to leave out, before stemming. A document's length does not count them.
+        Words to leave out, before stemming. They do not count in a document's length. None: keep
+        all words.
     stemmer : str or None
-        A language of Snowball's stemmers, such as "english" or "german"; needs PyStemmer.
+        A language of Snowball's stemmers, such as "english" or "german"; it needs PyStemmer. None:
+        keep words as they are.
 
     Examples
     --------
@@ -65,20 +67,20 @@ class Analyzer(Estimator):
         self.stemmer = stemmer
 
     def __call__(self, text: str) -> list[str]:
-        """The terms of a text in their order."""
+        """The terms of a text, in order."""
         return [term for term in self.terms_of(split_words(self.letters(text))) if term is not None]
 
     def letters(self, text: str) -> bytes:
-        """A text in the form in which words are found in it."""
+        """The normalised text, in which words are looked for."""
         return normalised(text, self.lowercase)
 
     @property
     def keeps_words(self) -> bool:
-        """Whether every word is a term as it is."""
+        """Whether every word is a term without change."""
         return self.stopwords is None and self.stemmer is None
 
     def terms_of(self, words: Sequence[str]) -> Sequence[str | None]:
-        """What becomes of words: terms, and None for those that are left out."""
+        """The terms of words. None: the word is left out."""
         if self.keeps_words:
             return words
         left_out = _stopwords(self)
@@ -88,7 +90,7 @@ class Analyzer(Estimator):
 
 
 def stemmers() -> list[str]:
-    """The languages that Snowball has stemmers for."""
+    """The languages of Snowball's stemmers."""
     return list(_pystemmer().algorithms())
 
 
@@ -109,13 +111,13 @@ def _stopwords(analyzer: Analyzer) -> frozenset[str]:
 
 @cache
 def _as_words(given: tuple[str, ...], lowercase: bool) -> frozenset[str]:
-    """Listed words in the form in which they are met."""
+    """The listed words in normalised form."""
     return frozenset(word for text in given for word in split_words(normalised(text, lowercase)))
 
 
 @cache
 def _stemmer(language: str) -> Any:
-    # It keeps what it has stemmed, and callers ask for each word once.
+    # 0: no cache, because callers ask for each word once.
     return _pystemmer().Stemmer(language, 0)
 
 

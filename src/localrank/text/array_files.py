@@ -1,4 +1,4 @@
-"""Arrays in files of numpy's format, written piece by piece and used without being read whole."""
+"""Arrays in files of NumPy's format. They are written in pieces and used without loading all."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ import numpy as np
 
 from localrank.arrays import Array
 
-# Bytes before an array, so that it begins where pages of memory and processors like it to.
+# Bytes before an array. They align its begin, for memory pages and processors.
 _HEADER = 128
 _MAGIC = b"\x93NUMPY\x01\x00"
 
 
 class ArrayFacts(NamedTuple):
-    """What an array's file must hold: its shape, and the SHA-256 digest of its content."""
+    """The shape of an array and the SHA-256 digest of its content, to check its file."""
 
     shape: tuple[int, ...]
     digest: str
 
 
 class ArrayFile:
-    """An array that grows by rows at its end, in a `.npy` file that does not exist yet.
+    """An array in a new `.npy` file, to which rows are appended.
 
-    The file is one of numpy's, which `numpy.load` reads, when it was closed without an error.
+    After it is closed without an error, `numpy.load` reads the file.
 
     Parameters
     ----------
     path : path
+        A file that does not exist yet.
     dtype : str
-        As numpy writes it, little-endian: "<i4".
+        Type in NumPy's notation, little-endian, such as "<i4".
     row : tuple of int
         Shape of a row.
 
@@ -59,7 +60,7 @@ class ArrayFile:
         self._file.write(bytes(_HEADER))
 
     def append(self, rows: Any) -> None:
-        """Write rows behind those that were written."""
+        """Write rows at the end."""
         values = np.ascontiguousarray(rows, self._dtype)
         self._n_rows += len(values)
         content = values.tobytes() if not values.size else values.reshape(-1).view(np.uint8).data
@@ -68,7 +69,7 @@ class ArrayFile:
 
     @property
     def facts(self) -> ArrayFacts:
-        """What the file holds by now."""
+        """The shape and digest of the rows written so far."""
         return ArrayFacts((self._n_rows, *self._row), self._digest.hexdigest())
 
     def __enter__(self) -> Self:
@@ -87,26 +88,30 @@ class ArrayFile:
 
 
 def mapped_array(path: Path, dtype: str, facts: ArrayFacts) -> Array:
-    """The array of a file, which stays there: the system reads what is used.
+    """The array in a file, mapped into memory: the system reads only the parts that are used.
 
-    The whole file is read once to compare it with the facts. Nothing in it is executed or
-    believed: its first bytes must be those that the facts ask for.
+    The whole file is read once to compare it with the facts. Nothing in it is executed, and its
+    header is not trusted: it must equal the header that the facts require.
     """
     kind, shape = np.dtype(dtype), facts.shape
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise ValueError(f"{path}: is missing.") from None
+        raise ValueError(f"{path}: the file is missing. Build the index again.") from None
     with file:
         size = os.fstat(file.fileno()).st_size
         wanted = _HEADER + prod(shape) * kind.itemsize
         if size != wanted:
-            raise ValueError(f"{path}: has {size:,} bytes and should have {wanted:,}.")
+            raise ValueError(
+                f"{path}: has {size:,} bytes and should have {wanted:,}. Build the index again."
+            )
         if (
             file.read(_HEADER) != _header(kind, shape)
             or hashlib.file_digest(file, "sha256").hexdigest() != facts.digest
         ):
-            raise ValueError(f"{path}: damaged, or of another index.")
+            raise ValueError(
+                f"{path}: is damaged, or belongs to another index. Build the index again."
+            )
         if not prod(shape):
             return np.empty(shape, kind)
         return np.asarray(np.memmap(file, kind, "r", _HEADER, shape))

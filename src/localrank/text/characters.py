@@ -1,4 +1,4 @@
-"""Which characters make words."""
+"""The characters that make up words."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 BREAK, LETTER, MARK, ALONE = range(4)
 
-# Characters that are assigned, or may be, and are no private ones: planes 0 to 3, and the tags.
+# The ranges of characters that are looked at: planes 0 to 3, and the tags.
 _RANGES = ((0x80, 0x40000), (0xE0000, 0xE0200))
 _N_CODES = 0x110000
-# Words are not separated in these scripts, and each character is one: Han and Hiragana. Planes 2
-# and 3 are for Han characters.
+# These scripts, Han and Hiragana, do not separate words: each character is a word. Planes 2 and 3
+# are for Han characters.
 _ALONE = (
     (0x3005, 0x3008),
     (0x3041, 0x30A0),
@@ -27,7 +27,7 @@ _ALONE = (
     (0x1B150, 0x1B153),
     (0x20000, 0x40000),
 )
-# Seen by nobody: soft hyphens, joiners, marks of direction. The space of no width is a break.
+# Invisible characters: soft hyphens, joiners, marks of direction. The zero-width space is a break.
 _INVISIBLE = re.compile("[\u00ad\u061c\u200c-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]")
 
 
@@ -43,7 +43,7 @@ def ascii_classes() -> NDArray[np.uint8]:
 
 @cache
 def unicode_classes() -> NDArray[np.uint8]:
-    """The class of each character: letters and numbers, marks that go on with a word, or none.
+    """The class of each character: break, letter or number, mark within a word, or word by itself.
 
     Examples
     --------
@@ -64,11 +64,11 @@ def unicode_classes() -> NDArray[np.uint8]:
 
 
 def normalised(text: str, lowercase: bool) -> bytes:
-    """A text as UTF-8, with one form for what reads alike, and one case where asked for.
+    """A text in UTF-8, normalised: equal characters have one form, and one case if wanted.
 
-    Compatible forms are one (NFKC: "ﬁ" and "fi", full and half width), characters that nobody
-    sees are left out. Lower case is Unicode's case folding: "ß" becomes "ss". Half of a surrogate
-    pair is no letter.
+    Compatible forms become one (NFKC: "ﬁ" and "fi", full and half width), and invisible characters
+    are left out. Lower case is Unicode's case folding: "ß" becomes "ss". Half of a surrogate pair
+    is not a letter.
 
     Examples
     --------

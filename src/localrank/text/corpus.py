@@ -1,4 +1,4 @@
-"""Documents as they are given: dictionaries, or rows of a DataFrame."""
+"""Reads documents that are given as dictionaries or as rows of a DataFrame."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from localrank.arrays import Floats
 from localrank.data.checks import is_missing
 from localrank.kernels.numbers import MAX_MAGNITUDE
 
-# Characters of a part of a corpus, unless one document has more.
+# A part of a corpus ends when it has this many characters.
 PART_CHARACTERS = 2**24
 
 
 @dataclass
 class Part:
-    """Some documents of a corpus, field by field."""
+    """A part of a corpus: some documents, field by field."""
 
     n_columns: int
     ids: list[str] = field(default_factory=list)
@@ -29,21 +29,21 @@ class Part:
 
     @property
     def columns(self) -> Floats:
-        """The numbers of documents, of shape (n_documents, n_columns)."""
+        """The numbers of the documents, of shape (n_documents, n_columns)."""
         return np.array(self.values, np.float64).reshape(len(self.ids), self.n_columns)
 
 
 class Reader:
-    """Reads documents, some at a time.
+    """Reads documents in parts.
 
     Parameters
     ----------
     fields : mapping of str to sequence of str
-        For each field the keys of a document whose texts it joins.
+        Keys of a document by field. A field joins the texts under its keys.
     columns : sequence of str
-        Keys of numbers.
+        Keys of a document's numbers.
     id_key : str or None
-        None: documents need no ids, and are numbered from 1.
+        Key of a document's id. None: documents need no ids and are numbered from 1.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class Reader:
         self._keys: list[str] = []
 
     def parts(self, corpus: Any) -> Iterator[Part]:
-        """The documents in parts; an error where no document has a field."""
+        """The documents in parts. Refuses a corpus in which no document has some key."""
         part, size = self._empty(), 0
         for document in _documents(corpus):
             size += self._read(document, part)
@@ -77,7 +77,7 @@ class Reader:
             yield part
 
     def part(self, documents: Iterable[Any]) -> Part:
-        """All documents as one part; each has one field or more."""
+        """All documents as one part. Refuses a document without any field."""
         part = self._empty()
         keys = [key for keys in self.fields.values() for key in keys]
         for document in documents:
@@ -92,7 +92,7 @@ class Reader:
         return Part(len(self.columns), texts=[[] for _ in self.fields])
 
     def _read(self, document: Any, part: Part) -> int:
-        """Add a document to a part; the number of its characters."""
+        """Add a document to a part. Returns the number of its characters."""
         self._n_read += 1
         if not isinstance(document, Mapping):
             raise ValueError(
@@ -149,7 +149,7 @@ class Reader:
 
 
 def keys_of_fields(fields: Any) -> dict[str, tuple[str, ...]] | None:
-    """Keys of documents by field; None where that is not what it is."""
+    """Keys of documents by field. None: the value has another form."""
     if isinstance(fields, Mapping):
         keys = {
             name: (value,) if isinstance(value, str) else tuple(value)
@@ -157,7 +157,7 @@ def keys_of_fields(fields: Any) -> dict[str, tuple[str, ...]] | None:
             if isinstance(value, str | list | tuple)
         }
         right = len(keys) == len(fields) and all(keys.values())
-        texts = [*keys, *(key for own in keys.values() for key in own)]
+        texts = [*keys, *(key for listed in keys.values() for key in listed)]
     elif isinstance(fields, list | tuple):
         keys = {name: (name,) for name in fields if isinstance(name, str)}
         right, texts = len(keys) == len(fields), list(keys)
@@ -167,10 +167,10 @@ def keys_of_fields(fields: Any) -> dict[str, tuple[str, ...]] | None:
 
 
 def _documents(corpus: Any) -> Iterator[Any]:
-    """The documents one after another."""
+    """Iterate over the documents of a corpus."""
     if isinstance(corpus, str | bytes | Mapping):
         raise ValueError(
-            "A corpus must be documents one after another, each a dictionary, or a DataFrame. "
+            "A corpus must be a sequence of dictionaries, one for each document, or a DataFrame. "
             f"Got {type(corpus).__name__} instead."
         )
     if hasattr(corpus, "columns") or hasattr(corpus, "column_names"):
@@ -181,7 +181,7 @@ def _documents(corpus: Any) -> Iterator[Any]:
 
 
 def _parsed(value: str) -> float | str:
-    """The number that a text is, as tables of text have them; else the text."""
+    """The number that a text holds, as in tables of text. Any other text stays as it is."""
     try:
         return value if "_" in value else float(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Tables of text: cells between commas, in quotes where they need them, or between tabs."""
+"""Reads tables of text: CSV with commas and optional quotes, and TSV with tabs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
+from localrank.data.advice import AdvisedError
 from localrank.text.smart import Records
 from localrank.text.text_lines import MAX_LINE, numbered_lines
 
@@ -14,7 +15,7 @@ KINDS = {".csv": "csv", ".tsv": "tsv", ".tab": "tsv"}
 
 
 def delimited_kind(path: str | PathLike[str]) -> str | None:
-    """Which table of text a file is by its name, compressed or not: "csv", "tsv" or None."""
+    """The kind of table by the file's name, compressed or not: "csv", "tsv" or None."""
     name = Path(path)
     if name.suffix.lower() in (".gz", ".bz2", ".xz"):
         name = name.with_suffix("")
@@ -29,7 +30,7 @@ def delimited_records(
     known: frozenset[str],
     plain: Sequence[str],
 ) -> Records:
-    """Rows with their lines, as texts by the name of the column.
+    """The rows with their line numbers, as texts by column name.
 
     Parameters
     ----------
@@ -37,11 +38,11 @@ def delimited_records(
     kind : {"csv", "tsv"}
     encoding : str
     columns : sequence of str or None
-        Names of the columns of a file that has no line of names.
+        Names of the columns, for a file without a line of names. None: read them from the file.
     known : frozenset of str
-        A first line with one of these has the names.
+        A first line that holds one of these words is a line of names.
     plain : sequence of str
-        Names where there is no line of names, and as many columns as these.
+        Names of the columns of a file without a line of names, if it has as many columns.
     """
     names: Sequence[str] | None = columns
     for number, row in _rows(path, kind, encoding):
@@ -52,9 +53,11 @@ def delimited_records(
                     raise ValueError(f"{path}:{number}: two columns have the same name: {row}.")
                 continue
             if len(row) != len(plain):
-                raise ValueError(
-                    f"{path}:{number}: the first line must have the names of the columns, one of "
-                    f"them {' or '.join(sorted(known))}; or name them: columns={list(plain)}."
+                raise AdvisedError(
+                    f"{path}:{number}: the first line must hold the names of the columns, among "
+                    f"them {' or '.join(sorted(known))}.",
+                    f"Or give them: columns={list(plain)}.",
+                    "Add such a line to the file.",
                 )
             names = plain
         if len(row) != len(names):
@@ -66,13 +69,13 @@ def delimited_records(
 
 
 def _rows(path: str | PathLike[str], kind: str, encoding: str) -> Iterator[tuple[int, list[str]]]:
-    """Rows with the lines where they begin; blank lines are left out."""
+    """The rows, with the lines where they begin. Blank lines are left out."""
     if kind == "tsv":
         for number, line in numbered_lines(path, encoding):
             if line.strip():
                 yield number, line.split("\t")
         return
-    # The limit is one for all readers of the process, and too low for documents.
+    # The limit holds for the whole process, and its default is too low for documents.
     csv.field_size_limit(max(csv.field_size_limit(), MAX_LINE))
     reader = csv.reader((f"{line}\n" for _, line in numbered_lines(path, encoding)), strict=True)
     before = 0

@@ -1,4 +1,4 @@
-"""A small collection of texts, to try things with."""
+"""A small collection of texts, for trying things out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from localrank.data import Qrels, read_qrels
 from localrank.text.sources import read_corpus, read_queries
 
-# Files as `localrank features` takes them.
+# The files, in the formats that `localrank features` takes.
 FILES = tuple(
     Path(__file__).with_name("example") / name
     for name in ("corpus.jsonl", "queries.tsv", "qrels.txt")
@@ -23,11 +23,12 @@ class ExampleTexts:
     Attributes
     ----------
     corpus : list of dict
-        With an id, a title and a body each.
+        Documents, each with an id, a title and a body.
     queries : dict
-        Texts by id.
+        Texts of the queries by id.
     qrels : Qrels
-        2: answers the query. 1: has to do with it. Documents not judged are not relevant.
+        Judgments. 2: the document answers the query. 1: it is related to it. Documents that were
+        not judged are not relevant.
     """
 
     corpus: list[dict[str, Any]]
@@ -41,7 +42,7 @@ class ExampleTexts:
 def load_example() -> ExampleTexts:
     """Short texts on cooking, plants, bicycles, repairs, travel and pets, with judged queries.
 
-    They were written for this purpose. The collection is far too small to compare methods by.
+    They were written for this purpose. The collection is far too small to compare methods on.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Features of queries and documents, from text."""
+"""Turns the texts of queries and documents into features."""
 
 from __future__ import annotations
 
@@ -47,42 +47,43 @@ _names = Rule(
 
 
 class FeatureExtractor(Estimator):
-    """From texts to features: an index of documents, candidates by BM25, and their features.
+    """Turns texts into features: it indexes documents, finds candidates and computes features.
 
-    `fit` reads the documents once. What is known then, how rare words are and how long documents,
-    is the same in training and in serving, and is saved with the extractor. Formulas and the
-    values of their parameters are on the page "Features of text".
+    `fit` reads the documents once and keeps statistics, such as how rare words are and how long
+    documents are. They are the same in training and in serving, and are saved with the extractor.
+    The page "Features of text" has the formulas and the values of their parameters.
 
     Parameters
     ----------
     fields : sequence of str, or mapping, default=("text",)
-        Fields of documents. A mapping says under which key, or keys, a document has each field's
-        text: `{"title": "headline", "body": ["abstract", "text"]}`.
+        Names of the documents' fields. A mapping gives the key, or keys, of a document under which
+        each field's text is: `{"title": "headline", "body": ["abstract", "text"]}`.
     features : "letor", "mhr", "all", or sequence of str, default="letor"
-        As `feature_names` takes them.
+        Features to compute, in the form that `feature_names` takes.
     columns : sequence of str
-        Keys of numbers that documents have, as a PageRank or a date in days. They become features
-        as they are; NaN where a document has none.
+        Keys of the documents' numbers, such as a PageRank or a date in days. The numbers become
+        features without change. NaN: a document has no number.
     analyzer : Analyzer, callable or None
-        What makes terms of a text, of queries and documents alike. None: `Analyzer()`. A function
-        of your own takes a text, and returns its terms; it cannot be saved, a class of your own
-        can (see `load_extractor`).
+        Turns a text into terms, for queries and documents alike. None: `Analyzer()`. A function of
+        your own takes a text and returns its terms. A function cannot be saved; a class of your
+        own can (see `load_extractor`).
     id_key : str, default="id"
-        Key of a document's id, which is unique.
+        Key of a document's id. Ids are unique.
     variant : "lucene", "robertson" or "atire", default="lucene"
-        Of BM25.
+        Variant of BM25.
     k1, b : float
-        Of BM25.
+        Parameters of BM25.
     prior : float
-        Dirichlet's µ, of the feature `lm_dir`.
+        Dirichlet's µ, for the feature `lm_dir`.
     share : float
-        Jelinek and Mercer's λ, the share of the collection in `lm_jm`.
+        Jelinek and Mercer's λ: the share of the collection in the feature `lm_jm`.
     discount : float
-        δ of absolute discounting, `lm_abs`.
+        δ of absolute discounting, for the feature `lm_abs`.
 
     Attributes
     ----------
     index_ : Index
+        The index of the documents.
 
     Examples
     --------
@@ -160,34 +161,34 @@ class FeatureExtractor(Estimator):
 
     @property
     def document_keys(self) -> tuple[str, ...]:
-        """The keys under which documents have texts."""
+        """The keys of documents under which the texts are."""
         return tuple(dict.fromkeys(key for keys in self._keys.values() for key in keys))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the columns that `transform` makes, in their order."""
+        """The names of the features, in the order of the columns that `transform` returns."""
         return feature_names(self.features, self.field_names, self.columns)
 
     @property
     def n_documents(self) -> int:
-        """Documents in the index."""
+        """Number of documents in the index."""
         check_is_fitted(self, "index_")
         return self.index_.n_documents
 
     def fit(self, corpus: Any, *, folder: str | PathLike[str] | None = None) -> Self:
-        """Read documents, and keep what features and candidates need of them.
+        """Read the documents and build the index.
 
         Parameters
         ----------
         corpus : iterable of dict, or DataFrame
-            Each document has an id, texts under the keys of fields, and numbers under those of
-            columns. What is absent or None is an empty text, or NaN. Documents are read one after
-            another and not kept: a generator may give more than fits into memory.
+            Documents. Each has an id, texts under the keys of fields, and numbers under the keys
+            of columns. A text that is absent or None is empty; such a number is NaN. Documents are
+            read one by one and not kept: a generator may yield more than fits into memory.
         folder : path, optional
-            New or empty. The index is written to it part by part, and used where it is, with the
-            same results: for one that is larger than memory. `load_extractor` opens it again. Ids
-            of documents, different terms and a few numbers of each are in memory. Files must stay
-            as they are while they are in use. None: all is in memory.
+            A new or empty folder for an index that is larger than memory. The index is written in
+            parts and used from disk, with the same results. `load_extractor` opens it again.
+            Memory holds only the ids of documents, the different terms and a few numbers for
+            each. The files must not change during use. None: the index is in memory.
         """
         check_parameters(self)
         self._check_names()
@@ -201,16 +202,17 @@ class FeatureExtractor(Estimator):
         return self
 
     def retrieve(self, queries: Queries, depth: int = 100) -> Run:
-        """The documents of highest BM25 for each query, over all fields together.
+        """Find the documents with the highest BM25 for each query, over all fields together.
 
-        Documents without a term of the query are not among them, so that a query may have fewer
-        than `depth`, or none. Equal documents come in the order of the corpus.
+        Documents without a term of the query are left out, so a query may have fewer than `depth`
+        documents, or none. Documents with equal scores are in the order of the corpus.
 
         Parameters
         ----------
         queries : mapping of id to text, or sequence of texts
-            Texts of a sequence have the ids "1", "2", ...
+            Queries. The texts of a sequence have the ids "1", "2", ...
         depth : int, default=100
+            The most documents for each query.
 
         Examples
         --------
@@ -232,21 +234,21 @@ class FeatureExtractor(Estimator):
         )
 
     def transform(self, queries: Queries, candidates: Candidates) -> RankingDataset:
-        """The features of candidates, as a dataset without labels.
+        """Compute the features of candidates, as a dataset without labels.
 
         Parameters
         ----------
         queries : mapping of id to text, or sequence of texts
         candidates : Run, Qrels, or mapping of query id to document ids
-            Documents of the index, as `retrieve` returns them, or a run of another system, which
-            `localrank.data.read_run` reads. Queries without candidates are left out, with a
-            warning: a dataset has a document for each query.
+            Documents of the index for each query: the result of `retrieve`, or a run of another
+            system, which `localrank.data.read_run` reads. Queries without candidates are left out,
+            with a warning, because every query of a dataset has at least one document.
         """
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
         by_query = documents_by_query(candidates)
         if unknown := by_query.keys() - set(ids):
-            raise ValueError(f"There are candidates for {min(unknown)!r}, which is no query.")
+            raise ValueError(f"Query {min(unknown)!r} has candidates and is not among the queries.")
         documents = [self.index_.places(by_query.get(query, ()), query) for query in ids]
         return self._dataset(ids, texts, documents)
 
@@ -258,20 +260,20 @@ class FeatureExtractor(Estimator):
         *,
         with_judged: bool = False,
     ) -> RankingDataset:
-        """From texts to a dataset: candidates by BM25, their features, and labels.
+        """Make a dataset from texts: find candidates by BM25, compute features, add labels.
 
         Parameters
         ----------
         queries : mapping of id to text, or sequence of texts
         qrels : Qrels, or mapping of query id to mapping of document id to label, optional
-            Labels. A document that was not judged for a query has the label 0. Judgments that fit
-            no query, or no document, are refused; a warning says where some do not.
+            Labels. A document that was not judged for a query gets the label 0. Judgments that
+            match no query or no document are refused; some that do not match, warned about. None:
+            the dataset has no labels.
         depth : int, default=100
-            Candidates of each query.
+            The most candidates for each query.
         with_judged : bool, default=False
-            Add judged documents of the corpus that are not among the candidates, behind them.
-            Training data then has all that was judged, and is not what `retrieve` will give in
-            service.
+            Whether to add judged documents that are not candidates, after them. The data then
+            holds everything that was judged, which differs from what `retrieve` finds in service.
         """
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
@@ -292,16 +294,17 @@ class FeatureExtractor(Estimator):
         return dataset.replaced(relevance=labels_in(dataset, labels))
 
     def features_of(self, query: str, documents: Iterable[Mapping[str, Any]]) -> Floats:
-        """The features of documents that are given as texts, of shape (n_documents, n_features).
+        """Compute the features of documents given as texts, of shape (n_documents, n_features).
 
-        The documents need not be in the index, and need no ids: how rare words are and how long
-        documents is what `fit` has seen. A document of the index has the same features here.
+        The documents need not be in the index, and need no ids. Statistics, such as how rare words
+        are, are those of `fit`. A document of the index gets the same features here.
 
         Parameters
         ----------
         query : str
+            The words of the query.
         documents : iterable of dict
-            With the keys of fields and columns; a field that is absent is an empty text.
+            Documents with the keys of fields and columns. A field that is absent is an empty text.
 
         Examples
         --------
@@ -319,21 +322,22 @@ class FeatureExtractor(Estimator):
     def save(self, path: str | PathLike[str], private_key: bytes | None = None) -> None:
         """Write the extractor with its index to one file, which `load_extractor` reads.
 
-        An index in a folder is saved already. This makes a copy of it, by way of memory.
+        An index in a folder is saved already. This copies it into the file, through memory.
 
         Parameters
         ----------
         path : path
+            File to write.
         private_key : bytes, optional
-            An Ed25519 key of 32 bytes to sign the file with.
+            An Ed25519 key of 32 bytes to sign the file with. None: the file is not signed.
         """
         check_is_fitted(self, "index_")
         save_model(self, path, private_key)
 
-    # What a file says of itself.
+    # Facts for the manifest of a saved file.
     @property
     def training_data_(self) -> dict[str, Any]:
-        """Of how many documents the index is."""
+        """The number of documents in the index."""
         return {"n_queries": 0, "n_documents": self.n_documents, "most_frequent_labels": {}}
 
     @property
@@ -352,14 +356,14 @@ class FeatureExtractor(Estimator):
         if (
             len(index.streams) != n_streams
             or index.columns.shape[1] != len(self.columns)
-            or (words and any(one.terms is None for one in index.streams[: len(self.field_names)]))
+            or (words and any(s.terms is None for s in index.streams[: len(self.field_names)]))
         ):
             raise ValueError("parts of FeatureExtractor do not fit each other")
 
     def _check_names(self) -> None:
         fields = self.field_names
         if len(fields) > 1 and WHOLE in fields:
-            raise ValueError(f"{WHOLE!r} is the name of all fields together, and of no field.")
+            raise ValueError(f"A field cannot be named {WHOLE!r}, which means all fields together.")
         if not self.feature_names:
             raise ValueError("The 'features' parameter of FeatureExtractor must name a feature.")
         made = feature_names(self.features, fields)

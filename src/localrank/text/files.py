@@ -18,21 +18,22 @@ def load_extractor(
     classes: Sequence[type] = (),
     public_key: bytes | None = None,
 ) -> FeatureExtractor:
-    """Read an extractor that `save` wrote, or open one with its index in a folder.
+    """Load an extractor from a file that `save` wrote, or open one whose index is in a folder.
 
-    Nothing of the files is executed. Those of a folder are read once and checked, and then used
-    where they are.
+    Nothing in the files is executed. The files of a folder are read once to check them, and are
+    then used from disk.
 
     Parameters
     ----------
     path : path
-        A file, or a folder that `fit(corpus, folder=…)` wrote, or that has a file
+        A file; or a folder that `fit(corpus, folder=…)` wrote, or any folder with a file
         `extractor.localrank`.
     classes : sequence of type
-        Classes of your own that the file may use: an analyzer, which is an
+        Classes of your own that the file may use, such as an analyzer: a
         `localrank.estimator.Estimator` with a `__call__`.
     public_key : bytes, optional
-        An Ed25519 key of 32 bytes: refuse a file that was not signed with its private key.
+        An Ed25519 key of 32 bytes. A file that was not signed with its private key is refused.
+        None: signatures are not checked.
 
     Examples
     --------
@@ -48,7 +49,8 @@ def load_extractor(
         file /= EXTRACTOR_FILE
         if not file.is_file():
             raise ValueError(
-                f"{path}: has no {EXTRACTOR_FILE}. It is no index, or its building was interrupted."
+                f"{path}: has no {EXTRACTOR_FILE}. The folder is not an index, or building it was "
+                f"interrupted."
             )
     model: StoredIndex | FeatureExtractor = load_part(
         file, _is_extractor, "fitted extractor", classes=classes, public_key=public_key

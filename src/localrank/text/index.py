@@ -33,21 +33,21 @@ _numbers = Kind(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Index:
-    """What is kept of a corpus.
+    """The index of a corpus.
 
-    Each stream takes 8 bytes for each different word of each document, and 8 for each document;
-    4 more for each word where features of proximity are asked for. The words of all fields
-    together are a stream of their own. While it is built, each stream is in memory twice for a
-    time, and one part of the texts.
+    Each stream takes 8 bytes for each different word of each document, and 8 bytes for each
+    document; 4 bytes more for each word if features of proximity are wanted. All fields together
+    are another stream. During the building, each stream is in memory twice for a time, and so is
+    one part of the texts.
 
     Attributes
     ----------
     document_ids : ndarray of str, shape (n_documents,)
     vocabulary : Vocabulary
     streams : list of Stream
-        One for each field, and where there are several, one for all together.
+        One stream for each field. If there are several fields, one more for all together.
     columns : ndarray of shape (n_documents, n_columns)
-        Numbers of documents; NaN where one has none.
+        Numbers of the documents. NaN: a document has no number.
     """
 
     document_ids: Array
@@ -84,22 +84,24 @@ class Index:
         return document in self._place_of_id
 
     def places(self, documents: Iterable[Any], query: str) -> Integers:
-        """The places of a query's documents, by their ids."""
+        """The positions of a query's documents, given by their ids."""
         names = [str(document) for document in documents]
         places = [self._place_of_id.get(name, -1) for name in names]
         if -1 in places:
             raise ValueError(
-                f"The candidate {names[places.index(-1)]!r} of query {query!r} is no document of "
-                f"the corpus."
+                f"The candidate {names[places.index(-1)]!r} of query {query!r} is not in the "
+                f"corpus."
             )
         if len(set(places)) < len(places):
             twice = next(name for place, name in enumerate(names) if name in names[:place])
-            raise ValueError(f"The candidate {twice!r} of query {query!r} is there twice.")
+            raise ValueError(
+                f"The candidate {twice!r} of query {query!r} is given twice. Give it once."
+            )
         return np.array(places, dtype=np.int64)
 
     @property
     def n_bytes(self) -> int:
-        """Memory of the arrays."""
+        """The memory of the arrays, in bytes."""
         arrays: list[Array] = [self.vocabulary.letters, self.vocabulary.begins, self.columns]
         for stream in self.streams:
             arrays += [stream.begins, stream.documents, stream.counts, stream.lengths]
@@ -108,7 +110,7 @@ class Index:
 
 
 def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool) -> Index:
-    """Read a corpus, part by part.
+    """Read a corpus in parts and index it.
 
     Parameters
     ----------
@@ -116,7 +118,7 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
     reader : Reader
     analyzer : Analyzer or callable
     with_words : bool
-        Keep the words of documents in their order.
+        Whether to keep the words of documents in their order.
     """
     numbering = Numbering(analyzer)
     ids: list[str] = []
@@ -147,19 +149,19 @@ def build_index(corpus: Any, reader: Reader, analyzer: Any, *, with_words: bool)
 
 
 def checked_document_ids(ids: list[str]) -> Array:
-    """The ids of a corpus, which are there and unique."""
+    """The ids of a corpus as an array. Refuses a corpus without documents, and repeated ids."""
     if not ids:
-        raise ValueError("The corpus has no document.")
+        raise ValueError("The corpus has no documents.")
     document_ids = checked_ids(ids, len(ids), "ids of documents", "document")
     if (twice := first_repeated(document_ids)) is not None:
-        raise ValueError(f"Ids of documents must be unique. {twice!r} is there twice.")
+        raise ValueError(f"Ids of documents must be unique. {twice!r} appears twice.")
     return document_ids
 
 
 def with_whole(streams: Sequence[Stream]) -> list[Stream]:
-    """Streams of fields, and where there are several, that of the fields one behind the other.
+    """The streams of fields. If there are several, one more for the fields joined together.
 
-    The words of the whole are not kept: they are put together for the documents asked for.
+    The joined stream does not keep its words. They are joined when documents are asked for.
     """
     if len(streams) == 1:
         return list(streams)
@@ -171,7 +173,7 @@ def with_whole(streams: Sequence[Stream]) -> list[Stream]:
 
 
 def joined_words(texts: Sequence[tuple[Numbers, Integers]]) -> tuple[Numbers, Integers]:
-    """The words of fields of some documents, one behind the other."""
+    """The words of some documents, with their fields joined."""
     words, begins = texts[0]
     for other, other_begins in texts[1:]:
         words, begins = appended_words(words, begins, other, other_begins)

@@ -1,4 +1,4 @@
-"""An index in a folder: built in parts, and used where it is."""
+"""An index in a folder: it is built in parts, and used from disk."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ _DTYPES = {
 
 _TEXTS = ("ids", "terms")
 
-# Shape and digest of each array.
+# Shape and digest of each array, by name.
 Files = Mapping[str, tuple[tuple[int, ...], str]]
 
 
 def _are_files(value: Any, _: dict[str, int]) -> bool:
-    """Whether a value is shape and digest by name, of names that localrank gives."""
+    """Whether a value holds shapes and digests by name, with names that localrank gives."""
     return isinstance(value, dict) and all(
         isinstance(name, str)
         and name.rpartition(".")[2] in _DTYPES
@@ -57,7 +57,7 @@ def _are_files(value: Any, _: dict[str, int]) -> bool:
 
 
 class StoredIndex(Estimator):
-    """What the file of a folder holds: an extractor without its index, and the index's files.
+    """The content of a folder's extractor file: an extractor without index, and a list of files.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class StoredIndex(Estimator):
     Attributes
     ----------
     files_ : dict of str to tuple
-        Shape and SHA-256 digest of each array by name, which is the file's without `.npy`.
+        Shape and SHA-256 digest of each array by name: the file's name without `.npy`.
     n_documents_ : int
     """
 
@@ -82,15 +82,15 @@ class StoredIndex(Estimator):
     def __init__(self, extractor: Any) -> None:
         self.extractor = extractor
 
-    # What a file says of itself.
+    # Facts for the manifest of a saved file.
     @property
     def training_data_(self) -> dict[str, Any]:
-        """Of how many documents the index is."""
+        """The number of documents in the index."""
         return {"n_queries": 0, "n_documents": self.n_documents_, "most_frequent_labels": {}}
 
     @property
     def n_features_in_(self) -> int:
-        """The number of features that are made."""
+        """The number of features."""
         return len(self.extractor.feature_names)
 
 
@@ -103,18 +103,18 @@ def store_index(
     *,
     with_words: bool,
 ) -> Index:
-    """Read a corpus part by part, and write its index and its extractor to a folder.
+    """Read a corpus in parts, and write its index and its extractor to a folder.
 
     Parameters
     ----------
     corpus, reader, analyzer, with_words
-        As of `build_index`.
+        As in `build_index`.
     folder : path
-        New or empty.
+        A new or empty folder.
     extractor : FeatureExtractor
-        Without an index.
+        The extractor, without an index.
     """
-    Writer().encoded(extractor)  # refuses now, and not after all the work, what cannot be saved
+    Writer().encoded(extractor)  # an extractor that cannot be saved is refused before all the work
     with _new_folder(folder) as path:
         files = write_index(corpus, reader, analyzer, path, with_words=with_words)
         index = mapped_index(path, files, len(reader.fields))
@@ -126,13 +126,13 @@ def store_index(
 
 @contextmanager
 def _new_folder(folder: str | PathLike[str]) -> Iterator[Path]:
-    """A folder to write an index to; what was written is deleted where an error ends the block."""
+    """A folder to write an index to. If an error ends the block, the written files are deleted."""
     path = Path(folder)
     if path.exists() and not path.is_dir():
-        raise ValueError(f"{path}: is a file. Name a folder for the index.")
+        raise ValueError(f"{path}: is a file. Give a folder for the index.")
     is_new = not path.exists()
     if not is_new and any(path.iterdir()):
-        raise ValueError(f"{path}: is not empty. Name a new folder for the index, or empty it.")
+        raise ValueError(f"{path}: is not empty. Give a new folder for the index, or empty it.")
     path.mkdir(parents=True, exist_ok=True)
     try:
         yield path
@@ -147,17 +147,17 @@ def _new_folder(folder: str | PathLike[str]) -> Iterator[Path]:
 def write_index(
     corpus: Any, reader: Reader, analyzer: Any, folder: Path, *, with_words: bool
 ) -> Files:
-    """Read a corpus part by part, and write its index to a folder.
+    """Read a corpus in parts, and write its index to a folder.
 
-    In memory are one part of the texts and its postings, the ids of documents, the different
-    terms, and one block of postings when parts are merged.
+    Memory holds one part of the texts and its postings, the ids of documents, the different terms,
+    and one block of postings while parts are merged.
 
     Parameters
     ----------
     corpus, reader, analyzer, with_words
-        As of `build_index`.
+        As in `build_index`.
     folder : path
-        An empty one.
+        An empty folder.
     """
     numbering = Numbering(analyzer)
     ids: list[str] = []
@@ -205,7 +205,7 @@ def write_index(
 
 
 def mapped_index(folder: Path, files: Files, n_fields: int) -> Index:
-    """The index in a folder, whose arrays stay in their files; checked as that of a file is."""
+    """The index in a folder, checked. Its arrays stay in their files."""
 
     def array(name: str) -> Any:
         if name not in files:

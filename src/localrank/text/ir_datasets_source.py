@@ -1,4 +1,4 @@
-"""Collections of the package ir_datasets, by their names: "irds:cranfield"."""
+"""Reads collections of the package ir_datasets, named like "irds:cranfield"."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_named(source: Any) -> bool:
 
 
 def named_documents(source: str) -> Records:
-    """Documents with their positions, from 1; what is no text and no number is left out."""
+    """Documents with their positions, from 1. Only their texts and numbers are kept."""
     return _records(source, "docs", "doc_id")
 
 

@@ -1,4 +1,4 @@
-"""JSON lines: one object a line."""
+"""Reads JSON lines: one object on each line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localrank.text.text_lines import numbered_lines
 
 
 def json_records(path: str | PathLike[str], encoding: str) -> Records:
-    """Objects with their lines; blank lines are left out."""
+    """The objects with their line numbers. Blank lines are left out."""
     for number, line in numbered_lines(path, encoding):
         if not line.strip():
             continue

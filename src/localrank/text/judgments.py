@@ -1,4 +1,4 @@
-"""Judgments of documents: TREC's, with three columns, tables, SMART's and NPL's."""
+"""Reads judgments of documents: TREC's, three columns, tables, SMART's and NPL's."""
 
 from __future__ import annotations
 
@@ -23,28 +23,30 @@ QUERIES = ("query_id", "query-id", "qid", "query")
 DOCUMENTS = ("document_id", "corpus-id", "doc_id", "docno", "docid", "document", "doc")
 GRADES = ("relevance", "score", "label", "grade", "rel")
 
-# Where it stands, query, document and grade.
+# The place in the source, the query, the document and the grade.
 Judgment = tuple[str, Any, Any, Any]
 
 
 def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
-    r"""Read which documents were judged for which queries, and how.
+    r"""Read the judgments of documents for queries.
 
     Parameters
     ----------
     source : path, DataFrame, or "irds:NAME"
+        A file, a table, or a collection of the package ir_datasets.
     file_format : {"trec", "json", "csv", "tsv", "smart", "npl"} or None
-        None: a table by its name, JSON lines and NPL by the first line, else "trec": `query 0
-        document grade`, or without the second column. "json", "csv", "tsv" and DataFrames have
-        names: "query_id", "document_id" and "relevance", or as BEIR's files have them. "smart":
-        each line is a relevant pair, `query document`, and what stands behind is not looked at;
-        it cannot be told from TREC's lines and must be named. "npl": the relevant documents of
-        each query, with a line `/` behind.
+        "trec": lines `query 0 document grade`, or the same without the second column. "json",
+        "csv", "tsv" and DataFrames have named columns: "query_id", "document_id" and "relevance",
+        or the names in BEIR's files. "smart": each line begins with a relevant pair,
+        `query document`; the rest of the line is ignored. "npl": the relevant documents of each
+        query, followed by a line `/`. None: a table is recognised by the file's name, JSON lines
+        and NPL by the first line, and anything else is "trec". SMART's lines look like TREC's, so
+        "smart" must be named.
 
     Returns
     -------
     Qrels
-        A pair that is given twice is refused; where grades are all 1, it counts once.
+        A pair that is given twice is refused. In "smart" and "npl" it counts once.
 
     Examples
     --------
@@ -85,7 +87,7 @@ def read_judgments(source: Source, file_format: str | None = None) -> Qrels:
 def _recognised(path: Any) -> str:
     line = first_line(path, "utf-8")
     if kind := delimited_kind(path):
-        # TREC's lines go by this name too, without names of columns.
+        # A .tsv file may hold TREC's lines, without names of columns.
         cells = {cell.strip().lower() for cell in line.split("\t")}
         return kind if kind == "csv" or cells & set(QUERIES) else "trec"
     if line.startswith("{"):
@@ -108,8 +110,8 @@ def _by_name(where: str, record: dict[str, Any]) -> Judgment:
         value = next((record[name] for name in names if name in record), None)
         if is_missing(value) or value == "":
             raise ValueError(
-                f"{where}: a judgment must have {names[0]!r} (or {', '.join(names[1:])}). It has "
-                f"{', '.join(map(repr, record))}."
+                f"{where}: a judgment must have the column {names[0]!r} (or "
+                f"{', '.join(names[1:])}). It has {', '.join(map(repr, record))}."
             )
         values.append(value)
     return where, values[0], values[1], values[2]
@@ -120,8 +122,8 @@ def _three_columns(path: Any) -> Iterator[Judgment]:
         cells = line.split()
         if cells and len(cells) != 3:
             raise ValueError(
-                f"{path}:{number}: a line must have 3 columns, as the first (query document "
-                f"grade). Got {len(cells)} instead."
+                f"{path}:{number}: a line must have 3 columns like the first line: query, "
+                f"document, grade. Got {len(cells)} instead."
             )
         if cells:
             query, document, grade = cells
@@ -134,13 +136,13 @@ def _collected(judgments: Iterator[Judgment], source: Source, *, again: bool = F
         pair = str(query), str(document)
         if pair in grades and not again:
             raise ValueError(
-                f"{where}: document {pair[1]!r} of query {pair[0]!r} again; a query may have it "
-                f"once."
+                f"{where}: document {pair[1]!r} of query {pair[0]!r} is judged twice. Keep one of "
+                f"the judgments."
             )
         grades[pair] = _number(grade, where)
     if not grades:
         name = "The table" if is_frame(source) else f"{source}: the file"
-        raise ValueError(f"{name} has no judgment.")
+        raise ValueError(f"{name} has no judgments.")
     queries, documents = zip(*grades, strict=True)
     return Qrels(text_ids(list(queries)), text_ids(list(documents)), np.array([*grades.values()]))
 

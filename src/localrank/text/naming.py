@@ -1,4 +1,4 @@
-"""The features of a query and a document, by name."""
+"""The names of the features of a query and a document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from localrank.names import unknown
 
 _FIVE = ("sum", "min", "max", "mean", "variance")
 
-# Columns of the table that `stream_features` fills, in its order.
+# Columns of the table that `stream_features` fills, in this order.
 FROM_COUNTS = (
     "covered",
     "covered_ratio",
@@ -31,7 +31,7 @@ FROM_COUNTS = (
     "log_idf",
     "log_bm25",
 )
-# Those that need the words of documents in their order.
+# Features that need the words of documents in their order.
 PROXIMITY = ("window", "pairs")
 STREAM_FEATURES = (*FROM_COUNTS, *PROXIMITY)
 QUERY_FEATURES = ("query_length",)
@@ -62,18 +62,18 @@ WHOLE = "whole"
 def feature_names(
     features: str | Sequence[str], fields: Sequence[str], columns: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The names of all columns, in their order.
+    """The names of all columns, in order.
 
-    A feature of a field is "field.feature"; those of all fields together, where there are
-    several, are "whole.feature". Features stand together, and within one the fields in their
-    order and the whole, as in LETOR's files; then come features of the query alone, then columns
-    of documents.
+    A feature of a field is named "field.feature". If there are several fields, a feature of all
+    fields together is named "whole.feature". As in LETOR's files, the columns of one feature stand
+    together: the fields in their order, then the whole. Features of the query alone come next, and
+    the columns of documents last.
 
     Parameters
     ----------
     features : "letor", "mhr", "all", or a sequence of names
-        A name in a sequence is a set, a feature ("bm25": of all streams), or a feature of one
-        stream ("title.bm25").
+        Names of sets or features. A name in a sequence is a set, a feature of all fields and the
+        whole ("bm25"), or a feature of one of them ("title.bm25").
     fields : sequence of str
     columns : sequence of str
 
@@ -85,10 +85,10 @@ def feature_names(
     (75, 7)
     """
     streams = stream_names(fields)
-    asked = [features] if isinstance(features, str) else list(features)
+    names = [features] if isinstance(features, str) else list(features)
     ordered: list[str] = []
     of_query: list[str] = []
-    for name in asked:
+    for name in names:
         for feature in SETS.get(name, (name,)):
             stream, dot, rest = feature.rpartition(".")
             if feature in QUERY_FEATURES:
@@ -106,5 +106,5 @@ def feature_names(
 
 
 def stream_names(fields: Sequence[str]) -> tuple[str, ...]:
-    """The fields, and the whole where there are several."""
+    """The names of the fields, and of the whole if there are several fields."""
     return (*fields, WHOLE) if len(fields) > 1 else tuple(fields)

@@ -1,4 +1,4 @@
-"""NPL's files: a number, lines of text, and a line `/` behind each record."""
+"""Reads NPL's files: each record is a number, lines of text, and a line `/`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localrank.text.text_lines import numbered_lines
 
 
 def npl_records(path: str | PathLike[str], encoding: str) -> Records:
-    """Records with the lines where they begin, as texts with one blank between words."""
+    """The records, with the lines where they begin. Words are separated by one blank."""
     begin, name, words = 0, "", list[str]()
     for number, line in numbered_lines(path, encoding):
         cells = line.split()
@@ -28,11 +28,11 @@ def npl_records(path: str | PathLike[str], encoding: str) -> Records:
                 )
             begin, name, words = number, str(int(cells[0])), cells[1:]
     if begin:
-        raise ValueError(f"{path}:{begin}: the record does not end: a line '/' must follow.")
+        raise ValueError(f"{path}:{begin}: the record has no end. A line '/' must follow it.")
 
 
 def npl_judgments(path: str | PathLike[str]) -> Iterator[tuple[int, str, str]]:
-    """Line where a query's record begins, query, and a relevant document."""
+    """The line where a query's record begins, the query, and a relevant document, one by one."""
     for number, record in npl_records(path, "utf-8"):
         for document in record["text"].split():
             if not (document.isascii() and document.isdigit()):

@@ -1,4 +1,4 @@
-"""The features of one query and its documents, all streams together."""
+"""Computes the features of one query and its documents, in all streams."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from localrank.text.vocabulary import Numbering
 
 @dataclass(frozen=True)
 class Settings:
-    """BM25's variant and parameters, and those of the language models."""
+    """The variant and parameters of BM25, and the parameters of the language models."""
 
     variant: str
     k1: float
@@ -34,23 +34,24 @@ class Settings:
 
     @property
     def factor(self) -> float:
-        """What BM25's variant multiplies all scores with."""
+        """The factor of all scores in this variant of BM25."""
         return self.k1 + 1 if self.variant == "atire" else 1.0
 
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """The different terms of a query, in the order in which they come.
+    """The different terms of a query, in the order of their first occurrence.
 
     Attributes
     ----------
     texts : list of str
+        The terms.
     numbers : ndarray of int64
-        In the vocabulary; -1 of a term that it has not.
+        Their numbers in the vocabulary. -1: the vocabulary does not have the term.
     repeats : ndarray of float
-        How often the query has each.
+        How often each term occurs in the query.
     sequence : ndarray of int64
-        The query's terms one after another, as places in `numbers`.
+        All terms of the query in order, as positions in `numbers`.
     """
 
     texts: list[str]
@@ -61,13 +62,13 @@ class QueryTerms:
 
 @dataclass(frozen=True, eq=False)
 class Documents:
-    """Documents that are given as texts, with terms numbered among themselves.
+    """Documents that are given as texts. Their terms have numbers of their own.
 
     Attributes
     ----------
     numbering : Numbering
     known : ndarray of int64
-        The number of each of their terms in the vocabulary of the index, -1 where it has none.
+        The number of each term in the vocabulary of the index. -1: it does not have the term.
     streams : list of Stream
     columns : ndarray of shape (n_documents, n_columns)
     """
@@ -91,7 +92,7 @@ class Documents:
 
 
 class QueryFeatures:
-    """Computes features by an index.
+    """Computes features with the statistics of an index.
 
     Parameters
     ----------
@@ -99,7 +100,7 @@ class QueryFeatures:
     analyzer : Analyzer or callable
     fields : sequence of str
     names : sequence of str
-        Features, as `feature_names` gives them, without columns of documents.
+        Names of the features, from `feature_names`, without the columns of documents.
     settings : Settings
     """
 
@@ -119,7 +120,7 @@ class QueryFeatures:
         s = settings
         self.parameters = np.array([s.k1, s.b, s.factor, s.prior, s.share, s.discount])
         split = [name.rpartition(".")[::2] for name in names]
-        # For each stream: where its features go, and which columns of its table they are.
+        # For each stream: the positions of its features, and their columns in its table.
         self.from_counts = [_places(split, stream, FROM_COUNTS) for stream in stream_names(fields)]
         self.from_words = [_places(split, stream, PROXIMITY) for stream in stream_names(fields)]
         self.query_length = [place for place, name in enumerate(names) if name == "query_length"]
@@ -134,7 +135,7 @@ class QueryFeatures:
         return QueryTerms(list(places), numbers, repeats, sequence)
 
     def retrieve(self, queries: Sequence[str], depth: int) -> tuple[Integers, Floats, Integers]:
-        """Documents and scores of the highest BM25 of each query, and where each query's begin."""
+        """Documents with the highest BM25 and their scores, and the offsets of the queries."""
         terms = [self.terms_of(query) for query in queries]
         depth = min(depth, self.index.n_documents)
         stream = self.index.streams[-1]
@@ -149,7 +150,7 @@ class QueryFeatures:
         )
 
     def _retrieve_one(self, terms: QueryTerms, depth: int) -> tuple[Integers, Floats, Integers]:
-        """Candidates of one query, by the postings of its terms alone."""
+        """Candidates of one query, from the postings of its terms alone."""
         known = terms.numbers >= 0
         numbers = terms.numbers[known]
         stream = self.index.streams[-1].taken(numbers)
@@ -160,7 +161,7 @@ class QueryFeatures:
 
     @cached_property
     def weights(self) -> Weights:
-        """What each posting of the whole adds to BM25: 4 bytes for each, made at first use."""
+        """The contribution of each posting to BM25: 4 bytes each, computed at first use."""
         return self._impacts(self.index.streams[-1], self._bm25_idf)
 
     @cached_property
@@ -170,7 +171,7 @@ class QueryFeatures:
         return inverse_document_frequency(frequencies, stream.n_documents, variant)
 
     def _impacts(self, stream: Stream, idf: Floats) -> Weights:
-        """What postings of the whole add to BM25; the average length is that of all documents."""
+        """The contributions of postings to BM25, with the average length of all documents."""
         s = self.settings
         weights: Weights = impacts(
             *stream.postings, stream.lengths, idf, stream.average_length, s.k1, s.b, s.factor
@@ -207,7 +208,7 @@ class QueryFeatures:
         documents: Integers,
         columns: Floats,
     ) -> Floats:
-        """Features of documents, whose streams number terms in their way."""
+        """The features of documents. `numbers` are the query's terms as `streams` number them."""
         table = np.empty((len(documents), self.n_features + columns.shape[1]))
         table[:, self.n_features :] = columns
         table[:, self.query_length] = len(terms.sequence)
@@ -229,7 +230,7 @@ class QueryFeatures:
         return table
 
     def _statistics(self, terms: QueryTerms, stream: Stream) -> Floats:
-        """What `stream_features` wants to know of each term."""
+        """The statistics of each term that `stream_features` takes."""
         frequencies = _looked_up(stream.document_frequencies, terms.numbers)
         totals = _looked_up(stream.collection_frequencies, terms.numbers)
         n = stream.n_documents
@@ -280,7 +281,7 @@ def _highest(
 def _places(
     split: Sequence[Sequence[str]], stream: str, table: Sequence[str]
 ) -> tuple[list[int], list[int]]:
-    """Where features of a stream stand among all, and in the table of its features."""
+    """The positions of a stream's features among all features, and their columns in its table."""
     pairs = [
         (place, table.index(feature))
         for place, (of, feature) in enumerate(split)
@@ -290,7 +291,7 @@ def _places(
 
 
 def _looked_up(values: Any, numbers: Integers) -> Floats:
-    """A value for each term; 0 for terms below 0."""
+    """The value of each term. 0: a term whose number is below 0."""
     looked_up = np.zeros(len(numbers))
     known = numbers >= 0
     looked_up[known] = values[numbers[known]]

@@ -1,4 +1,4 @@
-"""What is asked: queries, candidates and labels, as they are given."""
+"""Checks queries, candidates and labels that users give."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ def named_queries(queries: Queries) -> tuple[list[str], list[str]]:
         texts = list(queries)
         ids = [str(place + 1) for place in range(len(texts))]
     if not texts:
-        raise ValueError("There is no query.")
+        raise ValueError("There are no queries. Give at least one.")
     if len(set(ids)) < len(ids):
-        raise ValueError("Ids of queries must be different as texts.")
+        raise ValueError("Ids of queries must be unique when written as text.")
     return ids, [checked_query(text) for text in texts]
 
 
 def checked_query(query: Any) -> str:
-    """A query, which must be a text."""
+    """The query. Refuses values that are not text."""
     if not isinstance(query, str):
         raise ValueError(f"A query must be a text. Got {query!r} instead.")
     return query
 
 
 def checked_depth(depth: int) -> int:
-    """How many candidates to take, 1 or more."""
+    """The number of candidates. Refuses values below 1."""
     if not isinstance(depth, int | np.integer) or depth < 1:
         raise ValueError(f"The depth must be a whole number, 1 or larger. Got {depth!r} instead.")
     return int(depth)
 
 
 def documents_by_query(candidates: Candidates) -> dict[str, list[Any]]:
-    """Documents by query, in their order."""
+    """The documents of each query, in their order."""
     if isinstance(candidates, Mapping):
         for query, documents in candidates.items():
             if isinstance(documents, str):
@@ -66,7 +66,7 @@ def documents_by_query(candidates: Candidates) -> dict[str, list[Any]]:
 
 
 def labels_by_query(qrels: Judgments | None) -> dict[str, dict[str, float]]:
-    """Labels by query and document."""
+    """The labels by query and document."""
     if qrels is None:
         return {}
     if isinstance(qrels, Mapping):
@@ -86,49 +86,50 @@ def labels_by_query(qrels: Judgments | None) -> dict[str, dict[str, float]]:
 def check_judgments(
     ids: Sequence[str], labels: Mapping[str, Mapping[str, float]], corpus: Container[str]
 ) -> None:
-    """Refuse judgments of other queries or documents; a warning where that is so of some."""
+    """Refuse judgments that match no query or no document. Warns if only some do not match."""
     judged = [query for query in ids if labels.get(query)]
     if not judged:
-        others = f" That of the first judgment is {next(iter(labels))!r}." if labels else ""
-        raise ValueError(f"No query has a judgment. The id of the first is {ids[0]!r}.{others}")
+        others = f" The first judgment is of query {next(iter(labels))!r}." if labels else ""
+        raise ValueError(f"No query has a judgment. The first query is {ids[0]!r}.{others}")
     pairs = [(query, document) for query in judged for document in labels[query]]
     unknown = [pair for pair in pairs if pair[1] not in corpus]
     if len(unknown) == len(pairs):
         raise ValueError(
-            f"No judged document is in the corpus: {pairs[0][1]!r} of query {pairs[0][0]!r} is not."
+            f"No judged document is in the corpus. The first is {pairs[0][1]!r} of query "
+            f"{pairs[0][0]!r}."
         )
     if unknown:
         warnings.warn(
-            f"{len(unknown):,} of {len(pairs):,} judged documents are not in the corpus, "
-            f"{unknown[0][1]!r} of query {unknown[0][0]!r} first.",
+            f"{len(unknown):,} of {len(pairs):,} judged documents are not in the corpus. The "
+            f"first is {unknown[0][1]!r} of query {unknown[0][0]!r}.",
             stacklevel=3,
         )
     if len(judged) < len(ids):
         first = next(query for query in ids if not labels.get(query))
         warnings.warn(
-            f"{len(ids) - len(judged):,} of {len(ids):,} queries have no judgment, {first!r} "
-            f"first: their documents count as not relevant.",
+            f"{len(ids) - len(judged):,} of {len(ids):,} queries have no judgment. The first is "
+            f"{first!r}. Their documents count as not relevant.",
             stacklevel=3,
         )
 
 
 def with_candidates(ids: Sequence[str], documents: Sequence[Sized]) -> list[int]:
-    """The places of queries that have candidates, with a warning where others have none."""
+    """The positions of the queries that have candidates. Warns if others have none."""
     kept = [place for place, candidates in enumerate(documents) if len(candidates)]
     if not kept:
-        raise ValueError("No query has a candidate.")
+        raise ValueError("No query has a candidate, so there is nothing to rank.")
     if len(kept) < len(ids):
         first = next(place for place in range(len(ids)) if not len(documents[place]))
         warnings.warn(
-            f"{len(ids) - len(kept)} of {len(ids)} queries have no candidate and are left "
-            f"out, {ids[first]!r} first.",
+            f"{len(ids) - len(kept)} of {len(ids)} queries have no candidate and are left out. "
+            f"The first is {ids[first]!r}.",
             stacklevel=4,
         )
     return kept
 
 
 def labels_in(dataset: RankingDataset, labels: Mapping[str, Mapping[str, float]]) -> Floats:
-    """The label of each document of a dataset; 0 of one that was not judged."""
+    """The label of each document of a dataset. 0: the document was not judged."""
     pairs = zip(
         dataset.query_ids[dataset.query_index].tolist(),
         np.asarray(dataset.document_ids).tolist(),

@@ -1,6 +1,6 @@
-"""SMART's markup: `.I 1`, then fields, each a line such as `.T` and lines of text.
+"""Reads SMART's markup: `.I 1`, then fields, each a line such as `.T` and lines of text.
 
-Cranfield, CISI, MED and CACM are given so.
+Cranfield, CISI, MED and CACM come in this format.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _RECORD, _FIELD = re.compile(r"\.I\s+(\d+)\s*"), re.compile(r"\.([A-Z])\s*")
 
 
 def smart_records(path: str | PathLike[str], encoding: str) -> Records:
-    """Records with the lines where they begin.
+    """The records, with the lines where they begin.
 
-    Blanks and ends of lines become one blank each; a field that comes twice is joined. A number
-    loses its zeros: `.I 001` is "1". One may be broken over two lines, as CACM's 2856 is.
+    Runs of blanks and line ends become one blank. A field that occurs twice is joined. Numbers lose
+    leading zeros: `.I 001` is "1". A number may be broken over two lines, like CACM's 2856.
     """
     begin, digits, fields, key = 0, "", dict[str, list[str]](), ""
     for number, line in numbered_lines(path, encoding):
@@ -48,13 +48,13 @@ def smart_records(path: str | PathLike[str], encoding: str) -> Records:
             digits += rest
         elif line.strip():
             where = "before the first record, '.I 1'" if not begin else "before a field, '.T'"
-            raise ValueError(f"{path}:{number}: text {where}. Got {line[:40]!r}.")
+            raise ValueError(f"{path}:{number}: there is text {where}: {line[:40]!r}.")
     if begin:
         yield begin, _joined(digits, fields)
 
 
 def smart_judgments(path: str | PathLike[str]) -> Iterator[tuple[int, str, str, list[str]]]:
-    """Line, query and document of each relevant pair, and what stands behind them."""
+    """The line, query and document of each relevant pair, and the rest of its line."""
     for number, line in numbered_lines(path):
         cells = line.split()
         if not cells:

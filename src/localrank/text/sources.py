@@ -1,4 +1,4 @@
-"""Documents and queries from files, tables and named collections."""
+"""Reads documents and queries from files, tables and named collections."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from localrank.data.advice import AdvisedError
 from localrank.data.checks import is_missing
 from localrank.text.delimited import delimited_kind, delimited_records
 from localrank.text.ir_datasets_source import is_named, named_documents, named_queries
@@ -18,10 +19,10 @@ from localrank.text.smart import Records, smart_records
 from localrank.text.text_lines import numbered_lines
 from localrank.text.trec_markup import trec_documents, trec_topics
 
-# Names that ids go by; the first that a record has becomes its "id".
+# Names of ids. The first that a record has becomes its "id".
 DOCUMENT_IDS = ("id", "_id", "docno", "doc_id", "document_id", "docid")
 QUERY_IDS = ("id", "_id", "qid", "query_id", "query-id", "num")
-# Names that the text of a query goes by.
+# Names of a query's text.
 QUERY_TEXTS = ("text", "query", "title")
 FORMATS = ("json", "csv", "tsv", "smart", "trec", "npl")
 
@@ -30,14 +31,14 @@ Source = Any
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Documents that are read anew each time they are gone through, one after another.
+    """The documents of a source. Each iteration reads them again, one by one.
 
     Attributes
     ----------
     source : path, list of paths, name or DataFrame
     file_format, encoding : str
     names : sequence of str or None
-        Of the columns of a table of text.
+        Names of the columns of a table of text. None: read them from the file.
     """
 
     source: Source
@@ -53,11 +54,11 @@ class Corpus:
             for where, record in records:
                 yield _identified(record, where, DOCUMENT_IDS, seen)
             if len(seen) == n_seen:
-                raise ValueError(f"{_named(source)} has no document.")
+                raise ValueError(f"{_named(source)} has no documents.")
 
     @property
     def sources(self) -> list[Source]:
-        """The sources, one behind the other."""
+        """The sources as a list."""
         return list(self.source) if isinstance(self.source, list | tuple) else [self.source]
 
 
@@ -68,31 +69,32 @@ def read_corpus(
     encoding: str = "utf-8",
     columns: Sequence[str] | None = None,
 ) -> Corpus:
-    r"""Documents of a source as dictionaries, which `FeatureExtractor.fit` takes.
+    r"""Read the documents of a source as dictionaries, which `FeatureExtractor.fit` takes.
 
-    They are read one after another while they are gone through, never all at once. The id is
-    under "id", whichever of the names "id", "_id", "docno", "doc_id", "document_id" or "docid" it
-    has in the source; all else is as the source has it.
+    Documents are read one by one during the iteration, never all at once. In the source, the id
+    may be named "id", "_id", "docno", "doc_id", "document_id" or "docid"; in the dictionary it is
+    under "id". Everything else stays as it is in the source.
 
     Parameters
     ----------
     source : path, list of paths, DataFrame, or "irds:NAME"
-        A file, compressed if it ends in `.gz`, `.bz2` or `.xz`; several, one behind the other; a
-        table; or a collection that the package ir_datasets has.
+        A file, compressed if its name ends in `.gz`, `.bz2` or `.xz`; several files, read one
+        after another; a table; or a collection of the package ir_datasets.
     file_format : {"json", "csv", "tsv", "smart", "trec", "npl"} or None
-        None: known by the file's name or its first line. "json": an object a line. "csv": a table
-        with a line of names. "tsv": cells between tabs, without quotes; a file of two columns
-        without names has ids and texts. "smart": `.I .T .W .A .B`, of which "title", "text",
-        "author" and "bibliography" are made. "trec": `<DOC> <DOCNO>`, each element a field. "npl":
-        numbered texts with a line `/` behind each.
+        "json": one object on each line. "csv": a table with a line of names. "tsv": cells
+        separated by tabs, without quotes; a file of two columns without names holds ids and texts.
+        "smart": `.I .T .W .A .B`, which become "title", "text", "author" and "bibliography".
+        "trec": `<DOC> <DOCNO>`, where each element is a field. "npl": numbered texts, each
+        followed by a line `/`. None: the format is recognised by the file's name or first line.
     encoding : str, default="utf-8"
+        Encoding of the files.
     columns : sequence of str, optional
-        Names of the columns of a table of text that has no line of names.
+        Names of the columns, for a table of text without a line of names.
 
     Returns
     -------
     Corpus
-        To go through as often as needed. Errors name the file and the line.
+        It can be iterated as often as needed. Errors name the file and the line.
 
     Examples
     --------
@@ -108,9 +110,9 @@ def read_corpus(
     _check(file_format, encoding)
     corpus = Corpus(source, file_format, encoding, columns)
     if not corpus.sources:
-        raise ValueError("There is no source of documents in the list.")
-    for one in corpus.sources:
-        check_source(one)
+        raise ValueError("The list of sources is empty. Give at least one file.")
+    for each in corpus.sources:
+        check_source(each)
     return corpus
 
 
@@ -123,21 +125,23 @@ def read_queries(
     encoding: str = "utf-8",
     columns: Sequence[str] | None = None,
 ) -> dict[str, str]:
-    r"""The texts of queries by their ids.
+    r"""Read queries: their texts by id.
 
     Parameters
     ----------
     source : path, DataFrame, or "irds:NAME"
+        A file, a table, or a collection of the package ir_datasets.
     file_format : {"json", "csv", "tsv", "smart", "trec", "npl"} or None
-        As in `read_corpus`; "trec" are topics, `<top> <num> <title> <desc>`.
+        As in `read_corpus`, but "trec" files hold topics, `<top> <num> <title> <desc>`.
     field : str, optional
-        Which field is the query. None: the first of "text", "query" and "title" that it has.
+        The field that is the query. None: the first of "text", "query" and "title" that exists.
     numbered : bool, default=False
-        Ids are the positions of queries, from 1, whatever the file says: Cranfield's judgments
-        count its queries so.
+        Whether ids are the positions of the queries, from 1, and the file's ids are ignored.
+        Cranfield's judgments number its queries in this way.
     encoding : str, default="utf-8"
+        Encoding of the file.
     columns : sequence of str, optional
-        Names of the columns of a table of text that has no line of names.
+        Names of the columns, for a table of text without a line of names.
 
     Examples
     --------
@@ -163,12 +167,12 @@ def read_queries(
             )
         queries[str(len(queries) + 1) if numbered else str(query["id"])] = text
     if not queries:
-        raise ValueError(f"{_named(source)} has no query.")
+        raise ValueError(f"{_named(source)} has no queries.")
     return queries
 
 
 def check_source(source: Source) -> None:
-    """Refuse a file that is not there, and what is no source at all."""
+    """Refuse a file that does not exist, and values that are not a source."""
     if is_named(source) or is_frame(source):
         return
     if not isinstance(source, str | PathLike):
@@ -179,7 +183,7 @@ def check_source(source: Source) -> None:
     if not Path(source).exists():
         raise FileNotFoundError(f"{source}: there is no such file.")
     if Path(source).is_dir():
-        raise ValueError(f"{source}: a folder. Name its files, as a list.")
+        raise ValueError(f"{source}: is a folder. Give the files in it, as a list.")
 
 
 def is_frame(source: Source) -> bool:
@@ -188,7 +192,7 @@ def is_frame(source: Source) -> bool:
 
 
 def frame_rows(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rows of a DataFrame of any library, and what to call them."""
+    """The rows of a DataFrame of any library, each with a name for messages."""
     from localrank.data.tables import as_frame
 
     for number, row in enumerate(as_frame(frame).iter_rows(named=True), start=1):
@@ -196,7 +200,7 @@ def frame_rows(frame: Any) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def first_line(path: str | PathLike[str], encoding: str) -> str:
-    """The first line that is not blank; an error where there is none."""
+    """The first line that is not blank. Refuses a file without one."""
     for _, line in numbered_lines(path, encoding):
         if line.strip():
             return line.strip()
@@ -211,7 +215,7 @@ def _records(
     *,
     queries: bool,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """What a source has, and where."""
+    """The records of a source, each with its place for messages."""
     if is_frame(source):
         yield from frame_rows(source)
         return
@@ -249,25 +253,27 @@ def _recognised(path: str | PathLike[str], encoding: str, queries: bool) -> str:
         return "trec"
     if line.isascii() and line.isdigit():
         return "npl"
-    raise ValueError(
-        f"{path}: the format is not known by the name, or by the first line, {line[:40]!r}. Say "
-        f"which it is: file_format={' or '.join(map(repr, FORMATS))}."
+    raise AdvisedError(
+        f"{path}: the format is not recognised by the file's name or by its first line, "
+        f"{line[:40]!r}.",
+        f"Give file_format={' or '.join(map(repr, FORMATS))}.",
+        "If it is a table, let its name end in .csv or .tsv.",
     )
 
 
 def _identified(
     record: dict[str, Any], where: str, names: Sequence[str], seen: set[str]
 ) -> dict[str, Any]:
-    """A record with its id under "id", first, and never the same id twice."""
+    """The record with its id under "id", first. Refuses a missing or repeated id."""
     key = next((name for name in names if not _absent(record.get(name))), None)
     if key is None:
-        raise ValueError(f"{where}: no id under {' or '.join(map(repr, names))}.")
+        raise ValueError(f"{where}: has no id under {' or '.join(map(repr, names))}.")
     value = record[key]
     if isinstance(value, bool | float | list | dict):
         raise ValueError(f"{where}: an id must be a text or a whole number. Got {value!r} instead.")
     name = str(value)
     if name in seen:
-        raise ValueError(f"{where}: the id {name!r} again. Ids must be unique.")
+        raise ValueError(f"{where}: repeats the id {name!r}. Ids must be unique.")
     seen.add(name)
     return {"id": name, **{other: record[other] for other in record if other != key}}
 

@@ -1,4 +1,4 @@
-"""Postings of the parts of a corpus, kept on disk until all parts are known."""
+"""Keeps the postings of a corpus's parts on disk until all parts are known."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ import numpy as np
 from localrank.arrays import Integers
 from localrank.text.postings import Numbers, Postings, append_postings
 
-# Postings that are merged at once, unless one term has more.
+# The number of postings that are merged at once, unless one term has more.
 BLOCK_POSTINGS = 2**22
 
 
 class Spool:
-    """Takes postings part by part, and gives those of the whole corpus term by term.
+    """Takes postings part by part, and returns those of the whole corpus term by term.
 
-    Memory is needed for one part, for 8 bytes of each term, and for one block of postings. What
-    is on disk has no name, or is deleted when the spool is closed.
+    It needs memory for one part, 8 bytes for each term, and one block of postings. Its temporary
+    files are deleted when the spool is closed.
 
     Parameters
     ----------
     folder : path
-        Where there is room on disk for as much as all postings take.
+        Folder for temporary files, with room for all postings.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class Spool:
             self._files.enter_context(TemporaryFile(dir=folder))  # noqa: SIM115
             for _ in range(4)
         )
-        # Where each part's terms and postings begin in the files, and the end.
+        # The offsets of each part's terms and postings in the files.
         self._term_starts = [0]
         self._starts = [0]
         self._totals = np.zeros(0, np.int64)
@@ -66,7 +66,7 @@ class Spool:
         self._files.close()
 
     def add(self, postings: Postings) -> None:
-        """Take the postings of a part, of later documents than those before it."""
+        """Take the postings of a part. Its documents come after those of earlier parts."""
         sizes = np.diff(postings.begins)
         terms = np.flatnonzero(sizes)
         self._terms.write(terms.astype(np.int32).data)
@@ -79,13 +79,13 @@ class Spool:
         self._totals = sizes
 
     def begins(self, n_terms: int) -> Integers:
-        """Where the postings of each term begin in all, and the end."""
+        """The offsets of the terms' postings in the whole corpus."""
         begins = np.zeros(n_terms + 1, np.int64)
         begins[1 : len(self._totals) + 1] = self._totals
         return np.cumsum(begins, out=begins)
 
     def blocks(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """Documents and counts of all postings in their order, some terms at a time."""
+        """The documents and counts of all postings in order, in blocks of some terms each."""
         begins = self.begins(len(self._totals))
         bounds = _block_bounds(begins)
         term_cuts, cuts = self._cuts(bounds)
@@ -106,7 +106,7 @@ class Spool:
             yield documents, counts
 
     def _cuts(self, bounds: Integers) -> tuple[Integers, Integers]:
-        """Where each part's terms and postings are cut, of shape (n_parts, n_blocks + 1)."""
+        """The offsets of the blocks in each part's terms and postings: (n_parts, n_blocks + 1)."""
         term_cuts, cuts = [], []
         for (first, last), start in zip(pairwise(self._term_starts), self._starts, strict=False):
             sizes = _read(self._sizes, first, last)

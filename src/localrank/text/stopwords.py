@@ -1,8 +1,8 @@
-"""Words that say little by themselves."""
+"""Stopwords: words that carry little meaning by themselves."""
 
 from __future__ import annotations
 
-# Articles, pronouns, prepositions, conjunctions, auxiliaries, and what apostrophes leave of them.
+# Articles, pronouns, prepositions, conjunctions, auxiliaries, and their parts around apostrophes.
 _ENGLISH = """
 a about above after again against all also although always am among an and any are aren
 around as at be because been before being below between both but by can cannot could

@@ -1,4 +1,4 @@
-"""What is known of one field of all documents, or of all fields as one text."""
+"""The statistics of one field in all documents, or of all fields as one text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COUNTED = 2**16
 
 
 def _small(length: str | None = None) -> Kind:
-    """Whole numbers of 32 bits, from 0 on, in an array."""
+    """An array of whole numbers of 32 bits, 0 or larger."""
 
     def holds(value: Any, sizes: dict[str, int]) -> bool:
         if not isinstance(value, np.ndarray) or value.dtype != np.int32 or value.ndim != 1:
@@ -30,18 +30,18 @@ def _small(length: str | None = None) -> Kind:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Stream:
-    """Postings of a field, lengths of documents in it, and its words in their order if wanted.
+    """The postings of a field, the lengths of documents in it, and optionally its words in order.
 
     Attributes
     ----------
     begins : ndarray of int64, shape (n_terms + 1,)
-        Where the postings of each term begin, and the end.
+        Offsets of the postings of each term.
     documents, counts : ndarray of int32, shape (n_postings,)
-        Documents that have the term, ascending, and how often.
+        Documents that contain the term, ascending, and how often they do.
     lengths : ndarray of int64, shape (n_documents,)
-        Number of terms of each document.
+        Number of terms in each document.
     terms : ndarray of int32, shape (n_words,), optional
-        The terms of all documents in their order, for features of proximity.
+        The terms of all documents in order, for features of proximity. None: they are not kept.
     """
 
     begins: Integers
@@ -59,7 +59,7 @@ class Stream:
     }
 
     def __post_init__(self) -> None:
-        # A kernel is compiled once for arrays that may be written to, and once for others.
+        # Read-only, always: a kernel is compiled separately for writable and read-only arrays.
         for name in self._fitted:
             value = getattr(self, name)
             if isinstance(value, np.ndarray):
@@ -95,14 +95,14 @@ class Stream:
 
     @property
     def is_mapped(self) -> bool:
-        """Whether the postings are in files, and not in memory."""
+        """Whether the postings are in files instead of memory."""
         owner: Any = self.documents
         while isinstance(owner, np.ndarray) and not isinstance(owner, np.memmap):
             owner = owner.base
         return isinstance(owner, np.memmap)
 
     def taken(self, terms: Integers) -> Stream:
-        """Some terms alone, numbered anew, in all documents, whose lengths stay."""
+        """A stream of only these terms, with new numbers. All documents keep their lengths."""
         slices = [slice(self.begins[term], self.begins[term + 1]) for term in terms]
         none = np.empty(0, np.int32)
         return Stream(
@@ -114,7 +114,7 @@ class Stream:
 
     @cached_property
     def document_frequencies(self) -> Integers:
-        """How many documents have each term."""
+        """How many documents contain each term."""
         return np.diff(self.begins)
 
     @cached_property
@@ -125,19 +125,19 @@ class Stream:
 
     @cached_property
     def n_words(self) -> int:
-        """Terms in all documents."""
+        """The number of terms in all documents."""
         return int(self.lengths.sum())
 
     @cached_property
     def average_length(self) -> float:
-        """Of a document, those without words among them; 1 where no document has one."""
+        """The average length of a document, empty ones included. All documents are empty: 1."""
         return self.n_words / self.n_documents if self.n_words else 1.0
 
     @cached_property
     def distinct(self) -> Integers:
         """How many different terms each document has."""
         n_terms = np.zeros(self.n_documents, np.int64)
-        # numpy makes larger numbers of those it counts: not of all at once.
+        # In blocks, because numpy copies its input to larger integers.
         size = max(_COUNTED, self.n_documents)
         for begin in range(0, len(self.documents), size):
             block = self.documents[begin : begin + size]
@@ -151,13 +151,13 @@ class Stream:
 
     @cached_property
     def norms(self) -> Floats:
-        """Length of each document's vector of counts times idf."""
+        """The norm of each document's vector of counts times idf."""
         norms: Floats = np.sqrt(squared_norms(*self.postings, self.idf, self.n_documents))
         return norms
 
     @cached_property
     def word_bounds(self) -> Integers:
-        """Where the words of each document begin in `terms`, and the end."""
+        """The offsets of the documents' words in `terms`."""
         bounds = np.zeros(self.n_documents + 1, np.int64)
         np.cumsum(self.lengths, out=bounds[1:])
         return bounds
@@ -166,10 +166,10 @@ class Stream:
 def inverse_document_frequency(
     frequencies: NDArray[Any], n_documents: int, variant: str = "lucene"
 ) -> Floats:
-    """How rare terms are, as BM25's variants have it.
+    """The inverse document frequency of terms, in the form of a variant of BM25.
 
-    Lucene's is log((N + 1) / (df + 1/2)): above 0 for every term, and finite for one that no
-    document has.
+    Lucene's is log((N + 1) / (df + 1/2)). It is above 0 for every term, and finite for a term that
+    no document contains.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The lines of a text file one after another, so that a corpus need not fit into memory."""
+"""Reads a text file line by line, so that a corpus need not fit into memory."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Iterator
 from os import PathLike
 from pathlib import Path
 
+from localrank.data.advice import AdvisedError
 from localrank.data.compression import damage_named, open_binary
 
-# The longest line in bytes: a document may be one.
+# The longest line, in bytes. A whole document may be one line.
 MAX_LINE = 1 << 28
 
 Lines = Iterator[tuple[int, str]]
 
 
 def numbered_lines(path: str | PathLike[str], encoding: str = "utf-8") -> Lines:
-    """The lines of a file with their numbers, from 1, without their ends.
+    """The lines of a file without line ends, with their numbers from 1.
 
-    Files that end in `.gz`, `.bz2` or `.xz` are decompressed on the way.
+    Files whose names end in `.gz`, `.bz2` or `.xz` are decompressed.
     """
     path = Path(path)
     with open_binary(path) as raw, damage_named(path), io.BufferedReader(raw) as file:
@@ -29,11 +30,11 @@ def numbered_lines(path: str | PathLike[str], encoding: str = "utf-8") -> Lines:
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
             if len(line) > MAX_LINE:
-                raise ValueError(f"{path}:{number}: line longer than {MAX_LINE:,} bytes.")
+                raise ValueError(f"{path}:{number}: the line is longer than {MAX_LINE:,} bytes.")
             if b"\0" in line:
                 raise ValueError(
-                    f"{path}:{number}: NUL byte. Documents must be text; UTF-16 must be converted "
-                    f"to UTF-8 before."
+                    f"{path}:{number}: the line has a NUL byte. The file must be text; convert "
+                    f"UTF-16 to UTF-8 first."
                 )
             yield number, _decoded(line.rstrip(b"\r\n"), encoding, f"{path}:{number}")
 
@@ -42,7 +43,9 @@ def _decoded(line: bytes, encoding: str, where: str) -> str:
     try:
         return line.decode(encoding)
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{where}: byte 0x{line[error.start]:02x} at {error.start + 1} is not {encoding}. Name "
-            f"the file's encoding, such as encoding='latin-1'."
+        raise AdvisedError(
+            f"{where}: byte {error.start + 1} of the line, 0x{line[error.start]:02x}, is not "
+            f"{encoding}.",
+            "Give the file's encoding, such as encoding='latin-1'.",
+            "Convert the file to UTF-8.",
         ) from None

@@ -1,4 +1,4 @@
-"""From the words of a query to ranked documents: an extractor and a ranker in one."""
+"""Ranks documents by the words of a query: an extractor and a ranker in one model."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ from localrank.text.questions import Judgments, Queries
 
 @dataclass(frozen=True, eq=False)
 class RankedDocuments:
-    """The documents of a query, best first.
+    """The ranked documents of a query, the best first.
 
-    Going through it gives ids and scores in pairs.
+    Iteration yields pairs of id and score.
 
     Attributes
     ----------
     ids : list
-        Of the documents. A given document without an id has its position, from 0 on.
+        Ids of the documents. A given document without an id has its position, from 0.
     scores : ndarray of float
+        Scores of the documents.
     indices : ndarray of int
-        Positions, from 0 on, among the given documents, or among the candidates by BM25.
+        Positions, from 0, among the given documents or among the candidates by BM25.
     """
 
     ids: list[Any]
@@ -50,20 +51,22 @@ class RankedDocuments:
 class TextRanker(Estimator):
     """Ranks documents by the words of a query.
 
-    The extractor makes the features and the ranker ranks by them, in training and in service. They
-    are saved to one file, so that both always fit each other.
+    The extractor computes the features, and the ranker ranks by them, in training and in service.
+    Both are saved to one file, so they always match.
 
     Parameters
     ----------
     extractor : FeatureExtractor
+        Extractor of the features.
     ranker : Ranker
         Any ranker of localrank.
 
     Attributes
     ----------
     extractor_ : FeatureExtractor
-        With the index of the corpus.
+        The extractor with the index of the corpus.
     ranker_ : Ranker
+        The fitted ranker.
 
     Examples
     --------
@@ -95,14 +98,15 @@ class TextRanker(Estimator):
 
     @classmethod
     def of(cls, extractor: FeatureExtractor, ranker: Ranker) -> Self:
-        """Join an extractor and a ranker that are fitted, and of the same features.
+        """Join a fitted extractor and a fitted ranker that have the same features.
 
         Parameters
         ----------
         extractor : FeatureExtractor
+            A fitted extractor.
         ranker : Ranker
-            Trained on features that the extractor made. Names are compared; of a ranker that was
-            trained without names, only their number.
+            A ranker that was trained on features of this extractor. The names of the features are
+            compared; if the ranker was trained without names, only their number.
         """
         check_is_fitted(extractor, "index_")
         check_is_fitted(ranker, "n_features_in_")
@@ -124,24 +128,25 @@ class TextRanker(Estimator):
     ) -> Self:
         """Learn from judged queries.
 
-        Each query is learned from by its candidates, which BM25 finds, as `rank` will find them.
-        A candidate that was not judged has the label 0.
+        The ranker learns from the candidates that BM25 finds for each query, as `rank` finds them
+        later. A candidate that was not judged gets the label 0.
 
         Parameters
         ----------
         queries : mapping of id to text, or sequence of texts
-            Texts of a sequence have the ids "1", "2", ...
+            Training queries. The texts of a sequence have the ids "1", "2", ...
         qrels : Qrels, or mapping of query id to mapping of document id to label
+            Labels of the documents.
         corpus : iterable of dict, or DataFrame, optional
-            What the extractor is fitted on. None: it is fitted already, and stays as it is.
+            Documents to fit the extractor on. None: the extractor is already fitted.
         depth : int, default=100
-            Candidates of each query.
+            The most candidates for each query.
         with_judged : bool, default=False
-            Also learn from judged documents that are no candidates. They are nearly all relevant
-            and have a low BM25, so that a model may learn to prefer that, which is wrong for
-            candidates.
+            Whether to learn from judged documents that are not candidates, too. These are nearly
+            all relevant and have a low BM25. A model may learn to prefer a low BM25, which is
+            wrong for candidates.
         valid : pair of queries and qrels, optional
-            Held-out queries, by which some rankers choose the size of their models.
+            Validation queries, by which some rankers choose the size of their models.
         """
         check_parameters(self)
         if corpus is None:
@@ -164,17 +169,18 @@ class TextRanker(Estimator):
         *,
         depth: int = 100,
     ) -> RankedDocuments:
-        """Rank documents for a query, best first; equal scores keep their order.
+        """Rank documents for a query, the best first. Documents with equal scores keep their order.
 
         Parameters
         ----------
         query : str
+            The words of the query.
         documents : iterable of dict, optional
             Documents to rank, with the keys of fields and columns. They need not be in the index.
-            None: the candidates that BM25 finds in the index. There are none where no document
-            has a word of the query.
+            None: the candidates that BM25 finds in the index. If no document contains a word of
+            the query, the result is empty.
         depth : int, default=100
-            Candidates, where no documents are given.
+            The most candidates, if no documents are given.
         """
         dataset, ids = self.list_of(query, documents, depth=depth)
         scores = np.empty(0) if dataset is None else self.ranker_.predict(dataset)
@@ -188,14 +194,14 @@ class TextRanker(Estimator):
         *,
         depth: int = 100,
     ) -> tuple[RankingDataset | None, list[Any]]:
-        """What `rank` ranks, as a dataset of one query, "1", and the documents' ids.
+        """The list that `rank` ranks, as a dataset of one query "1", and the ids of its documents.
 
-        The dataset is None where there is no document.
+        The dataset is None if there are no documents.
 
         Parameters
         ----------
         query, documents, depth
-            As of `rank`.
+            As in `rank`.
         """
         check_is_fitted(self, "ranker_")
         extractor = self.extractor_
@@ -224,19 +230,21 @@ class TextRanker(Estimator):
         Parameters
         ----------
         path : path
+            File to write.
         private_key : bytes, optional
             An Ed25519 key of 32 bytes to sign the file with, for `localrank.load(public_key=…)`.
+            None: the file is not signed.
         """
         check_is_fitted(self, "ranker_")
-        # Parts that were given fitted would be in the file twice, the index with them.
+        # Unfitted clones: parts that were given fitted would be in the file twice, index included.
         written = type(self)(clone(self.extractor), clone(self.ranker))
         written.extractor_, written.ranker_ = self.extractor_, self.ranker_
         save_model(written, path, private_key)
 
-    # What a file says of itself.
+    # Facts for the manifest of a saved file.
     @property
     def training_data_(self) -> dict[str, Any]:
-        """What the ranker was trained on."""
+        """Facts about the data that the ranker was trained on."""
         check_is_fitted(self, "ranker_")
         facts: dict[str, Any] = self.ranker_.training_data_
         return facts
@@ -264,7 +272,7 @@ def _check_same_features(extractor: FeatureExtractor, ranker: Ranker) -> None:
     if ranker.n_features_in_ != len(made):
         raise ValueError(
             f"The extractor makes {len(made)} features, and the ranker takes "
-            f"{ranker.n_features_in_}: train it on features of this extractor."
+            f"{ranker.n_features_in_}. Train the ranker on features of this extractor."
         )
     names = getattr(ranker, "feature_names_in_", None)
     if names is None:
@@ -272,8 +280,8 @@ def _check_same_features(extractor: FeatureExtractor, ranker: Ranker) -> None:
     for place, (ours, theirs) in enumerate(zip(made, names.tolist(), strict=True)):
         if ours != theirs:
             raise ValueError(
-                f"Feature {place + 1} of the extractor is {ours!r}, and of the ranker "
-                f"{theirs!r}: train it on features of this extractor."
+                f"Feature {place + 1} is {ours!r} in the extractor and {theirs!r} in the ranker. "
+                f"Train the ranker on features of this extractor."
             )
 
 

@@ -1,4 +1,4 @@
-"""TREC's documents, `<DOC> <DOCNO>1</DOCNO> <TEXT>...</TEXT> </DOC>`, and its topics."""
+"""Reads TREC's documents, `<DOC> <DOCNO>1</DOCNO> <TEXT>...</TEXT> </DOC>`, and its topics."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _ELEMENT = re.compile(r"<([A-Za-z][\w-]*)(?:\s[^>]*)?>(.*?)</\1\s*>", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z!][^>]*>")
 _PART = re.compile(r"<([A-Za-z][\w-]*)(?:\s[^>]*)?>([^<]*)")
 _NUMBER = re.compile(r"""\bnumber\s*=\s*["']?\s*([^"'\s>]+)""", re.IGNORECASE)
-# What topics say again behind a tag.
+# Words that topics repeat after a tag.
 _SAID = re.compile(r"\s*(?:Number|Topic|Description|Narrative|Summary|Domain|Concepts?)\s*:", re.I)
 
 
 def trec_documents(path: str | PathLike[str], encoding: str) -> Records:
-    """Documents with the lines where they begin, fields under the names of their elements.
+    """The documents, with the lines where they begin. Fields have the names of their elements.
 
-    Names are in lower case; DOCNO is the id. Elements within a field are left out and their text
-    is kept; `&amp;` and its like become characters. Text outside of all fields is left out.
+    Names are in lower case, and DOCNO is the id. Tags within a field are removed and their text is
+    kept. Entities such as `&amp;` become characters. Text outside all fields is left out.
     """
     for number, _, text in _blocks(path, encoding, *_DOCUMENT, "</DOC>"):
         fields: dict[str, list[str]] = {}
@@ -39,9 +39,9 @@ def trec_documents(path: str | PathLike[str], encoding: str) -> Records:
 
 
 def trec_topics(path: str | PathLike[str], encoding: str) -> Records:
-    """Topics with the lines where they begin; their tags may be open, as in TREC's own files.
+    """The topics, with the lines where they begin. Tags need no end tags, as in TREC's files.
 
-    The id is what `<num>` has, or the attribute `number` of the topic.
+    The id is the text of `<num>`, or the attribute `number` of the topic.
     """
     for number, head, text in _blocks(path, encoding, *_TOPIC, "</top>"):
         record: dict[str, Any] = {}
@@ -51,7 +51,7 @@ def trec_topics(path: str | PathLike[str], encoding: str) -> Records:
         attribute = _NUMBER.search(head)
         name = record.pop("num", "") or (attribute[1] if attribute else "")
         if not name:
-            raise ValueError(f"{path}:{number}: the topic has no number: <num> Number: 1.")
+            raise ValueError(f"{path}:{number}: the topic has no number, such as <num> Number: 1.")
         yield number, {"id": name, **record}
 
 
@@ -62,7 +62,7 @@ def _blocks(
     last: re.Pattern[str],
     end: str,
 ) -> Iterator[tuple[int, str, str]]:
-    """Line where a block begins, its tag, and what is between it and its end."""
+    """The line where a block begins, its tag, and the text up to its end tag."""
     begin, head, lines, size = 0, "", list[str](), 0
     for number, line in numbered_lines(path, encoding):
         rest = line
@@ -78,7 +78,9 @@ def _blocks(
                 lines.append(rest)
                 size += len(rest)
                 if size > MAX_LINE:
-                    raise ValueError(f"{path}:{begin}: longer than {MAX_LINE:,} without {end}.")
+                    raise ValueError(
+                        f"{path}:{begin}: no {end} follows within {MAX_LINE:,} characters."
+                    )
                 break
             lines.append(rest[: closing.start()])
             yield begin, head, "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The terms of a corpus, numbered."""
+"""The terms of a corpus and their numbers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ class Vocabulary:
     Attributes
     ----------
     letters : ndarray of uint8
+        The text.
     begins : ndarray of shape (n_terms + 1,)
-        Where each term begins, and the end.
+        Offsets of the terms in the text.
 
     Examples
     --------
@@ -61,7 +62,7 @@ class Vocabulary:
         return len(self.begins) - 1
 
     def terms(self) -> list[str]:
-        """The terms by number."""
+        """The terms in the order of their numbers."""
         return words_of(self.letters, self.begins)
 
     @cached_property
@@ -70,22 +71,22 @@ class Vocabulary:
         return WordTable.of(letters, self.begins)
 
     def numbers(self, terms: Sequence[str]) -> Numbers:
-        """The number of each term; -1 of those that are not here."""
+        """The number of each term. -1: the vocabulary does not have it."""
         return self._table.number(*encoded(terms), add=False)
 
     def same_as(self, other: Vocabulary) -> Numbers:
-        """The number here of each term of another vocabulary; -1 of those that are not here."""
+        """The number here of each term of another vocabulary. -1: this one does not have it."""
         letters = np.frombuffer(other.letters.tobytes(), np.uint8)
         return self._table.number(letters, other.begins, add=False)
 
 
 class Numbering:
-    """Numbers the terms of texts as they come.
+    """Numbers the terms of texts in the order of their first occurrence.
 
     Parameters
     ----------
     analyzer : Analyzer or callable
-        A callable takes a text, and returns its terms.
+        Turns a text into terms.
 
     Examples
     --------
@@ -99,7 +100,7 @@ class Numbering:
         self.analyzer = analyzer
         self._terms = WordTable()
         self._is_plain = isinstance(analyzer, Analyzer)
-        # Terms are made once of each different word: much less work than of all words.
+        # Each different word is turned into a term once: much less work than for every word.
         self._words = self._terms if self._is_plain and analyzer.keeps_words else WordTable()
         self._term_of_word = np.empty(0, np.int32)
 
@@ -107,15 +108,15 @@ class Numbering:
         return len(self._terms)
 
     def vocabulary(self) -> Vocabulary:
-        """The terms met so far."""
+        """The vocabulary of the terms so far."""
         return Vocabulary(self._terms.letters, self._terms.begins)
 
     def numbers(self, terms: Sequence[str]) -> Numbers:
-        """The number of each term; -1 of those that were not met."""
+        """The number of each term. -1: the term has not occurred."""
         return self._terms.number(*encoded(terms), add=False)
 
     def number(self, texts: Sequence[str]) -> tuple[Numbers, Integers]:
-        """The numbers of the terms of texts, and where each text's begin."""
+        """The numbers of the terms of texts, and the offsets of the texts."""
         if not self._is_plain:
             return self._number_by_call(texts)
         letters = self.analyzer.letters
@@ -145,7 +146,7 @@ class Numbering:
 
 
 def _listed(terms: Any) -> list[Any]:
-    """What an analyzer returned, which must be terms one after another."""
+    """The terms that an analyzer returned, as a list. Refuses anything else."""
     if isinstance(terms, str | bytes) or not isinstance(terms, Iterable):
         raise ValueError(f"An analyzer must return a list of texts. Got {terms!r} instead.")
     return list(terms)

@@ -93,7 +93,7 @@ def test_a_category_has_its_model_and_an_unknown_one_has_no_scores(runtime):
     ("formula", "reason"),
     [
         (categories({"q1": 0}, feature=None), "by the ids of queries"),
-        (categories({3.0: 0}, refuses=False), "a category that training did not have"),
+        (categories({3.0: 0}, refuses=False), "a category that was not in training"),
         (Routed(ServiceRouter(lambda dataset: None, "it must", True), ()), "exported: it must"),
     ],
 )

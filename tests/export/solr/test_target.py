@@ -278,10 +278,10 @@ def check_order(ranker, dataset):
         (Routed(None, (Linear(np.ones(1)),)), "chooses between models by the query"),
         (
             WeightedSum((Linear(np.ones(1)), TreeSum(stumps([0.5]))), np.ones(2)),
-            "none that adds up several",
+            "no sums of several models",
         ),
-        (TreeSum(stumps([0.5], 4)), "take zero for missing, which Solr's model"),
-        (Linear(np.array([1e39])), "beyond the range of float32"),
+        (TreeSum(stumps([0.5], 4)), "treat zero as missing, which Solr's model"),
+        (Linear(np.array([1e39])), "exceed the range of float32"),
     ],
 )
 def test_what_solr_cannot_compute_is_refused(formula, reason):

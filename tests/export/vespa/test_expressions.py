@@ -49,9 +49,9 @@ def test_sums_are_added_from_left_to_right(compute):
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("1 2", "goes on with '2'"),
+        ("1 2", "should end before '2'"),
         ("(1 + 2", r"lacks '\)' at token 5"),
-        ("1 % 2", "has ' % 2'"),
+        ("1 % 2", "cannot be read at ' % 2'"),
         ("sigmoid(1)", "calls 'sigmoid', which no export writes"),
     ],
 )

@@ -166,7 +166,7 @@ def test_fields_of_type_float_round_the_features(linear, queries):
         ("percentile", 'parts="md"'),
         ("robust-deviation", 'parts="md"'),
         ("aggregate", 'parts="md"'),
-        ("filled", "trees, which know missing values"),
+        ("filled", "trees, which handle missing values"),
     ],
 )
 def test_columns_that_vespa_cannot_make_are_refused(kind, instead, linear):
@@ -193,5 +193,5 @@ def test_scores_standardised_within_the_query_are_refused(linear):
 
 def test_coordinates_of_coordinates_are_refused(linear):
     inner = OnColumns((Column("min-max", 0),), linear, lambda dataset: dataset)
-    with pytest.raises(NotExportable, match="normalizes over the hits of a query once"):
+    with pytest.raises(NotExportable, match="normalizes over the hits of a query only once"):
         profile_of(OnColumns((Column("min-max", 0),), inner, lambda dataset: dataset))

@@ -95,7 +95,9 @@ def test_zeros_that_go_with_missing_values_are_refused(rng):
     trees = trees_of(rng, (4,))
     # Zero belongs to the left, and missing values to the right.
     trees = replace(trees, thresholds=np.ones_like(trees.thresholds))
-    with pytest.raises(NotExportable, match="tells zero from missing values.*zero_as_missing"):
+    with pytest.raises(
+        NotExportable, match="does not treat zeros as missing values.*zero_as_missing"
+    ):
         write_trees(trees, NAMES)
 
 

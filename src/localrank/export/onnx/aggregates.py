@@ -1,13 +1,13 @@
 """The nine aggregates of a document's coordinates, as steps of a graph.
 
-First principal components are found by multiplying matrices with themselves: no step of a graph
-finds eigenvectors. The rule is that of
-`localrank.rankers.query_coordinates.first_component`: loadings
+A graph has no step that finds eigenvectors. First principal components are found by squaring
+matrices repeatedly, by the rule of `localrank.rankers.query_coordinates.first_component`. The
+loadings are
 
     ((1 + CLOSE) I - C / largest)^-POWER start
 
-with C the products of the columns and `largest` its largest eigenvalue. That inverse is the
-product of I + E^(2^k) over k = 0, 1, 2, …, with E = C / largest - CLOSE I.
+where C holds the products of the columns and `largest` is its largest eigenvalue. The inverse is
+the product of I + E^(2^k) over k = 0, 1, 2, …, with E = C / largest - CLOSE I.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from localrank.rankers.query_coordinates.first_component import CLOSE, MOST_STEP
 
 # As in `localrank.rankers.query_coordinates.coordinates`.
 _GRID = 2.0**-32
-# Squarings until directions of a variance 1e-13 smaller than the largest are gone; and until
-# E^(2^k) is, whose largest eigenvalue is 1 - CLOSE.
+# The number of squarings after which directions vanish whose variance is 1e-13 smaller than the
+# largest; and after which E^(2^k) vanishes, whose largest eigenvalue is 1 - CLOSE.
 _FOR_LARGEST, _FOR_INVERSE = 48, 26
 
 
 @dataclass(frozen=True, eq=False)
 class Aggregates:
-    """The aggregates of the columns of a list that vary there.
+    """The aggregates of those columns that vary within a list.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class Aggregates:
     coordinates: Coordinates
 
     def table(self, n_features: int) -> Value:
-        """One column for each aggregate, of shape (n_documents, 9)."""
+        """The aggregates, one column each, of shape (n_documents, 9)."""
         if n_features > MOST_STEPS:
             raise NotExportable(
                 f"The first principal component of {n_features} features",
-                f"the ranker takes at most {MOST_STEPS} steps towards it, and of more features "
-                f"may end at another direction than the graph",
+                f"the ranker takes at most {MOST_STEPS} steps to find it, and with more features "
+                f"it may find another direction than the graph",
                 'Take coordinates without it: QueryCoordinates(ranker, parts="zpb"), and '
                 "ListwiseNet(coordinates=False).",
             )
@@ -82,7 +82,7 @@ class Aggregates:
             *(steps.where(nothing_varies, 0.0, component) for component in components),
             steps.where(has_none, 0.0, spread),
         ]
-        # Where nothing varies and nothing is missing, the rankers do not round.
+        # If nothing varies and nothing is missing, the rankers do not round.
         rounded = [steps.apply("Round", row / _GRID) * _GRID for row in rows]
         as_it_is = nothing_varies & complete
         rows = [steps.where(as_it_is, row, grid) for row, grid in zip(rows, rounded, strict=True)]
@@ -99,7 +99,7 @@ def _discount(steps: Steps, n: Value, percentiles: Value) -> Value:
 
 
 def _start(steps: Steps, varying: Value, n_features: int) -> Value:
-    """1 + sin(i²) / 2 for the i-th column that varies, 0 for others, of shape (n_columns, 1)."""
+    """1 + sin(i²) / 2 for the i-th varying column, 0 for the others, of shape (n_columns, 1)."""
     numbers = np.arange(1.0, n_features + 1)
     loadings = 1.0 + 0.5 * np.sin(numbers**2)
     number = steps.apply("CumSum", varying.as_integers(), 0) - 1
@@ -108,7 +108,7 @@ def _start(steps: Steps, varying: Value, n_features: int) -> Value:
 
 
 def _component(steps: Steps, rows: Value, start: Value, varying: Value) -> Value:
-    """The scores of documents on the first principal component of rows, of shape (1, n)."""
+    """The documents' scores on the first principal component of rows, of shape (1, n)."""
     products = steps.apply("Gemm", rows, rows, transB=1)
     shares = power = products / _squares(steps, rows)
     for _ in range(_FOR_LARGEST):
@@ -134,7 +134,7 @@ def _squares(steps: Steps, table: Value) -> Value:
 
 
 def _sign(steps: Steps, loadings: Value) -> Value:
-    """That of the sum; where it is zero, of the largest, the first of about equal ones."""
+    """The sign of the sum. If it is zero, that of the first of the largest loadings."""
     total, magnitude = loadings.sum(axis=0), loadings.magnitude
     is_large = (magnitude.max(axis=0) * 0.999999 < magnitude).as_floats()
     first = steps.apply("ArgMax", is_large, axis=0, keepdims=1)

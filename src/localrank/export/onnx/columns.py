@@ -1,4 +1,4 @@
-"""Columns made of the features, as steps of a graph."""
+"""Columns that are computed from the features, as steps of a graph."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from localrank.export.onnx.steps import Steps, Value
 from localrank.formulas import Column, OnColumns
 from localrank.rankers.listwise_net.scoring import MOST
 
-# Of `localrank.rankers.query_coordinates`: values no farther apart count as equal.
+# From `localrank.rankers.query_coordinates`: values within this range count as equal.
 _LEAST_RANGE = 1e-300
-# Of `localrank.rankers.listwise_net`: deviations of aggregates that count as none, and the grid.
+# From `localrank.rankers.listwise_net`: the relative deviation below which aggregates count as
+# constant, and the grid.
 _CONSTANT, _NET_GRID = 1e-12, 2.0**-20
 
 
 def table_of(steps: Steps, formula: OnColumns, table: Value, n_features: int) -> Value:
-    """The columns that a formula is of, of shape (n_documents, n_columns)."""
+    """The columns on which a formula is computed, of shape (n_documents, n_columns)."""
     maker = _Maker(steps, formula, table, n_features)
-    # Columns of one kind that stand together are made together.
+    # Consecutive columns of one kind are computed together.
     blocks = [
         maker.block(kind, list(columns))
         for kind, columns in groupby(formula.columns, lambda column: column.kind)
@@ -33,7 +34,7 @@ def table_of(steps: Steps, formula: OnColumns, table: Value, n_features: int) ->
 
 
 class _Maker:
-    """Makes columns of some features; what several columns need is made once."""
+    """Computes columns from features. Results that several columns need are computed once."""
 
     def __init__(self, steps: Steps, formula: OnColumns, table: Value, n_features: int) -> None:
         self.steps = steps
@@ -84,7 +85,7 @@ class _Maker:
         return self.coordinates.lists.filled(self._fills()).transposed
 
     def min_max(self) -> Value:
-        """1/2 + (x - midpoint) · (1 / range), the middle where all values are equal."""
+        """1/2 + (x - midpoint) · (1 / range). All values equal: 1/2."""
         lists = self.coordinates.lists
         extent = lists.high - lists.low
         constant = extent <= _LEAST_RANGE
@@ -93,7 +94,7 @@ class _Maker:
         return (off * self.steps.where(constant, 0.0, factor) + 0.5).transposed
 
     def min_max_zero(self) -> Value:
-        """(x - smallest) / range, 0 where all values are equal."""
+        """(x - smallest) / range. All values equal: 0."""
         lists = self.coordinates.lists
         low, high = lists.low * 2.0, lists.high * 2.0
         extent = high - low
@@ -107,7 +108,7 @@ class _Maker:
         return self._single((self.percentiles() - 0.5) / np.sqrt(1 / 12))
 
     def standard_aggregates(self) -> Value:
-        """Less the mean over the list, divided by the deviation; sums from first to last."""
+        """The aggregates minus their mean over the list, divided by their deviation."""
         steps, table = self.steps, self.aggregates()
         n = table.size(0).as_floats()
         off = table - self._sum(table) / n
@@ -117,7 +118,7 @@ class _Maker:
         return self._single(steps.apply("Round", z / _NET_GRID) * _NET_GRID)
 
     def rank_differences(self) -> Value:
-        """How many values are smaller, less how many are larger."""
+        """The number of smaller values minus the number of larger values."""
         lists = self.coordinates.lists
         differences = (lists.between - lists.counts).as_floats()
         constant = self.coordinates.constant
@@ -128,13 +129,13 @@ class _Maker:
         return self.steps.apply("Gather", sums, np.array([-1]), axis=0)
 
     def _single(self, table: Value) -> Value:
-        """Rounded to single precision, in which nets see them."""
+        """The table rounded to single precision, as nets see it."""
         from onnx import TensorProto
 
         return self.steps.apply("Cast", table, to=TensorProto.FLOAT).as_floats()
 
     def _fills(self) -> Floats:
-        """What the ranker makes of a document that misses everything, by feature."""
+        """The values that the ranker fills in for a document without any value, by feature."""
         nothing = np.full((1, self.n_features), np.nan)
         made = self.formula.make(RankingDataset.from_arrays(nothing, qid=[0])).features[0]
         result = np.zeros(self.n_features)

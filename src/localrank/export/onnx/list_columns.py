@@ -1,7 +1,7 @@
 """Columns that compare a document with the others of its list, as steps of a graph.
 
-Tables have a row for each column and an entry in it for each document. The steps are those of
-`localrank.rankers.query_coordinates`, in the same order of additions: what comes out has the same
+Tables have a row for each column and, in it, an entry for each document. The steps are those of
+`localrank.rankers.query_coordinates`, in the same order of additions. The results have the same
 bits, provided the runtime adds up a cumulative sum from first to last.
 """
 
@@ -27,16 +27,17 @@ class Lists:
     Attributes
     ----------
     values : Value of shape (n_columns, n_documents)
-        NaN where missing.
+        The values. NaN: missing.
     missing : Value of shape (n_columns, n_documents)
+        Whether a value is missing.
     counts : Value of shape (n_columns, 1)
-        How many are present: whole numbers.
+        Number of values that are present: whole numbers.
     low, high : Value of shape (n_columns, 1)
         Half the smallest value and half the largest.
     ascending : Value of shape (n_columns, n_documents)
-        The values in their order, then infinity for those missing.
+        The values from smallest to largest, then infinity for missing values.
     between : Value of shape (n_columns, n_documents)
-        For each value, the number of values below plus the number of those not above.
+        For each value, the number of smaller values plus the number of values that are not larger.
     """
 
     steps: Steps
@@ -59,13 +60,13 @@ class Lists:
         ascending, order = steps.apply_for(2, "TopK", upper, n, axis=1, largest=0)
         falling = steps.where(missing, np.inf, -values)
         _, reverse = steps.apply_for(2, "TopK", falling, n, axis=1, largest=0)
-        # Equal values come in the order of the documents either way: that cancels.
+        # Equal values are in the order of the documents both times, which cancels.
         between = _places(steps, order) - _places(steps, reverse) + counts
         low, high = upper.min(axis=1) * 0.5, lower.max(axis=1) * 0.5
         return cls(steps, values, missing, counts, low, high, ascending, between)
 
     def percentiles(self, constant: Value) -> Value:
-        """Ranks from below over their number; the mean rank where a row is constant."""
+        """Ranks from the smallest, divided by their number. Constant rows: the mean rank."""
         counts = self.counts.as_floats()
         ranks = (self.between + 1).as_floats() * 0.5 / counts
         return self.masked(self.steps.where(constant, self.neutral, ranks))
@@ -77,13 +78,13 @@ class Lists:
         return (counts + 1.0) * 0.5 / counts
 
     def filled(self, fills: Floats) -> Value:
-        """The median of the values present for those missing; where there is none, `fills`."""
+        """The values, with the row's median for missing ones. No value is present: `fills`."""
         medians = median(self.ascending, self.counts)
         medians = self.steps.where(self.counts <= 0, fills[:, None], medians)
         return self.steps.where(self.missing, medians, self.values)
 
     def masked(self, table: Value) -> Value:
-        """NaN where the value is missing."""
+        """The table with NaN for missing values."""
         return self.steps.where(self.missing, np.nan, table)
 
 
@@ -95,7 +96,7 @@ class Coordinates:
     ----------
     lists : Lists
     constant : Value of shape (n_columns, 1)
-        Whether a column has one value, but for four roundings.
+        Whether a column has only one value, up to four roundings.
     """
 
     lists: Lists
@@ -117,19 +118,19 @@ class Coordinates:
 
     @property
     def shares(self) -> Value:
-        """How far each value lies from the smallest, 0, to the largest, 1."""
+        """The position of each value between the smallest, 0, and the largest, 1."""
         return (self.lists.values * 0.5 - self.lists.low) / self.unit
 
     def percentiles(self) -> Value:
         return self.lists.percentiles(self.constant)
 
     def deviations(self) -> Value:
-        """From the mean, in standard deviations."""
+        """Distances from the mean, in standard deviations."""
         mean, deviation = self._moments()
         return self.lists.masked((self.shares - mean) * self._per(deviation))
 
     def robust_deviations(self) -> Value:
-        """From the median, in units of what values lie off it."""
+        """Distances from the median, in units of the median distance from it."""
         steps = self.lists.steps
         _, deviation = self._moments()
         middle = self._median(self.ordered)
@@ -150,10 +151,10 @@ class Coordinates:
         return median(ordered, self.lists.counts)
 
     def _per(self, unit: Value) -> Value:
-        """One over the unit; 0 where a column is constant.
+        """1 / unit. Constant columns: 0.
 
-        The condition also keeps onnxruntime from making one division of 1 / unit and the product
-        with that, which would round once less.
+        The condition also keeps onnxruntime from merging 1 / unit and the product with it into one
+        division, which would round once less.
         """
         steps = self.lists.steps
         return steps.where(self.constant, 0.0, steps.value(1.0) / unit)
@@ -163,13 +164,13 @@ def median(ordered: Value, counts: Value) -> Value:
     """The median of the first entries of ordered rows."""
     steps = ordered.steps
     places = (steps.apply("Max", counts - 1, 0) / 2, counts / 2)
-    # Without any value both are 0, and what comes out is not used.
+    # Without any value both places are 0, and the result is not used.
     lower, upper = (steps.apply("GatherElements", ordered, place, axis=1) for place in places)
     return (lower + upper) * 0.5
 
 
 def _places(steps: Steps, order: Value) -> Value:
-    """Where each entry stands in its row's order."""
+    """The place of each entry in the order of its row."""
     numbers = _numbers(steps, order)
     spread = steps.apply("Expand", numbers, steps.apply("Shape", order))
     return steps.apply("ScatterElements", order, order, spread, axis=1)
@@ -182,9 +183,9 @@ def _numbers(steps: Steps, table: Value) -> Value:
 
 
 def total(table: Value, counts: Value) -> Value:
-    """The sum of each row's first entries, of four sums, as the rankers add up.
+    """The sum of each row's first `counts` entries, added up in four parts as the rankers do.
 
-    Entries after the first `counts` are 0.
+    The other entries are 0.
     """
     steps = table.steps
     last = counts / 4 * 4

@@ -1,4 +1,4 @@
-"""What people read beside an ONNX file."""
+"""The README.md of an export to ONNX."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ A ranker as one ONNX graph, written{made}.
 | input | `features` | float64 | (n_documents, {len(model.feature_names)}) |
 | output | `scores` | float64 | (n_documents,) |
 
-- `features` takes {documents}. NaN stands for a missing value. float32 values are widened to
-  float64, which changes nothing.
-- The higher the score, the better the document.
-- onnxruntime {RUNTIME} or later, on the CPU: the operator TreeEnsemble of ai.onnx.ml 5 in double
-  precision.
+- `features` takes {documents}. NaN is a missing value. Convert float32 values to float64, which
+  changes no value.
+- A higher score is better.
+- It needs onnxruntime {RUNTIME} or later, on the CPU, for the operator TreeEnsemble of ai.onnx.ml
+  5 in double precision.
 
 ## Rank with it
 
@@ -45,7 +45,7 @@ session = onnxruntime.InferenceSession("{model.name}.onnx")
 ## What is exact
 
 Everything is computed in double precision, with the same comparisons and, within lists, the same
-order of additions as in localrank. Scores differ by the rounding of sums at most. Features in
+order of additions as in localrank. Scores differ at most by the rounding of sums. Features in
 single precision are compared as localrank compares the same numbers in double precision.
 
 ## Features, in the order of the columns

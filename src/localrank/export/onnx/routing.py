@@ -40,11 +40,11 @@ def weights_of(steps: Steps, router: Router, table: Value, n_groups: int) -> Val
         case CategoryRouter(feature=int(feature), refuses=True):
             weights = _by_category(steps, router, table, feature, n_groups)
         case CategoryRouter(feature=None):
-            raise _refusal("it chooses by the ids of queries, which are no features")
+            raise _refusal("it chooses by the ids of queries, which are not features")
         case ServiceRouter():
             raise _refusal(router.reason)
         case _:
-            raise _refusal("a list of a category that training did not have takes the whole model")
+            raise _refusal("a list with a category that was not in training needs the whole model")
     return steps.apply("Squeeze", weights, np.array([0]))
 
 
@@ -53,7 +53,7 @@ def _refusal(reason: str) -> NotExportable:
         "A choice between models of groups",
         reason,
         "Take a selector that a graph can compute, such as NearestCentroid or Classifier with "
-        "Mean or TopDocuments, or call the model as a service: localrank serve.",
+        "Mean or TopDocuments, or run the model with `localrank serve`.",
     )
 
 
@@ -82,7 +82,7 @@ def described(steps: Steps, description: Description, table: Value) -> Value:
 
 
 def _centred(steps: Steps, values: Value, n: Value) -> tuple[Value, Value]:
-    """The mean, and documents less it, from differences to the first document."""
+    """The mean, and the documents minus the mean, computed relative to the first document."""
     first = steps.apply("Gather", values, np.array([0]), axis=0)
     rest = values - first
     shift = rest.sum(axis=0) / n
@@ -101,7 +101,7 @@ def _skew(steps: Steps, rest: Value, n: Value) -> Value:
 
 
 def _top_documents(steps: Steps, description: Description, values: Value) -> Value:
-    """The mean of the first documents by a feature; equal ones at the cut share its places."""
+    """The mean of the first documents by a feature. Documents tied at the cut share its places."""
     by = steps.apply("Gather", values, np.array([description.by]), axis=1)
     n_places = steps.apply("Min", values.size(0), np.array([description.n]))
     top, _ = steps.apply_for(2, "TopK", by, n_places, axis=0, largest=1)
@@ -120,7 +120,7 @@ def _top_values(steps: Steps, description: Description, values: Value) -> Value:
 
 
 def _first_largest(steps: Steps, rows: Value) -> Value:
-    """1 for the first of the largest entries of a row, 0 for others."""
+    """1 for the first of the largest entries of a row, 0 for the others."""
     place = steps.apply("ArgMax", rows, axis=1, keepdims=1)
     n = steps.apply("Squeeze", rows.size(1))
     return steps.apply("Equal", steps.apply("Range", 0, n, 1), place).as_floats()
@@ -149,7 +149,7 @@ def _by_centres(steps: Steps, router: CentreRouter, point: Value) -> Value:
 def _by_category(
     steps: Steps, router: CategoryRouter, table: Value, feature: int, n_groups: int
 ) -> Value:
-    """All on the group of the category; NaN where training did not have it."""
+    """Weight 1 for the group of the category. NaN: the category was not in training."""
     category = steps.apply("Gather", table, feature, axis=1)
     first = steps.apply("Gather", category, np.array([0]), axis=0)
     known = np.array([float(value) for value in router.groups])

@@ -21,7 +21,7 @@ from localrank.formulas import (
     WeightedSum,
 )
 
-# Scores that lie no farther from their mean, relative to the largest, count as equal.
+# Scores whose distance from their mean, relative to the largest, is at most this count as equal.
 _NOISE = 1e-12
 
 
@@ -33,7 +33,7 @@ def scores_of(steps: Steps, formula: Formula, table: Value, n_features: int) -> 
     steps : Steps
     formula : Formula
     table : Value of shape (n_documents, n_features)
-        What the formula is of.
+        The columns on which the formula is computed.
     n_features : int
     """
     match formula:
@@ -63,7 +63,7 @@ def scores_of(steps: Steps, formula: Formula, table: Value, n_features: int) -> 
             raise NotExportable(
                 type(formula).__name__,
                 "a graph has no steps for it",
-                "Call the model as a service: localrank serve.",
+                "Run the model with `localrank serve`.",
             )
 
 
@@ -86,14 +86,14 @@ def _net(steps: Steps, net: Net, table: Value) -> Value:
     inputs = (table - net.mean) / net.scale
     inputs = steps.apply("Clip", inputs, -float(net.most), float(net.most))
     skip = inputs @ net.skip
-    # onnxruntime does not add up nothing.
+    # onnxruntime cannot multiply matrices without columns.
     if not len(net.bias):
         return skip
     return steps.apply("Relu", inputs @ net.hidden.T + net.bias) @ net.output + skip
 
 
 def _standardised(steps: Steps, scores: Value) -> Value:
-    """As by `localrank.aggregation.ZScore`, with the same order of additions."""
+    """Standardised scores, with the order of additions of `localrank.aggregation.ZScore`."""
     size = scores.size(0).as_floats()
     off = scores - _sum(steps, scores) / size
     largest = off.magnitude.max(axis=0)
@@ -104,5 +104,5 @@ def _standardised(steps: Steps, scores: Value) -> Value:
 
 
 def _sum(steps: Steps, scores: Value) -> Value:
-    """From the first to the last, of shape (1,)."""
+    """The sum from first to last, of shape (1,)."""
     return steps.apply("Gather", steps.apply("CumSum", scores, 0), np.array([-1]))

@@ -1,4 +1,4 @@
-"""Steps of an ONNX graph, written as formulas."""
+"""Builds an ONNX graph from steps that are written as formulas."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from localrank.arrays import Array
 if TYPE_CHECKING:
     import onnx
 
-# The oldest versions that have all operators used, in double precision.
+# The oldest versions that have all the operators in double precision.
 OPSET, ML_OPSET, IR_VERSION = 17, 5, 10
 ML_DOMAIN = "ai.onnx.ml"
 
@@ -20,7 +20,7 @@ ML_DOMAIN = "ai.onnx.ml"
 class Steps:
     """The steps of a graph, in the order in which they are computed.
 
-    Numbers become constants: whole ones of 64 bits, others in double precision. A step that is
+    Numbers become constants: whole numbers have 64 bits, others double precision. A step that is
     applied twice to the same values is computed once.
 
     Examples
@@ -39,17 +39,17 @@ class Steps:
         self._names: dict[tuple[str, tuple[int, ...], bytes], str] = {}
 
     def given(self, name: str) -> Value:
-        """What is computed elsewhere."""
+        """An input of the graph."""
         return Value(self, name)
 
     def apply(self, operator: str, *inputs: Operand, **attributes: Any) -> Value:
-        """What an operator makes of its inputs."""
+        """The output of an operator."""
         return self.apply_for(1, operator, *inputs, **attributes)[0]
 
     def apply_for(
         self, n_outputs: int, operator: str, *inputs: Operand, domain: str = "", **attributes: Any
     ) -> list[Value]:
-        """The same for an operator with several outputs."""
+        """The outputs of an operator with several outputs."""
         from onnx import helper
 
         names = [self.value(operand).name for operand in inputs]
@@ -63,7 +63,7 @@ class Steps:
         return self._made[key]
 
     def value(self, operand: Operand) -> Value:
-        """A value as it is, a number or an array as a constant."""
+        """The operand as a value. A number or an array becomes a constant."""
         if isinstance(operand, Value):
             return operand
         array = np.ascontiguousarray(operand).reshape(np.shape(operand))
@@ -79,13 +79,13 @@ class Steps:
         return Value(self, self._names[key])
 
     def where(self, condition: Value, one: Operand, other: Operand) -> Value:
-        """One where the condition holds, else the other."""
+        """`one` where the condition holds, else `other`."""
         return self.apply("Where", condition, one, other)
 
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A tensor that a step makes."""
+    """A tensor that a step computes."""
 
     steps: Steps
     name: str
@@ -125,12 +125,12 @@ class Value:
 
     @property
     def transposed(self) -> Value:
-        """Of a matrix."""
+        """The transposed matrix."""
         return self.steps.apply("Transpose", self, perm=[1, 0])
 
     @property
     def magnitude(self) -> Value:
-        """Without the sign."""
+        """The absolute values."""
         return self.steps.apply("Abs", self)
 
     def sqrt(self) -> Value:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import onnx
     from onnx.reference import ReferenceEvaluator
 
-# What a file says of itself: the names of the features, and whether it takes one list at a time.
+# Properties of a file: the names of the features, and whether it takes one list at a time.
 FEATURES, ONE_LIST = "features", "one_list"
 
 
@@ -30,9 +30,9 @@ FEATURES, ONE_LIST = "features", "one_list"
 class ONNX(Target):
     """A ranker as one ONNX graph, which onnxruntime computes in many languages.
 
-    The input `features` has a row for each document, NaN for a missing value; the output `scores`
-    has a score for each. Both are in double precision, and so is everything between. A ranker
-    that compares the documents of a list takes one list at a time.
+    The input `features` has a row for each document; NaN is a missing value. The output `scores`
+    has a score for each document. Everything is computed in double precision. If the ranker
+    compares the documents of a list, the graph takes one list at a time.
 
     Examples
     --------
@@ -59,10 +59,10 @@ class ONNX(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        """What NumPy computes from the graph: onnx's own definition of the operators.
+        """The scores that NumPy computes from the graph, by onnx's reference implementation.
 
-        Two operators are defined here: trees, for speed, and TopK, whose order of equal values
-        older versions of onnx have otherwise than onnxruntime.
+        Two operators are defined here: trees, for speed, and TopK, because older versions of onnx
+        order equal values differently from onnxruntime.
         """
         _check_installed()
         import onnx
@@ -74,7 +74,7 @@ class ONNX(Target):
             one_list = takes_one_list(graph)
         bounds = dataset.offsets.tolist() if one_list else [0, dataset.n_documents]
         scores = []
-        # Divisions by zero, whose result is not used.
+        # There are divisions by zero whose results are not used.
         with np.errstate(all="ignore"):
             for begin, end in pairwise(bounds):
                 outputs: Any = evaluator.run(["scores"], {"features": features[begin:end]})
@@ -87,7 +87,7 @@ def _check_installed() -> None:
         import onnx  # noqa: F401
     except ImportError as error:
         raise ImportError(
-            "ONNX files need onnx. Install it with pip install 'localrank[onnx]'."
+            "The export to ONNX needs onnx. Install it with pip install 'localrank[onnx]'."
         ) from error
 
 
@@ -97,7 +97,7 @@ def graph_of(model: ExportedModel) -> onnx.ModelProto:
 
     steps, n_features = Steps(), len(model.feature_names)
     scores = scores_of(steps, model.formula, steps.given("features"), n_features)
-    # A constant has one entry for all documents.
+    # A constant score is repeated for all documents.
     like = steps.apply("Gather", steps.given("features"), 0, axis=1)
     scores = steps.apply("Expand", scores, steps.apply("Shape", like))
     last = helper.make_node("Identity", [scores.name], ["scores"])
@@ -129,13 +129,13 @@ def graph_of(model: ExportedModel) -> onnx.ModelProto:
 
 
 def takes_one_list(graph: onnx.ModelProto) -> bool:
-    """Whether a graph must be given one list at a time."""
+    """Whether a graph takes one list at a time."""
     properties = {entry.key: entry.value for entry in graph.metadata_props}
     return bool(json.loads(properties[ONE_LIST]))
 
 
 def numpy_evaluator(graph: onnx.ModelProto) -> ReferenceEvaluator:
-    """Computes a graph step by step, with two operators of its own."""
+    """An evaluator that computes a graph step by step, with two operators defined here."""
     from onnx.reference import ReferenceEvaluator
     from onnx.reference.op_run import OpRun
 

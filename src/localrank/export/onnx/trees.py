@@ -1,4 +1,4 @@
-"""Sums of trees as one step of a graph, and that step computed by NumPy."""
+"""Sums of trees as one step of a graph, and the same step in NumPy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localrank.formulas import NotExportable
 from localrank.trees import Trees
 from localrank.trees.columns import MISSING_ZERO
 
-# Of the operator TreeEnsemble: leaves are added up; `value <= threshold` goes to the true branch.
+# Codes of the operator TreeEnsemble: add up leaves; `value <= threshold` takes the true branch.
 _SUM, _AT_MOST = 1, 0
 
 
@@ -27,7 +27,7 @@ def sum_of_trees(steps: Steps, table: Value, trees: Trees) -> Value:
     trees : Trees
     """
     n_leaves = np.diff(trees.leaf_offsets)
-    # The operator knows no tree without a split.
+    # The operator does not support trees without a split.
     constant = float(trees.leaf_values[trees.leaf_offsets[:-1][n_leaves == 1]].sum())
     if (n_leaves == 1).all():
         return steps.apply("Expand", constant, table.size(0))
@@ -79,10 +79,10 @@ def _attributes(trees: Trees) -> dict[str, Any]:
 def _unused_leaves(
     left_is_leaf: Flags, left: Integers, right_is_leaf: Flags, right: Integers
 ) -> int:
-    """How many leaves to put before all others, so that no leaf has the number of its sibling.
+    """How many unused leaves to put first, so that no leaf has the number of its sibling.
 
-    onnxruntime up to 1.23 takes a first split for a leaf where a leaf and a split below it have
-    the same number.
+    onnxruntime up to 1.23 mistakes a root for a leaf if a leaf and a split below it have the same
+    number.
     """
     mixed = left_is_leaf != right_is_leaf
     taken = set(np.where(left_is_leaf, right - left, left - right)[mixed].tolist())
@@ -90,7 +90,7 @@ def _unused_leaves(
 
 
 def _without_zeros(steps: Steps, table: Value, trees: Trees) -> Value:
-    """NaN for zeros, where the splits of a feature take both for missing."""
+    """The table with NaN for zeros, in features whose splits treat zero as missing."""
     zero_is_missing = (trees.decisions & MISSING_ZERO) != 0
     columns = np.unique(trees.split_features[zero_is_missing])
     if not columns.size:
@@ -98,7 +98,7 @@ def _without_zeros(steps: Steps, table: Value, trees: Trees) -> Value:
     if np.isin(trees.split_features[~zero_is_missing], columns).any():
         raise NotExportable(
             "A sum of trees",
-            "some of its trees take a feature's zeros as missing, and others take them as zeros",
+            "some of its trees treat a feature's zeros as missing, and others do not",
             "Train all of them with the same setting of zero_as_missing.",
         )
     taken = np.isin(np.arange(trees.n_features), columns)
@@ -106,12 +106,12 @@ def _without_zeros(steps: Steps, table: Value, trees: Trees) -> Value:
 
 
 def leaf_sums(attributes: dict[str, Any], table: Array) -> Floats:
-    """What the operator TreeEnsemble computes, tree by tree in double precision.
+    """The result of the operator TreeEnsemble, tree by tree in double precision.
 
     Parameters
     ----------
     attributes : dict
-        Of the operator.
+        Attributes of the operator.
     table : ndarray of shape (n_documents, n_features)
     """
     features, missing_left, roots = (

@@ -1,4 +1,4 @@
-"""What Solr's learning-to-rank module computes from uploaded files, in its arithmetic."""
+"""Computes scores as Solr's learning-to-rank module does, from the uploaded files."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ def solr_scores(
     model: Mapping[str, Any],
     X: Array,
 ) -> Singles:
-    """The score of each document: features, sums and products in float32, in Solr's order.
+    """The score of each document. Features, sums and products are float32, in Solr's order.
 
     Parameters
     ----------
     fields : list
-        The field of each column of X, as in the schema.
+        Field of each column of X, as in the schema.
     store : mapping
-        The features, as uploaded, by name.
+        The uploaded features by name.
     model : mapping
-        As uploaded.
+        The uploaded model.
     X : ndarray of shape (n_documents, n_features)
-        NaN where a document has no value.
+        Values of the features. NaN: a missing value.
     """
     values = _values(fields, store, model, X)
     params = model["params"]
@@ -41,7 +41,7 @@ def solr_scores(
         case "NeuralNetworkModel":
             return _net(params["layers"], values)
         case name:
-            raise ValueError(f"A model of class {name} is not among those that are exported.")
+            raise ValueError(f"The model has the class {name}, which no export writes.")
 
 
 def _values(
@@ -114,7 +114,7 @@ def _descend(
     rows: NDArray[np.int64],
     leaves: Singles,
 ) -> None:
-    """Write the leaf of each of the rows that have come to a node."""
+    """Write the leaf values of the rows that reach a node."""
     if "feature" not in node:
         leaves[rows] = np.float32(node["value"])
         return

@@ -11,11 +11,11 @@ from localrank.formulas import Net
 
 
 def net_layers(net: Net) -> list[dict[str, Any]]:
-    """The layers that compute a net on features less `mean`, divided by `scale`.
+    """The layers that compute a net on standardised features, (x - `mean`) / `scale`.
 
-    Solr has no clipping, but max(·, 0) twice: v is first a = max(most - v, 0), then
-    b = max(2 most - a, 0), which is v + most cut to [0, 2 most]. The bias of the next layer takes
-    `most` off again. The linear skip goes through the hidden layer as max(s, 0) - max(-s, 0).
+    Solr cannot clip. Two layers with max(·, 0) do the same: a = max(most - v, 0), then
+    b = max(2 most - a, 0), which is v + most clipped to [0, 2 most]. The bias of the next layer
+    subtracts `most` again. The linear skip s passes the hidden layer as max(s, 0) - max(-s, 0).
 
     Parameters
     ----------

@@ -1,14 +1,13 @@
-"""Splits of trees as Solr compares them: every float32 value goes where the ranker sends it.
+"""Splits of trees for Solr: every float32 value goes where the ranker sends it.
 
-Solr adds 1e-6 to a threshold when it loads a model, in float32, and then sends a document left if
-its value is at most the sum. A threshold is therefore written so that the sum, rounded as Solr
+When Solr loads a model, it adds 1e-6 to each threshold, in float32. It then sends a document left
+if its value is at most the sum. A threshold is therefore written so that the sum, rounded as Solr
 rounds it, is the wanted limit. For some limits, nearly all of them below 1e-6, no float32 gives
-that sum. Then Solr is told to divide the feature's values by a power of two, which loses no bit,
-and after which the slack is too small to change a limit. A value that becomes an infinity by that
-still goes the right way.
+that sum. Then Solr divides the feature's values by a power of two. This loses no bit, and the
+slack becomes too small to change a limit. A value that becomes infinite still goes the right way.
 
-A missing value that is kept apart from zero is NaN, which goes right at every split of Solr. Where
-it should go left, values change their sign and the branches their places.
+A missing value that is not zero is NaN, and NaN goes right at every split of Solr. If it should go
+left, the values change their sign and the branches are swapped.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ Singles = NDArray[np.float32]
 # A split's feature, threshold and decision.
 Key = tuple[int, float, int]
 
-# What Solr adds to thresholds.
+# Solr adds this to thresholds.
 SLACK = np.float32(1e-6)
-# A limit above 32 is the same after the slack is added; one below becomes larger than that when
-# divided by this, for none but zero is nearer to zero than 1e-35.
+# A limit above 32 does not change when the slack is added. A smaller limit becomes larger than 32
+# when it is divided by this number, because no limit but zero is closer to zero than 1e-35.
 MAGNIFIER = 2.0**-122
 
 
@@ -44,7 +43,8 @@ class Reading:
     ----------
     feature : int
     divisor : float
-        What Solr divides values by: 1 or `MAGNIFIER`, or their negatives, which swap branches.
+        Solr divides values by this number: 1 or `MAGNIFIER`, or their negatives, which swap the
+        branches.
     """
 
     feature: int
@@ -53,21 +53,21 @@ class Reading:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A split as it is written: values of the reading up to `threshold` plus slack go left."""
+    """A split in the file: values of the reading up to `threshold` plus slack go left."""
 
     reading: Reading
     threshold: np.float32
 
 
 def comparisons(trees: Trees) -> dict[Key, Comparison]:
-    """How each split is written.
+    """The comparison to write for each split.
 
-    A feature has one reading where one can express all of its splits.
+    A feature has only one reading if that can express all of its splits.
 
     Parameters
     ----------
     trees : Trees
-        With plain thresholds. None takes zero for missing.
+        Trees with plain thresholds, without splits that treat zero as missing.
     """
     keys: dict[int, dict[tuple[float, int], None]] = {}
     columns = (trees.split_features, trees.thresholds, trees.decisions)
@@ -86,7 +86,7 @@ def comparisons(trees: Trees) -> dict[Key, Comparison]:
 
 
 def missing_apart(trees: Trees) -> set[int]:
-    """The features whose missing values some split tells from zero."""
+    """The features for which some split treats missing values and zeros differently."""
     return set(trees.split_features[trees.decisions & MISSING > 0].tolist())
 
 
@@ -95,7 +95,7 @@ def _sends_missing_left(threshold: float, decision: int) -> bool:
 
 
 def _limits(thresholds: Floats, sign: float) -> Singles:
-    """The largest float32 that go left, or the smallest that go right with their signs changed."""
+    """The largest float32 that goes left, or minus the smallest that goes right (sign -1)."""
     limits = largest_single_at_most(thresholds).astype(np.float32)
     if sign > 0:
         return limits
@@ -107,7 +107,7 @@ def _expressed(feature: int, limits: Singles, sign: float) -> Iterable[Compariso
     thresholds, is_plain = before_slack(limits)
     with np.errstate(over="ignore"):
         magnified = limits / np.float32(MAGNIFIER)
-    # An infinite limit would also send values left that are too large to be magnified.
+    # An infinite limit would also send values left that overflow when they are magnified.
     one_is_enough = not is_plain.all() and np.isfinite(magnified).all()
     magnify = np.full(len(limits), True) if one_is_enough else ~is_plain
     divisors = sign * np.where(magnify, MAGNIFIER, 1.0)
@@ -116,7 +116,7 @@ def _expressed(feature: int, limits: Singles, sign: float) -> Iterable[Compariso
 
 
 def before_slack(limits: Singles) -> tuple[Singles, Flags]:
-    """Thresholds that become the given limits when Solr adds its slack, and whether they do.
+    """Thresholds that become the limits when Solr adds its slack, and whether they do so exactly.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def before_slack(limits: Singles) -> tuple[Singles, Flags]:
 def node(
     tree: Split | Leaf, names: Mapping[Reading, str], written: Mapping[Key, Comparison]
 ) -> dict[str, Any]:
-    """A tree as Solr's JSON has it: numbers are texts.
+    """A tree in Solr's JSON, where numbers are texts.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def node(
     names : mapping
         Names of the readings in the feature store.
     written : mapping
-        As `comparisons` gives.
+        The result of `comparisons`.
     """
     if isinstance(tree, Leaf):
         return {"value": text(np.float32(tree.value))}

@@ -1,4 +1,4 @@
-"""What stands beside the files for Solr."""
+"""The README.md of an export to Solr."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _TEXT = """\
 # {name} for Apache Solr
 
 A {ranker} of localrank {version}. `features.json` and `model.json` are for Solr's
-learning-to-rank module, `schema.json` has the fields. Tested with Solr 8.11.4.
+learning-to-rank module; `schema.json` holds the fields. Tested with Solr 8.11.4.
 
-## Before
+## Before you upload
 
 Switch the module on: `SOLR_MODULES=ltr` for Solr 9 and later, `-Dsolr.ltr.enabled=true` for Solr
-8. `solrconfig.xml` needs the query parser, and the transformer where features are logged:
+8. `solrconfig.xml` needs the query parser. It needs the transformer only if features are logged:
 
 ```xml
 <queryParser name="ltr" class="org.apache.solr.ltr.search.LTRQParserPlugin"/>
@@ -39,7 +39,7 @@ curl -X PUT -H 'Content-type: application/json' $solr/schema/model-store \\
      --data-binary @model.json
 ```
 
-Leave out of `schema.json` what the schema has already. To replace a model, delete
+Remove fields from `schema.json` that the schema already has. To replace a model, delete
 `$solr/schema/model-store/{name}` first, then `$solr/schema/feature-store/{name}`, and reload the
 collection.
 
@@ -51,18 +51,18 @@ curl $solr/query --data-urlencode 'q=…' \\
      --data-urlencode 'fl=id,score,[features store={name}]'
 ```
 
-The best `reRankDocs` documents of the query are ranked by the model; those after them keep their
+The model ranks the best `reRankDocs` documents of the query. The documents after them keep their
 order. Scores may be negative. Equal scores stay in the order of the index.
 
 ## What is exact
 
-- Fields hold the features as float32, and Solr computes in float32: scores differ from those of
-  localrank by rounding. `localrank export … --verify` shows by how much.
-- Splits of trees decide as in localrank for every float32 value. Solr adds 0.000001 to thresholds:
+- Fields hold the features as float32, and Solr computes in float32: its scores differ from
+  localrank's by rounding. `localrank export … --verify` shows by how much.
+- Splits of trees decide as in localrank for every float32 value. Solr adds 0.000001 to thresholds;
   they are written so that the sum is right. Features with thresholds near zero are divided by a
   power of two, which loses nothing.
-- A document without a value counts as one with zero, unless the model was trained on missing
-  values: then `defaultValue` is NaN, and it goes where such documents went in training.
+- A missing value counts as zero, unless the model was trained on missing values. Then
+  `defaultValue` is NaN, and missing values go where they went in training.
 - Before Solr 8.9 the fields must be stored.
 """
 

@@ -25,9 +25,9 @@ from localrank.formulas import Linear, Net, NotExportable, OnColumns, Routed, St
 from localrank.trees import Trees, nested
 
 _PACKAGE = "org.apache.solr.ltr"
-# Names that mean something else in every collection.
+# Names that have a meaning in every collection.
 _TAKEN = ("id", "score")
-# Features of the store in the order of the columns, then further readings of some, then a constant.
+# The features of the store: one per column in order, then second readings, then a constant.
 _Store = list[dict[str, Any]]
 
 
@@ -36,7 +36,7 @@ class Solr(Target):
     """A feature store, a model and fields for Solr's learning-to-rank module.
 
     Trees become a `MultipleAdditiveTreesModel`, a linear model a `LinearModel`, a net a
-    `NeuralNetworkModel`. Every split sends every float32 value where the ranker sends it; scores
+    `NeuralNetworkModel`. Every split sends every float32 value where the ranker sends it. Scores
     differ by the rounding of float32.
 
     Examples
@@ -82,7 +82,7 @@ class Solr(Target):
 
 
 def field_names(names: Sequence[str]) -> list[str]:
-    """The features' names as Solr takes them for fields: letters, digits and underscores.
+    """Field names for Solr made from feature names: letters, digits and underscores.
 
     Parameters
     ----------
@@ -103,14 +103,14 @@ def field_names(names: Sequence[str]) -> list[str]:
 
 
 def _new(name: str, taken: Container[str]) -> str:
-    """The name, with underscores after it where it is taken."""
+    """The name, with underscores after it if it is taken."""
     while name in taken:
         name += "_"
     return name
 
 
 def _trees(given: Trees, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]:
-    # Solr compares values as they are, also those that LightGBM takes for zero.
+    # Solr compares values as they are, also those that LightGBM treats as zero.
     trees = replace(given, thresholds=plain_thresholds(given))
     written = comparisons(trees)
     apart = missing_apart(trees)
@@ -192,7 +192,7 @@ def _field(name: str) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """JSON with a line for each key, and one for each entry of a list."""
+    """JSON with one line for each key, and one for each entry of a list."""
     if isinstance(value, dict):
         entries = [f"{json.dumps(key)}: {_text(entry).rstrip()}" for key, entry in value.items()]
         return "{\n" + ",\n".join(entries) + "\n}\n"
@@ -206,6 +206,6 @@ def _refusal(model: ExportedModel) -> NotExportable:
         return refusal(model, "Solr's model")
     return NotExportable(
         str(model.facts.get("ranker", model.name)),
-        "Solr has models of trees, linear models and nets, but none that adds up several",
+        "Solr has models of trees, linear models and nets, but no sums of several models",
         "Take onnx or vespa, or run the model with `localrank serve`.",
     )

@@ -11,7 +11,7 @@ import numpy as np
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.declaration import declare
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import ExportedModel, Files, GroupTarget
 from localrank.export.reading import reading
 from localrank.export.vespa.expressions import Expressions, Value
 from localrank.export.vespa.rank_profile import RERANK_COUNT, RankProfile
@@ -44,17 +44,16 @@ _GLOBAL_PHASE = f"""
 The model is computed in the global phase, in the container, because it looks at the whole list of
 hits or needs double precision.
 
-- `rerank-count: {RERANK_COUNT}` must be at least the number of hits that queries have. Hits beyond
-  it are not ranked by the model, and the scales of the others are those of the best hits of the
-  first phase only.
-- `first-phase` chooses these hits. Replace `nativeRank` by your own expression.
-- Trees stay in the expression of the phase. In a function that the global phase calls, Vespa
-  {VERSION} mixes up their inputs.
+- `rerank-count: {RERANK_COUNT}` must be at least the number of hits of a query. The model does not
+  rank hits beyond it, and it computes scales from the best hits of the first phase only.
+- `first-phase` chooses these hits. Replace `nativeRank` with your own expression.
+- Trees must stay in the expression of the phase. If they are in a function that the global phase
+  calls, Vespa {VERSION} mixes up their inputs.
 """
 _TREES = """\
-Vespa reads `x <= threshold` of LightGBM's files as `x < threshold`. Thresholds are the next larger
-number here, so that every document goes the same way. The files are for Vespa only. A document
-that lacks an attribute goes the way that missing values go in localrank.
+Vespa reads `x <= threshold` in LightGBM's files as `x < threshold`. Each threshold here is the next
+larger number, so that every document goes the same way. The files are for Vespa only. A document
+without an attribute goes where missing values go in localrank.
 
 """
 _TREES_GLOBAL = """\
@@ -62,19 +61,20 @@ Containers compute in double precision. Scores differ by the rounding of sums.
 """
 _TREES_FIRST = """\
 Content nodes may round thresholds and leaves to single precision: they do so in large sums of
-trees, and where `vespa.eval.use_fast_forest` is on. Thresholds are numbers of single precision, so
-that features of single precision go the same way in any case. Another value may go another way if
-no number of single precision lies between it and a threshold. Leaves are rounded.
+trees, and if `vespa.eval.use_fast_forest` is on. Thresholds are numbers of single precision, so
+features of single precision always go the same way. Another value may go another way if no number
+of single precision lies between it and a threshold. Leaves are rounded.
 """
 
 
 @declare("vespa", "an application package of Vespa, with a rank profile")
-class Vespa(Target):
+class Vespa(GroupTarget):
     """An application package of Vespa: a schema, a rank profile and files of trees.
 
-    Every split sends every value of single precision where the ranker sends it, and in the global
-    phase every value. Scores differ by the rounding of sums; content nodes may round leaves to
+    Every split sends every value of single precision where the ranker sends it; in the global
+    phase, every value. Scores differ by the rounding of sums. Content nodes may round leaves to
     single precision. The global phase computes min-max scales and rank differences of the query.
+    A query names its group with `query(group)`.
 
     Examples
     --------
@@ -86,9 +86,6 @@ class Vespa(Target):
     >>> sorted(files)
     ['README.md', 'schemas/web.sd', 'schemas/web/web.profile', 'services.xml']
     """
-
-    # A query names the group by `query(group)`.
-    takes_groups = True
 
     def files(self, model: ExportedModel) -> dict[str, str | bytes]:
         profile = RankProfile(model.name, model.formula, model.feature_names)
@@ -117,7 +114,7 @@ class Vespa(Target):
 
 
 def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
-    """What Vespa computes, given the inputs of the queries by name."""
+    """The scores that Vespa computes, given the inputs of the queries by name."""
     with reading(files, "services.xml") as text:
         ElementTree.fromstring(text)
     with reading(files, ".sd") as schema:
@@ -143,7 +140,7 @@ def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) 
 
 
 def _attributes(schema: str, dataset: RankingDataset) -> Callable[[str], Value]:
-    """The attributes of documents, in the precision that the schema gives them."""
+    """The attributes of documents, in the precision of the schema."""
     fields = re.findall(r"field (\w+) type (double|float) ", schema)
     if len(fields) != dataset.n_features:
         raise ValueError(f"{len(fields)} fields for {dataset.n_features} features")
@@ -169,15 +166,15 @@ def _readme(model: ExportedModel, profile: RankProfile) -> str:
     lines = [
         f"# {name} for Vespa",
         "",
-        "This folder is an application package. `vespa deploy` takes it as it is. For an "
-        "application of your own:",
+        "This folder is an application package. `vespa deploy` takes it as it is. To add the model "
+        "to your application:",
         "",
         f"- Copy `schemas/{name}/{name}.profile` to `schemas/YOUR_SCHEMA/`."
         + (" Copy `models/` to `models/`." if profile.models else ""),
-        f"- Each function `feature_…` of the profile is one feature, by `attribute(…)`. Fields of "
-        f"`schemas/{name}.sd` show them. Where a feature is computed, write that instead, such as "
-        "`bm25(title)`.",
-        "- Fields are of type double, as features are in training. Type float halves their memory, "
+        f"- Each function `feature_…` of the profile is one feature and reads `attribute(…)`. "
+        f"`schemas/{name}.sd` has the fields. If Vespa computes a feature, write its expression "
+        "instead, such as `bm25(title)`.",
+        "- Fields are of type double, as features are in training. Type float halves their memory "
         "and rounds the features.",
     ]
     query = f"ranking.profile={name}"
@@ -185,7 +182,7 @@ def _readme(model: ExportedModel, profile: RankProfile) -> str:
         query += " 'input.query(group)=NUMBER'"
         lines.append(
             f"- The profile has {profile.n_groups} groups of queries. The client chooses the group "
-            "of a query and says its number, from 0."
+            "of a query and sends its number, from 0."
         )
     lines += ["", "Query:", "", f"    vespa query 'yql=select * from {name} where true' {query}"]
     if profile.is_global:

@@ -1,6 +1,6 @@
-"""Ranking expressions of Vespa, computed for lists of documents.
+"""Computes ranking expressions of Vespa for lists of documents.
 
-The language is the part that exports write: numbers, + - * /, ==, <, calls, and names of
+It knows the part of the language that exports write: numbers, + - * /, ==, <, calls, and names of
 functions.
 """
 
@@ -19,9 +19,9 @@ _TOKEN = re.compile(
     r"\s*(?:(?P<number>\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|(?P<name>[A-Za-z_]\w*)"
     r"|\"(?P<text>[^\"]*)\"|(?P<sign>==|[-+*/(),<]))"
 )
-# Larger values than those of single precision do not count for a normalizer.
+# A normalizer ignores values beyond the range of single precision.
 _FLOAT_MAX = float(np.finfo(np.float32).max)
-# What `reciprocal_rank` adds to ranks where nothing else is said.
+# `reciprocal_rank` adds this to ranks by default.
 _K = 60.0
 
 Value = Any  # a number, or one per document
@@ -35,9 +35,9 @@ class Expressions:
     functions : mapping
         Expressions by the names of functions.
     dataset : RankingDataset
-        Normalizers look at its lists.
+        The documents. Normalizers look at whole lists.
     features : mapping of callables
-        What a call of a rank feature is, such as `attribute`, given its argument.
+        The rank features by name, such as `attribute`: functions of the argument in parentheses.
 
     Examples
     --------
@@ -95,9 +95,10 @@ class Expressions:
 
 
 def normalize_linear(values: Floats, offsets: Integers) -> Floats:
-    """From the smallest value of each list, 0, to the largest, 1; 1/2 where all are equal.
+    """Scale each list linearly: the smallest value becomes 0, the largest 1. All equal: 1/2.
 
-    Steps and rounding are Vespa's. Values that are not finite in single precision do not count.
+    The steps and the rounding are Vespa's. Values that are not finite in single precision are
+    ignored.
 
     Examples
     --------
@@ -117,7 +118,7 @@ def normalize_linear(values: Floats, offsets: Integers) -> Floats:
 
 
 def reciprocal_rank(values: Floats, offsets: Integers) -> Floats:
-    """1 / (60 + rank), ranks from 1 for the largest value of each list.
+    """1 / (60 + rank). The largest value of each list has rank 1.
 
     Equal values have different ranks, in the order of the hits. Missing values come last.
 
@@ -135,7 +136,7 @@ def reciprocal_rank(values: Floats, offsets: Integers) -> Floats:
 
 
 class _Reading:
-    """One expression, read from left to right and computed on the way."""
+    """One expression, read from left to right and computed while it is read."""
 
     def __init__(
         self,
@@ -151,7 +152,7 @@ class _Reading:
     def value(self) -> Value:
         value = self._comparison()
         if self._place < len(self._tokens):
-            raise ValueError(f"The expression goes on with {self._tokens[self._place][1]!r}.")
+            raise ValueError(f"The expression should end before {self._tokens[self._place][1]!r}.")
         return value
 
     def _comparison(self) -> Value:
@@ -213,13 +214,13 @@ class _Reading:
 
 
 def _tokens(expression: str) -> list[tuple[str, str]]:
-    """Kinds and texts."""
+    """The kinds and texts of the tokens of an expression."""
     result, place = [], 0
     expression = expression.rstrip()
     while place < len(expression):
         token = _TOKEN.match(expression, place)
         if token is None or token.lastgroup is None:
-            raise ValueError(f"The expression has {expression[place:][:20]!r}.")
+            raise ValueError(f"The expression cannot be read at {expression[place:][:20]!r}.")
         result.append((token.lastgroup, token[token.lastgroup]))
         place = token.end()
     return result

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable
 
-# Letters first, then letters, digits and underscores.
+# A letter, then letters, digits and underscores.
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-# What the schema's own language keeps for itself.
+# Words that are reserved in the language of schemas.
 _RESERVED = {
     "attribute",
     "case",
@@ -31,9 +31,9 @@ _RESERVED = {
 
 
 def field_names(features: Iterable[str]) -> list[str]:
-    """A field's name for each feature: the feature's own where Vespa takes it.
+    """A field name for each feature: the feature's name if Vespa takes it.
 
-    Names that differ in upper and lower case alone are the same for Vespa.
+    For Vespa, names that differ only in upper and lower case are the same.
 
     Examples
     --------
@@ -58,16 +58,16 @@ def _plain(name: str) -> bool:
 
 
 def check_model_name(name: str) -> None:
-    """Refuse the name of a model, and so of its schema, that Vespa has itself."""
+    """Refuse a name that Vespa uses itself: the model's schema has the same name."""
     if name == "document":
         raise ValueError(
-            "A schema of Vespa cannot have the name 'document', which all documents inherit. "
-            "Name the model otherwise."
+            "A model for Vespa cannot have the name 'document': all schemas inherit from the "
+            "schema of this name. Give the model another name."
         )
 
 
 def unused(name: str, taken: Container[str]) -> str:
-    """The name, with a number where it is taken.
+    """The name, with a number after it if it is taken.
 
     Examples
     --------

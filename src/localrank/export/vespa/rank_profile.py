@@ -22,14 +22,14 @@ from localrank.formulas import (
     WeightedSum,
 )
 
-# Hits that the global phase looks at: at least as many as lists have.
+# The number of hits that the global phase looks at. It must not be smaller than the lists.
 RERANK_COUNT = 1000
 
 _FIXED = (
-    'Combine by fixed scales, which are learned in training: combine="fixed" of a recipe, or '
+    'Combine with fixed scales, which are learned in training: combine="fixed" of a recipe, or '
     "aggregator=FixedScale() of Ensemble."
 )
-# What Vespa has no function for, over the hits of a query, by the kind of the column.
+# Functions over the hits of a query that Vespa does not have, by the kind of column.
 _LACKING = {
     "deviation": "mean and deviation",
     "cut-deviation": "mean and deviation",
@@ -44,10 +44,10 @@ _LACKING = {
 
 
 class RankProfile:
-    """A rank profile that computes a formula, with the files of trees that it names.
+    """A rank profile that computes a formula, with the files of trees that it uses.
 
-    Trees stand in the expression of a phase itself, never in a function: Vespa's container mixes
-    up the inputs of trees in a function that the global phase calls.
+    Trees are in the expression of a phase itself, never in a function: if the global phase calls
+    a function with trees, Vespa's container mixes up their inputs.
 
     Parameters
     ----------
@@ -58,15 +58,15 @@ class RankProfile:
     Attributes
     ----------
     fields : list of str
-        The attribute of each feature.
+        Attribute of each feature.
     functions : dict
         Expressions by the names of functions.
     models : dict
-        Contents by the names of files of trees.
+        Contents of the files of trees, by file name.
     n_groups : int
-        How many `query(group)` chooses from; 0 where the formula has none.
+        Number of groups that `query(group)` chooses from. 0: the formula has no groups.
     is_global : bool
-        Whether the global phase computes it, in a container, and not a content node.
+        Whether the global phase computes the formula, in a container. False: a content node does.
     """
 
     def __init__(self, name: str, formula: Formula, feature_names: Sequence[str]) -> None:
@@ -86,7 +86,7 @@ class RankProfile:
         self._expression = self._of(formula, self._features)
 
     def text(self) -> str:
-        """The file of the profile."""
+        """The content of the profile's file."""
         lines = [f"rank-profile {self.name} {{"]
         if self.n_groups:
             lines += ["    inputs {", "        query(group) double: 0", "    }"]
@@ -110,7 +110,7 @@ class RankProfile:
         return "\n".join([*lines, f"        expression: {self._expression}", "    }", "}", ""])
 
     def _of(self, formula: Formula, columns: Sequence[str]) -> str:
-        """The expression of a formula on columns, which are named by functions."""
+        """The expression of a formula on columns, which are given by the names of functions."""
         match formula:
             case Linear():
                 return self._sum(formula.weights, columns, formula.constant)
@@ -135,12 +135,16 @@ class RankProfile:
                     "Vespa has no mean and deviation over the hits of a query",
                     _FIXED,
                 )
-        raise NotExportable(type(formula).__name__, "Vespa's target does not know it", _FIXED)
+        raise NotExportable(
+            type(formula).__name__,
+            "the export to Vespa does not support it",
+            "Take onnx, or run the model with `localrank serve`.",
+        )
 
     def _routed(self, formula: Routed, columns: Sequence[str]) -> str:
         if self.n_groups:
             raise NotExportable(
-                "A choice of groups within another",
+                "A choice of groups within another choice of groups",
                 "query(group) is one number",
                 "Take onnx, or run the model with `localrank serve`.",
             )
@@ -175,7 +179,7 @@ class RankProfile:
         return self._sum(np.append(net.output, net.skip), [*units, *inputs])
 
     def _column(self, column: Column, columns: Sequence[str]) -> str:
-        """The name of the function of a column."""
+        """The name of the function that computes a column."""
         kind = str(column.kind)
         base = columns[column.feature]
         if kind == "feature":
@@ -193,7 +197,7 @@ class RankProfile:
         if base in self._over_hits:
             raise NotExportable(
                 "A coordinate of a coordinate",
-                "Vespa normalizes over the hits of a query once",
+                "Vespa normalizes over the hits of a query only once",
                 "Take coordinates of features.",
             )
         name = self._min_max(base) if kind == "min-max" else self._rank_difference(base)
@@ -204,10 +208,10 @@ class RankProfile:
         return self._define(f"min_max_{_short(base)}", f"normalize_linear({base})")
 
     def _rank_difference(self, base: str) -> str:
-        """How many hits have a smaller value, less how many have a larger one.
+        """The number of hits with a smaller value minus the number with a larger value.
 
-        Equal values come in the order of the hits, in both ranks: the difference is free of it.
-        Adding to zero makes one zero of two; missing values stay missing.
+        In both ranks, equal values are in the order of the hits, which cancels in the difference.
+        Adding 0 turns -0 into 0. Missing values stay missing.
         """
         rising = self._define(f"rising_{_short(base)}", f"0 + {base}")
         falling = self._define(f"falling_{_short(base)}", f"0 - {base}")
@@ -215,14 +219,14 @@ class RankProfile:
         return self._define(f"rank_difference_{_short(base)}", f"floor(0.5 + {ranks}) + 0 * {base}")
 
     def _define(self, name: str, expression: str) -> str:
-        """The name of a function, which is new unless one with the expression exists."""
+        """Define a function, unless one with this expression exists. Returns its name."""
         taken = {known for known, text in self.functions.items() if text != expression}
         name = unused(name, taken)
         self.functions[name] = expression
         return name
 
     def _define_features(self, numbers: Sequence[int], columns: Sequence[str]) -> None:
-        """Functions of the features among columns."""
+        """Define functions for those of the columns that are features."""
         for number in numbers:
             name = columns[number]
             if name in self._features:
@@ -234,9 +238,9 @@ class RankProfile:
 
 
 def _check_columns(formula: Formula) -> None:
-    """Refuse columns of the list that Vespa cannot make.
+    """Refuse columns that Vespa cannot compute over the list.
 
-    They are looked at before other steps: what is advised for those does not help then.
+    They are checked before other steps, whose advice would not help with such columns.
     """
     steps = [step for step in formula.walk() if isinstance(step, OnColumns)]
     kinds = {str(column.kind) for step in steps for column in step.columns}
@@ -249,14 +253,14 @@ def _check_columns(formula: Formula) -> None:
         )
     if "filled" in kinds:
         raise NotExportable(
-            "A model that fills missing values by the median of their list",
+            "A model that replaces missing values with the median of their list",
             f"Vespa has no {_LACKING['filled']} over the hits of a query",
-            "Take a method of trees, which know missing values, such as lambdamart, or take onnx.",
+            "Take a method of trees, which handle missing values, such as lambdamart; or onnx.",
         )
 
 
 def _is_global(formula: Formula) -> bool:
-    """Whether a formula looks at the other hits, or at products that content nodes may round."""
+    """Whether a formula uses other hits, or products of features that content nodes may round."""
     for step in formula.walk():
         if isinstance(step, OnColumns):
             kinds = {str(column.kind) for column in step.columns}
@@ -267,10 +271,10 @@ def _is_global(formula: Formula) -> bool:
 
 
 def _chosen(members: Sequence[str], first: int) -> str:
-    """The expression of the group that the query says, whose numbers begin with `first`.
+    """The expression that chooses the group which the query names. Numbers begin with `first`.
 
-    It is halved again and again: expressions that are nested hundreds deep are hard to read for
-    parsers.
+    The groups are halved again and again: parsers have trouble with expressions nested hundreds
+    of levels deep.
     """
     if len(members) == 1:
         return members[0]

@@ -1,4 +1,4 @@
-"""Sums of trees as Vespa's importer of LightGBM's models reads them."""
+"""Sums of trees in the form that Vespa's importer of LightGBM models reads."""
 
 from __future__ import annotations
 
@@ -16,28 +16,27 @@ from localrank.formulas import NotExportable
 from localrank.trees import Leaf, Split, Trees, nested
 from localrank.trees.columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
 
-# Content nodes compute larger sums of trees in single precision: where a tree has more leaves than
-# this, and leaves lie deeper than this on average, summed over the trees.
+# Content nodes compute large sums of trees in single precision: if a tree has more leaves than
+# this, and the mean depth of the leaves, summed over the trees, is more than this.
 _LEAVES, _DEPTH = 12, 2500
 
 
 def write_trees(trees: Trees, columns: Sequence[str], single: Container[str] = ()) -> str:
     """Trees as JSON in the shape of `Booster.dump_model()`.
 
-    Vespa's importer writes `x < threshold` where LightGBM means `x <= threshold`, so that each
-    threshold is the next larger number here. It takes `default_left` as the way of missing
-    values, whatever `missing_type` says: it is set to the way that they go.
+    Vespa's importer writes `x < threshold` for LightGBM's `x <= threshold`, so each threshold here
+    is the next larger number. It sends missing values by `default_left`, whatever `missing_type`
+    says, so `default_left` is set to where they go.
 
     Parameters
     ----------
     trees : Trees
     columns : sequence of str
-        The rank features or functions that the splits compare, by their number. The file names
+        Rank features or functions that the splits compare, one per feature number. The file names
         those that it uses.
     single : container of str
-        Columns whose thresholds are numbers of single precision, so that they stay as they are
-        where Vespa rounds them. Values of single precision go where the trees send them; of the
-        other columns, all values do.
+        Columns with thresholds of single precision, which Vespa's rounding does not change. Their
+        values of single precision go where the trees send them. In other columns, all values do.
 
     Examples
     --------
@@ -62,7 +61,7 @@ def write_trees(trees: Trees, columns: Sequence[str], single: Container[str] = (
         "num_tree_per_iteration": 1,
         "label_index": 0,
         "max_feature_idx": len(used) - 1,
-        # Any objective after which Vespa leaves the sum as it is.
+        # An objective for which Vespa does not change the sum.
         "objective": "lambdarank",
         "average_output": False,
         "feature_names": [columns[column] for column in used],
@@ -81,11 +80,11 @@ def write_trees(trees: Trees, columns: Sequence[str], single: Container[str] = (
 
 
 def _limits(thresholds: Floats, is_single: Flags) -> Floats:
-    """The numbers that values are less than where they are at most the thresholds."""
+    """Limits: a value is less than its limit exactly if it is at most its threshold."""
     with np.errstate(over="ignore"):
         singles = np.nextafter(largest_single_at_most(thresholds).astype(np.float32), np.inf)
     limits: Floats = np.nextafter(thresholds, np.inf)
-    # Beyond all numbers of single precision, and larger than them where it is rounded.
+    # Beyond all numbers of single precision, also after rounding.
     beyond = np.maximum(limits, 2.0**128)
     singles = np.where(np.isfinite(singles), singles.astype(np.float64), beyond)
     return np.where(is_single, singles, limits)
@@ -106,16 +105,15 @@ def _node(tree: Split | Leaf, numbers: Mapping[int, int]) -> dict[str, Any]:
 
 
 def _missing_left(split: Split) -> bool:
-    """Whether documents without a value go left."""
+    """Whether documents with a missing value go left."""
     kind, zero_left = split.decision & MISSING, split.threshold > 0
     if not kind:
         return zero_left
     left = bool(split.decision & DEFAULT_LEFT)
     if kind == MISSING_ZERO and left != zero_left:
         raise NotExportable(
-            "A tree that takes zero for missing",
-            "Vespa tells zero from missing values, and sends zeros where they belong by the "
-            "threshold",
+            "A tree that treats zero as missing",
+            "Vespa does not treat zeros as missing values: it compares them with the threshold",
             "Train without zero_as_missing.",
         )
     return left
@@ -130,7 +128,7 @@ def in_single_precision(model: str | bytes) -> bool:
 
 
 def _depths(node: Mapping[str, Any], depth: int) -> list[int]:
-    """How deep each leaf lies."""
+    """The depth of each leaf."""
     if "leaf_value" in node:
         return [depth]
     children = node["left_child"], node["right_child"]
@@ -144,19 +142,19 @@ def score_trees(
     *,
     on_content_node: bool = False,
 ) -> Floats:
-    """What Vespa computes from a file of trees: sums in double precision, in the file's order.
+    """The scores that Vespa computes from a file of trees: double precision, in the file's order.
 
-    Trees of one leaf that follow each other are added up first, as Vespa's compiler does.
+    Consecutive trees of one leaf are added up first, as Vespa's compiler does.
 
     Parameters
     ----------
     model : str or bytes
-        As `write_trees` writes it.
+        Content of a file that `write_trees` wrote.
     column : callable
-        The values of a feature that the file names, one per document.
+        A function from the name of a feature to its values, one per document.
     n_documents : int
     on_content_node : bool, default=False
-        Whether a content node computes it or a container.
+        Whether a content node computes the scores. False: a container does.
     """
     content = json.loads(model)
     used = [column(name) for name in content["feature_names"]]
@@ -182,7 +180,7 @@ def _fill(
     values: Floats,
     rounded: type[np.floating[Any]],
 ) -> None:
-    """The leaves of documents that come to a node."""
+    """Write the leaf values of the documents that reach a node."""
     if not len(rows):
         return
     if "leaf_value" in node:

@@ -1,4 +1,4 @@
-// Elements and numbers as text. All text goes in as text nodes, never as HTML.
+// Makes elements, and writes numbers as text. Text becomes text nodes, never HTML.
 
 const part = (id) => document.getElementById(id);
 
@@ -18,7 +18,7 @@ function tell(id, message) {
   part(id).hidden = !message;
 }
 
-/** A box that scrolls sideways on its own. Its right edge fades where there is more to see. */
+/** A box that scrolls sideways by itself. Its right edge fades if there is more to see. */
 function scroller(label, child) {
   const box = el("div", { class: "scroller", tabindex: 0, role: "region", "aria-label": label });
   const update = () =>

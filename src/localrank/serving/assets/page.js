@@ -1,6 +1,6 @@
 // The page: the service and its models, the list, the request.
 
-// Characters of a body that a command line may hold.
+// The most characters of a body that the shown command holds.
 const MAX_CURL = 100_000;
 
 let token = "";
@@ -18,7 +18,7 @@ class Failure extends Error {
   }
 }
 
-/** What the service answers, or a `Failure` with its message. */
+/** The answer of the service. Throws a `Failure` with its message if it refuses. */
 async function ask(path, options = {}) {
   const headers = { ...options.headers };
   if (token) headers.Authorization = `Bearer ${token}`;
@@ -34,13 +34,13 @@ async function ask(path, options = {}) {
   try {
     answer = parseJson(text);
   } catch {
-    // Something between here and the service may answer in its place, and not in JSON.
+    // A proxy may answer instead of the service, and not in JSON.
   }
   if (response.ok && answer) return answer;
   throw new Failure(response.status, answer?.error ?? `The answer has status ${response.status}.`);
 }
 
-/** Show the service's state and models; again soon where it is not ready. */
+/** Show the state and the models of the service. If it is not ready, look again soon. */
 async function refresh() {
   clearTimeout(timer);
   const [ready, described] = await Promise.allSettled([ask("readyz"), ask("v1/models")]);
@@ -67,7 +67,7 @@ function askForToken() {
 
 // ---- Models
 
-/** The model whose features a list must have; the first one where shares decide. */
+/** The model whose features a list must have: the chosen one, or the first if shares decide. */
 const chosen = () => models.find(({ name }) => name === part("model").value) ?? models[0] ?? {};
 const percent = (share) => `${short(100 * share)} %`;
 
@@ -141,9 +141,10 @@ function modelRows(model) {
 
 // ---- The list
 
-/** Read what is pasted, and say what it is or what is wrong with it. */
+/** Read the pasted text, and say what it is or what is wrong with it. */
 function look() {
   clearTimeout(look.timer);
+  part("by-words").hidden = !chosen().takes_words;
   const text = part("text").value;
   const before = part("query").value;
   reading = null;
@@ -176,11 +177,14 @@ function recognised() {
   if (features && typeof features === "object")
     facts.push(count(Object.keys(features).length, "feature"));
   if (labelled) facts.push("labels");
-  const several = lists.length > 1 ? ` ${queries(lists.length)}: one of them is ranked.` : "";
+  const several = lists.length > 1 ? ` ${queries(lists.length)}: choose one to rank.` : "";
   return `${form}: ${facts.join(", ")}.${several}`;
 }
 
-/** Made-up documents that the chosen model takes. */
+/** The words of a query, if the chosen model takes words. */
+const wordsOf = () => (chosen().takes_words ? part("words").value.trim() : "");
+
+/** Fill in made-up documents that the chosen model takes. */
 function example() {
   const { n_features, feature_names: names } = chosen();
   const value = (row, column) => ((((7 * row + 3) * (column + 1) * 13) % 101) / 100).toFixed(2);
@@ -204,12 +208,13 @@ function example() {
 
 async function rank() {
   look();
-  if (!reading) {
+  const words = wordsOf();
+  if (!words && !reading) {
     if (!part("text").value.trim()) tell("text-problem", "Paste a list first.");
     part("text").focus();
     return;
   }
-  const list = reading.lists[part("query").value];
+  const list = words ? { request: { query: words } } : reading.lists[part("query").value];
   const name = part("model").value;
   const options = new URLSearchParams();
   if (part("top").value) options.set("top", part("top").value);
@@ -240,7 +245,7 @@ async function rank() {
     if (error.status === 401) askForToken();
     else refresh();
   }
-  // Where the ranking stands below the list, bring it into view.
+  // If the ranking is below the list, bring it into view.
   if (part("result").getBoundingClientRect().top > 0.6 * innerHeight)
     part("result").scrollIntoView();
 }
@@ -265,7 +270,7 @@ async function copy() {
     await navigator.clipboard.writeText(part("curl").textContent);
     part("copied").textContent = "Copied.";
   } catch {
-    // Pages that come without encryption may not write to the clipboard.
+    // Browsers do not let pages without encryption write to the clipboard.
     part("copied").textContent = "Selected: copy it with Ctrl + C.";
   }
 }

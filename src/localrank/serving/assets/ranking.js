@@ -1,12 +1,13 @@
-// The ranking of a list, and how it came about.
+// Shows the ranking of a list, and its explanation.
 
-// Rows that are shown at first.
+// The most rows that are shown at first.
 const MAX_ROWS = 200;
 
 function showRanking(answer, list, ms) {
   const { ranking, n_documents, model, version, query, explanation } = answer;
   const shown = ranking.length < n_documents ? `The first ${ranking.length} of ` : "";
-  const of = query === null ? "" : ` of query ${query}`;
+  const named = list.request.documents ? query : `“${query}”`;
+  const of = query === null ? "" : ` of query ${named}`;
   part("summary").replaceChildren(
     `${shown}${count(n_documents, "document")}${of} ranked by `,
     el("strong", {}, model),
@@ -14,6 +15,11 @@ function showRanking(answer, list, ms) {
     el("code", {}, version),
     `, in ${duration(ms)}.`,
   );
+  if (!n_documents) {
+    part("summary").append(" No document in the index contains a word of the query.");
+    part("answer").replaceChildren();
+    return;
+  }
   const groups = explanation?.groups ?? [];
   const columns = [
     ...groups.map(({ group, weight, scores }) => ({
@@ -38,7 +44,7 @@ function showRanking(answer, list, ms) {
           el(
             "p",
             { class: "note" },
-            `${groups.length ? "Group" : "Model"} columns: the rank of each document by that model alone.`,
+            `${groups.length ? "Group" : "Model"} columns: the rank of each document by this model alone.`,
           ),
         ]
       : []),
@@ -47,7 +53,7 @@ function showRanking(answer, list, ms) {
 
 const groupName = (group) => `Group ${group + 1}`;
 
-/** Which groups of training queries serve the list, and why. */
+/** The groups of training queries that serve the list, and its nearest training queries. */
 function served(groups, neighbours) {
   const used = groups.filter(({ weight }) => weight > 0);
   const line = (name, share, text) =>
@@ -74,7 +80,7 @@ function served(groups, neighbours) {
   );
 }
 
-/** The rank of each document by scores; equal scores keep the order of the list. */
+/** The rank of each document by its score. Equal scores keep the order of the list. */
 function ranksBy(scores) {
   const order = scores.map((_, index) => index).sort((a, b) => scores[b] - scores[a] || a - b);
   const ranks = [];
@@ -108,7 +114,8 @@ function documentTable({ ranking, n_documents }, list, columns) {
       {},
       heading("Rank", null, "number"),
       heading("Document"),
-      heading("Before", null, "number"),
+      // Documents of the index come in the order of BM25.
+      heading(list.request.documents ? "Before" : "By BM25", null, "number"),
       heading("Score", null, "number"),
       labelled ? heading("Label", null, "number") : null,
       columns.map(({ name, small }) => heading(name, small, "number")),
@@ -135,7 +142,7 @@ function documentTable({ ranking, n_documents }, list, columns) {
   return [scroller("Ranked documents", el("table", { class: "documents" }, head, rows)), more];
 }
 
-/** A document's label, darker where it is higher. */
+/** A document's label. Higher labels are darker. */
 function labelChip(label, most) {
   const step = label > 0 ? Math.min(4, Math.max(1, Math.ceil((4 * label) / most))) : 0;
   return el("span", { class: `label label-${step}` }, String(label ?? "–"));

@@ -1,11 +1,11 @@
-// Pasted text as lists of documents, whatever its form.
+// Reads pasted text in any form as lists of documents.
 
-/** Why a text cannot be read, for the person who pasted it. */
+/** Why the pasted text cannot be read. */
 class Unreadable extends Error {}
 
 const fault = (line, why) => new Unreadable(`Line ${line}: ${why}`);
 
-/** The form of a text, and for each query in it a request of the API, with labels beside it. */
+/** The form of a text, and for each of its queries a request of the API and the labels. */
 function read(pasted, model) {
   const text = pasted.replace(/^\ufeff/, "");
   const first = text.split("\n").find((line) => line.trim() && !line.trim().startsWith("#")) ?? "";
@@ -14,7 +14,7 @@ function read(pasted, model) {
   return readTable(text, model);
 }
 
-/** What is sent to have a list ranked. */
+/** The body of the request that ranks a list. */
 const bodyOf = ({ request, text }) => text ?? JSON.stringify(request);
 
 function byQuery(rows, names) {
@@ -30,13 +30,13 @@ function byQuery(rows, names) {
   return [...lists.values()];
 }
 
-/** What a column or key is, unless it is a feature. */
+/** The role of a column or key: id, query or label. null: it is a feature. */
 function roleOf(name, model) {
   if (model.feature_names?.includes(name)) return null;
   return { id: "id", query: "query", qid: "query", label: "label" }[name.toLowerCase()] ?? null;
 }
 
-/** A finite number, null where it is missing, undefined where the text is something else. */
+/** A finite number. null: the value is missing. undefined: the text is not a number. */
 function numberOf(written) {
   const text = written.trim();
   if (/^(nan|null|na|)$/i.test(text)) return null;
@@ -46,7 +46,7 @@ function numberOf(written) {
 
 // ---- JSON
 
-/** Ids of many digits stay as they are written: JavaScript would round them. */
+/** Ids with many digits stay as they are written: JavaScript would round them. */
 const parseJson = (text) =>
   JSON.parse(text, (key, value, context) =>
     /^(id|query|qid)$/.test(key) && typeof value === "number" && !Number.isSafeInteger(value)
@@ -93,7 +93,7 @@ function readArray(items, model) {
   return { form, lists: byQuery(rows) };
 }
 
-/** Where a text stops being JSON. Not every browser says so. */
+/** The position where a text stops being JSON. Not every browser reports it. */
 function jsonFault(text) {
   const string = /"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y;
   const other = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null/y;
@@ -101,9 +101,9 @@ function jsonFault(text) {
   const eat = (pattern) =>
     [/[ \t\r\n]*/y, pattern].every((part) => {
       part.lastIndex = at;
-      const found = part.test(text);
-      if (found) at = part.lastIndex;
-      return found;
+      const matches = part.test(text);
+      if (matches) at = part.lastIndex;
+      return matches;
     });
   const items = (end, item) => {
     if (eat(end)) return true;
@@ -131,13 +131,13 @@ function readTable(text, model) {
   const names = header.fields;
   names.forEach((name, column) => {
     if (!name) throw fault(header.line, `column ${column + 1} has no name.`);
-    if (names.indexOf(name) < column) throw fault(header.line, `column “${name}” is there twice.`);
+    if (names.indexOf(name) < column) throw fault(header.line, `column “${name}” appears twice.`);
   });
   if (names.every((name) => typeof numberOf(name) === "number") && !names.every((name) => /^\d+$/.test(name)))
-    throw fault(header.line, "a header with the names of the columns is needed.");
+    throw fault(header.line, "the first line must hold the names of the columns.");
   if (names.length === 1 && !records.length)
-    throw fault(header.line, "this is neither CSV with a header, nor LETOR lines, nor JSON.");
-  if (!records.length) throw fault(header.line, "there is no document below the header.");
+    throw fault(header.line, "this is not CSV with a header, LETOR lines or JSON.");
+  if (!records.length) throw fault(header.line, "no document follows the header.");
   const roles = names.map((name) => roleOf(name, model));
   const rows = records.map(({ line, fields }) => {
     if (fields.length !== names.length)
@@ -157,11 +157,11 @@ function readTable(text, model) {
   });
   const features = names.filter((_, column) => !roles[column]);
   const form = { "\t": "TSV", ",": "CSV", ";": "CSV with semicolons" }[separator];
-  // A model without feature names takes the columns as they come.
+  // A model without feature names takes the columns in the given order.
   return { form, lists: byQuery(rows, model.feature_names ? features : undefined) };
 }
 
-/** The records of a table with the lines they begin in; fields may be quoted. */
+/** The records of a table, with the lines where they begin. Fields may be quoted. */
 function recordsOf(text, separator) {
   const pattern = new RegExp(
     `[ ]*(?:"([^"]*(?:""[^"]*)*)"[ ]*|([^"${separator}\\r\\n][^${separator}\\r\\n]*)?)(${separator}|\\r?\\n)`,
@@ -173,7 +173,7 @@ function recordsOf(text, separator) {
   let line = 1;
   while (pattern.lastIndex < whole.length) {
     const match = pattern.exec(whole);
-    if (!match) throw fault(line, "a quote does not end, or does not begin its field.");
+    if (!match) throw fault(line, "a quoted field does not end, or a quote is inside a field.");
     record.fields.push(match[1]?.replaceAll('""', '"') ?? (match[2] ?? "").trim());
     line += match[0].split("\n").length - 1;
     if (match[3] === separator) continue;
@@ -204,8 +204,8 @@ function readLetor(text, model) {
       const number = feature && numberOf(value);
       if (number === undefined) throw fault(line, `“${pair}” is not feature:value.`);
       if (Number(feature) < 1 || Number(feature) > most)
-        throw fault(line, `feature ${feature}: the features are 1 to ${most.toLocaleString("en")}.`);
-      if (features.has(Number(feature))) throw fault(line, `feature ${feature} is there twice.`);
+        throw fault(line, `feature ${feature}: features are numbered 1 to ${most.toLocaleString("en")}.`);
+      if (features.has(Number(feature))) throw fault(line, `feature ${feature} appears twice.`);
       features.set(Number(feature), number);
       width = Math.max(width, Number(feature));
     }
