@@ -19,7 +19,7 @@ from localrank.aggregation import (
     WeightedBorda,
     ZScore,
 )
-from localrank.data import RankingDataset, deferred
+from localrank.data import RankingDataset, deferred, read_table
 from localrank.declaration import declared
 from localrank.parts import make_sample
 from localrank.rankers import (
@@ -368,7 +368,7 @@ def test_rank_sorts_as_by_hand_in_the_callers_library(library, ids, rng):
     assert plain(ranker.rank(X, y, qid=qid))["label"] == y[order].tolist()
 
 
-def test_a_dataset_gives_a_dict_with_its_ids_and_labels(queries):
+def test_a_dataset_is_ranked_with_its_ids_and_labels(queries):
     named = RankingDataset.from_arrays(
         queries.features,
         queries.relevance,
@@ -377,11 +377,26 @@ def test_a_dataset_gives_a_dict_with_its_ids_and_labels(queries):
     )
     ranker = BestFeature().fit(named)
     ranked = ranker.rank(named)
+    assert isinstance(ranked, pd.DataFrame)
     assert list(ranked) == ["query", "document", "rank", "score", "label"]
     order = by_hand(named.query_index.tolist(), ranker.predict(named))
     assert ranked["document"].tolist() == [f"d{row}" for row in order]
     assert_array_equal(ranked["label"], queries.labels[order])
     assert_array_equal(ranker.rank(queries.features, qid=queries.query_index)["document"], order)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_dataset_is_ranked_in_the_library_it_came_in_or_the_one_asked_for(library, queries):
+    _, kind, plain = FRAMES[library]
+    ranker = BestFeature().fit(queries)
+    asked = ranker.rank(queries, library=library)
+    assert isinstance(asked, kind)
+    arrays = ranker.rank(queries, library="dict")
+    assert plain(asked) == {name: values.tolist() for name, values in arrays.items()}
+    dataset = read_table(queries.to_frame(library))
+    ranker = BestFeature().fit(dataset)
+    assert isinstance(ranker.rank(dataset), kind)
+    assert isinstance(ranker.rank(dataset, library="dict"), dict)
 
 
 def test_without_qid_all_rows_are_one_list(queries):
