@@ -1,5 +1,7 @@
 """What every ranker promises about its explanations, and its ranked lists."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -286,6 +288,12 @@ def test_the_largest_contributions_come_first(queries):
     assert found.names[-1] == TOGETHER
 
 
+def rows_of(printed):
+    """The rows of the one table that is printed, which stand below its rule."""
+    _, rows = re.split("─+\n", repr(printed))
+    return rows.splitlines()
+
+
 def test_a_preference_tells_the_difference_of_two_documents(queries):
     order = np.random.default_rng(1).permutation(queries.n_documents)
     mixed = rearranged(queries, order)
@@ -303,7 +311,7 @@ def test_a_preference_tells_the_difference_of_two_documents(queries):
     assert_array_equal(told.features[:, 0], queries.features[order][[above, below], column])
     place = "above" if scores[above] > scores[below] else "below"
     assert f"document {above} is {place} document {below}" in repr(told)
-    assert told.names[0] in repr(told).splitlines()[1]
+    assert rows_of(told)[0].startswith(f" {told.names[0]} ")
 
 
 def test_a_preference_prints_at_most_ten_features_and_what_is_left():
@@ -311,10 +319,22 @@ def test_a_preference_prints_at_most_ten_features_and_what_is_left():
     X, qid = rng.normal(size=(40, 15)), np.repeat([1, 2], 20)
     ids = [f"d{i}" for i in range(40)]
     dataset = RankingDataset.from_arrays(X, X[:, 0] > 0, qid, document_ids=ids)
-    told = repr(RankSVM().fit(dataset).contributions(dataset).why(3, 7)).splitlines()
-    assert told[0].startswith("Query 1: document d3 is")
-    assert len(told) == 12
-    assert told[-1].startswith("  5 others: ")
+    told = RankSVM().fit(dataset).contributions(dataset).why(3, 7)
+    assert repr(told).startswith("Query 1: document d3 is")
+    rows = rows_of(told)
+    assert len(rows) == 11
+    assert rows[-1].startswith(" 5 others ")
+
+
+def test_contributions_print_the_features_that_decide_rankings(queries):
+    contributions = RankSVM().fit(queries).contributions(queries)
+    distances = np.abs(contributions.centred().values).mean(axis=0)
+    assert rows_of(contributions)[0].split() == [
+        queries.feature_names[distances.argmax()],
+        f"{distances.max():.4g}",
+    ]
+    assert "<table" in contributions._repr_html_()
+    assert "<table" in contributions.why(0, 1)._repr_html_()
 
 
 def test_documents_of_different_queries_are_not_compared(queries):

@@ -178,7 +178,8 @@ def _twin_class(cls: Any) -> Any:
 def _diagram(part: Estimator) -> _Block:
     """What scikit-learn draws: the part, and inside it the parts among its parameters."""
     parts: dict[str, Any] = {}
-    for name, value in part.get_params(deep=False).items():
+    for name in part._defaults():
+        value = getattr(part, name)
         if is_estimator(value):
             parts[name] = value
         elif isinstance(value, list | tuple) and value and all(map(is_estimator, value)):
