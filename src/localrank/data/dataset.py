@@ -21,7 +21,7 @@ from localrank.data.checks import (
     first_repeated,
     sum_is_finite,
 )
-from localrank.data.description import described, described_in_html
+from localrank.data.description import described, described_in_html, facts_of
 from localrank.data.frames import FrameLibrary, dataset_columns, frame_of, library_of
 from localrank.data.offsets import group_rows, offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
@@ -388,8 +388,11 @@ class RankingDataset:
         """
         return frame_of(dataset_columns(self), library, self.frame_library)
 
+    def _facts(self) -> list[str]:
+        return facts_of(self)
+
     def __repr__(self) -> str:
-        return described(self)
+        return described(self, self._facts())
 
     def _repr_html_(self) -> str:
-        return described_in_html(self)
+        return described_in_html(self, self._facts())

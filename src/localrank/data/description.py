@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,14 +22,13 @@ N_DOCUMENTS, N_FEATURES = 5, 8
 COUNTED_BYTES = 2**26
 
 
-def described(dataset: RankingDataset) -> str:
-    """Numbers of queries, documents and features, and how labels are spread."""
-    return "\n  ".join([_title(dataset), *_facts(dataset)])
+def described(dataset: RankingDataset, facts: Sequence[str]) -> str:
+    """Numbers of queries, documents and features, then a line for each fact."""
+    return "\n  ".join([_title(dataset), *facts])
 
 
-def described_in_html(dataset: RankingDataset) -> str:
+def described_in_html(dataset: RankingDataset, facts: Sequence[str]) -> str:
     """The same with a bar for each label, and the first documents if they are in memory."""
-    facts = _facts(dataset)
     bars = ""
     if dataset.relevance is not None:
         labels, counts = label_counts(dataset.relevance)
@@ -38,7 +38,7 @@ def described_in_html(dataset: RankingDataset) -> str:
             facts = [fact for fact in facts if not fact.startswith("relevance")]
     first = ""
     if _is_table(dataset):
-        facts.append(_missing(dataset))
+        facts = [*facts, _missing(dataset)]
         first = f"<details><summary>First documents</summary>{as_html([_first(dataset)])}</details>"
     items = "".join(f"<li>{html.escape(fact)}</li>" for fact in facts)
     return (
@@ -74,7 +74,8 @@ def _title(dataset: RankingDataset) -> str:
     )
 
 
-def _facts(dataset: RankingDataset) -> list[str]:
+def facts_of(dataset: RankingDataset) -> list[str]:
+    """How many documents queries have, and how labels are spread."""
     sizes = dataset.query_sizes
     facts = [
         f"documents per query: {sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"
