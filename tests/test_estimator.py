@@ -1,4 +1,5 @@
 import pickle
+import re
 
 import pytest
 from sklearn import config_context
@@ -10,6 +11,7 @@ from sklearn.utils import get_tags
 
 from localrank.estimator import check_is_fitted, is_estimator
 from localrank.rankers import Ensemble, Quadratic, RankSVM
+from localrank.recipes import local_rank
 
 
 def test_parameters_of_parts_are_set_after_the_parts():
@@ -68,8 +70,28 @@ def test_a_request_of_what_a_method_does_not_take_is_refused():
         RankSVM().set_predict_request(query_weight=True)
 
 
-def test_a_notebook_shows_the_parts():
-    assert "RankSVM" in Quadratic(RankSVM(C=3.0))._repr_html_()
+def boxes(ranker):
+    """The headings of the boxes in a ranker's diagram."""
+    shown = ranker._repr_html_()
+    return re.findall(r"<label [^>]*><div><div>([^<]*)</div>", shown)
+
+
+def test_a_notebook_shows_a_box_for_each_part_and_its_parts():
+    ranker = local_rank(2, ranker=Ensemble([RankSVM(), Quadratic(RankSVM())]))
+    parts = ["grouping: Agglomerative", "ranker: Ensemble", "rankers[0]: RankSVM"]
+    parts += ["rankers[1]: Quadratic", "selector: NearestQuery"]
+    shown = boxes(ranker)
+    assert shown[0] == "LocalRanker"
+    assert set(parts) <= set(shown)
+    # The ranker inside of one in a list.
+    assert "ranker: RankSVM" in shown
+
+
+def test_a_notebook_shows_whether_a_ranker_is_fitted(queries):
+    ranker = Quadratic(RankSVM(C=3.0))
+    assert "<span>Not fitted</span>" in ranker._repr_html_()
+    assert "<span>Fitted</span>" in ranker.fit(queries)._repr_html_()
+    assert boxes(ranker) == boxes(clone(ranker))
 
 
 def test_a_pickle_keeps_parameters_and_requests():

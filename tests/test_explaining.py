@@ -1,5 +1,7 @@
 """What every ranker promises about its explanations, and its ranked lists."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,7 +21,7 @@ from localrank.aggregation import (
     WeightedBorda,
     ZScore,
 )
-from localrank.data import RankingDataset, deferred
+from localrank.data import RankingDataset, deferred, read_table
 from localrank.declaration import declared
 from localrank.parts import make_sample
 from localrank.rankers import (
@@ -286,6 +288,12 @@ def test_the_largest_contributions_come_first(queries):
     assert found.names[-1] == TOGETHER
 
 
+def rows_of(printed):
+    """The rows of the one table that is printed, which stand below its rule."""
+    _, rows = re.split("─+\n", repr(printed))
+    return rows.splitlines()
+
+
 def test_a_preference_tells_the_difference_of_two_documents(queries):
     order = np.random.default_rng(1).permutation(queries.n_documents)
     mixed = rearranged(queries, order)
@@ -303,7 +311,7 @@ def test_a_preference_tells_the_difference_of_two_documents(queries):
     assert_array_equal(told.features[:, 0], queries.features[order][[above, below], column])
     place = "above" if scores[above] > scores[below] else "below"
     assert f"document {above} is {place} document {below}" in repr(told)
-    assert told.names[0] in repr(told).splitlines()[1]
+    assert rows_of(told)[0].startswith(f" {told.names[0]} ")
 
 
 def test_a_preference_prints_at_most_ten_features_and_what_is_left():
@@ -311,10 +319,22 @@ def test_a_preference_prints_at_most_ten_features_and_what_is_left():
     X, qid = rng.normal(size=(40, 15)), np.repeat([1, 2], 20)
     ids = [f"d{i}" for i in range(40)]
     dataset = RankingDataset.from_arrays(X, X[:, 0] > 0, qid, document_ids=ids)
-    told = repr(RankSVM().fit(dataset).contributions(dataset).why(3, 7)).splitlines()
-    assert told[0].startswith("Query 1: document d3 is")
-    assert len(told) == 12
-    assert told[-1].startswith("  5 others: ")
+    told = RankSVM().fit(dataset).contributions(dataset).why(3, 7)
+    assert repr(told).startswith("Query 1: document d3 is")
+    rows = rows_of(told)
+    assert len(rows) == 11
+    assert rows[-1].startswith(" 5 others ")
+
+
+def test_contributions_print_the_features_that_decide_rankings(queries):
+    contributions = RankSVM().fit(queries).contributions(queries)
+    distances = np.abs(contributions.centred().values).mean(axis=0)
+    assert rows_of(contributions)[0].split() == [
+        queries.feature_names[distances.argmax()],
+        f"{distances.max():.4g}",
+    ]
+    assert "<table" in contributions._repr_html_()
+    assert "<table" in contributions.why(0, 1)._repr_html_()
 
 
 def test_documents_of_different_queries_are_not_compared(queries):
@@ -368,7 +388,7 @@ def test_rank_sorts_as_by_hand_in_the_callers_library(library, ids, rng):
     assert plain(ranker.rank(X, y, qid=qid))["label"] == y[order].tolist()
 
 
-def test_a_dataset_gives_a_dict_with_its_ids_and_labels(queries):
+def test_a_dataset_is_ranked_with_its_ids_and_labels(queries):
     named = RankingDataset.from_arrays(
         queries.features,
         queries.relevance,
@@ -377,11 +397,26 @@ def test_a_dataset_gives_a_dict_with_its_ids_and_labels(queries):
     )
     ranker = BestFeature().fit(named)
     ranked = ranker.rank(named)
+    assert isinstance(ranked, pd.DataFrame)
     assert list(ranked) == ["query", "document", "rank", "score", "label"]
     order = by_hand(named.query_index.tolist(), ranker.predict(named))
     assert ranked["document"].tolist() == [f"d{row}" for row in order]
     assert_array_equal(ranked["label"], queries.labels[order])
     assert_array_equal(ranker.rank(queries.features, qid=queries.query_index)["document"], order)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_a_dataset_is_ranked_in_the_library_it_came_in_or_the_one_asked_for(library, queries):
+    _, kind, plain = FRAMES[library]
+    ranker = BestFeature().fit(queries)
+    asked = ranker.rank(queries, library=library)
+    assert isinstance(asked, kind)
+    arrays = ranker.rank(queries, library="dict")
+    assert plain(asked) == {name: values.tolist() for name, values in arrays.items()}
+    dataset = read_table(queries.to_frame(library))
+    ranker = BestFeature().fit(dataset)
+    assert isinstance(ranker.rank(dataset), kind)
+    assert isinstance(ranker.rank(dataset, library="dict"), dict)
 
 
 def test_without_qid_all_rows_are_one_list(queries):

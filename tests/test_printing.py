@@ -70,3 +70,27 @@ def test_names_are_escaped_in_html():
     assert shown == as_html(Shown()._shown())
     assert re.findall("&lt;(.)&gt;", shown) == ["t", "c", "i", "p"]
     assert not re.search("<[tcip]>(?!&)", shown)
+
+
+def test_columns_of_numbers_are_to_the_right_in_html():
+    shown = as_html([WIDE])
+    rows = re.findall("<tr>(.*?)</tr>", shown)
+    assert len(rows) == 3
+    for row in rows:
+        sides = re.findall('text-align:(left|right)(;font-variant-numeric:tabular-nums)?"', row)
+        assert [side for side, _ in sides] == ["left", "right", "right", "right", "right"]
+        assert all(digits for side, digits in sides if side == "right")
+
+
+def test_a_column_with_words_is_to_the_left_in_html():
+    shown = as_html([Table("", ["n", "helps", "note"], [["3", "yes", ""], ["-4.5", "2 of 3", ""]])])
+    sides = re.findall('<td style="text-align:(left|right)', shown)
+    assert sides == ["right", "left", "left"] * 2
+
+
+def test_a_table_without_rows_has_its_headings_in_html():
+    assert "<th" in as_html([Table("None", ["a", "b"], [])])
+
+
+def test_a_table_sets_no_colour_so_that_it_fits_a_dark_theme():
+    assert not re.search("color:(?!inherit)|background", as_html([WIDE]))

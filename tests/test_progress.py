@@ -15,6 +15,31 @@ class Screen(io.StringIO):
         return True
 
 
+class Notebook:
+    """Outputs of a cell, as `IPython.display.display` writes and updates them."""
+
+    def __init__(self):
+        self.sent = []
+        self.outputs = []
+
+    def display(self, content, *, raw, display_id):
+        assert raw
+        assert display_id
+        self.outputs.append(None)
+        place = len(self.outputs) - 1
+
+        def update(content, *, raw):
+            self.sent.append(content)
+            self.outputs[place] = content
+
+        update(content, raw=raw)
+        return SimpleNamespace(update=update)
+
+    @property
+    def texts(self):
+        return [content["text/plain"] for content in self.sent]
+
+
 @pytest.fixture
 def show(monkeypatch):
     """Make the error stream that of a terminal or a notebook; when called, not before."""
@@ -24,11 +49,14 @@ def show(monkeypatch):
         monkeypatch.setattr(sys, "stderr", Screen())
         return sys.stderr
 
-    def notebook():
-        shell = SimpleNamespace(kernel=object())
+    def notebook(has_reader=True):
+        cell = Notebook()
+        shell = SimpleNamespace(kernel=SimpleNamespace(_allow_stdin=has_reader))
         monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+        monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=cell.display))
         monkeypatch.setattr(sys, "stderr", io.StringIO())
-        return sys.stderr
+        monkeypatch.setattr("localrank.progress.INTERVAL", 0.0)
+        return cell
 
     return SimpleNamespace(terminal=terminal, notebook=notebook)
 
@@ -54,13 +82,46 @@ def test_bars_inside_others_are_shown_in_a_terminal(show):
     assert len(terminal.getvalue()) > shown
 
 
-def test_a_notebook_shows_one_line_that_is_cleared_at_the_end(show):
+def test_a_notebook_shows_bars_inside_others_in_one_output_that_is_empty_at_the_end(show):
     notebook = show.notebook()
     count()
-    lines = notebook.getvalue().split("\r")
-    assert [line for line in lines if line.strip()] == [f"Outer: {n} of 2" for n in range(3)]
-    assert "\n" not in notebook.getvalue()
-    assert lines[-2].strip() == lines[-1] == ""
+    inner = [f"Outer: {n} of 2\nInner: {m} of 3" for n in range(2) for m in range(4)]
+    outer = [f"Outer: {n} of 2" for n in range(3)]
+    assert notebook.texts == [outer[0], *inner[:4], outer[1], *inner[4:], outer[2], ""]
+    assert '<progress value="1" max="3"></progress> Inner: 1 of 3' in notebook.sent[2]["text/html"]
+    assert notebook.outputs == [{"text/plain": "", "text/html": ""}]
+    assert sys.stderr.getvalue() == ""
+
+
+def test_a_notebook_is_sent_few_updates_of_many_steps(show, monkeypatch):
+    notebook = show.notebook()
+    monkeypatch.setattr("localrank.progress.INTERVAL", 3600.0)
+    count(1, 1000)
+    assert notebook.texts == ["Outer: 0 of 1", ""]
+
+
+def test_an_unknown_number_of_steps_has_a_bar_without_an_end(show):
+    notebook = show.notebook()
+    with progress("<Reading>", None) as advance:
+        advance()
+    assert notebook.sent[1]["text/plain"] == "<Reading>: 1"
+    assert notebook.sent[1]["text/html"].startswith("<div><progress></progress> &lt;Reading&gt;")
+
+
+def test_a_notebook_that_is_executed_without_a_reader_is_silent(show):
+    notebook = show.notebook(has_reader=False)
+    count()
+    assert notebook.outputs == []
+    assert sys.stderr.getvalue() == ""
+
+
+def test_an_error_takes_the_bars_of_a_notebook_away(show):
+    notebook = show.notebook()
+    with pytest.raises(ValueError, match="no luck"), progress("Outer", None):
+        raise ValueError("no luck")
+    assert notebook.texts[-1] == ""
+    count()
+    assert len(notebook.outputs) == 2
 
 
 def test_an_error_takes_the_bar_away(show):
@@ -85,9 +146,9 @@ def test_threads_and_plain_streams_are_silent(show, monkeypatch):
 def test_compare_and_tune_show_progress_in_a_notebook(show, queries):
     notebook = show.notebook()
     tune(RankSVM(), {"C": [0.1, 1.0]}, queries, folds=2)
-    assert "Tuning: 2 of 2" in notebook.getvalue()
+    assert "Tuning: 2 of 2" in notebook.texts
     compare({"a": BestFeature(), "b": RankSVM()}, queries, ["map"], baseline="a", n_folds=3)
-    assert "Training: 3 of 3" in notebook.getvalue()
+    assert "Training: 3 of 3" in notebook.texts
 
 
 def test_compare_and_tune_are_quiet_elsewhere(queries, capsys):

@@ -7,6 +7,7 @@ when it is needed: to train, to search a grid, or by a model that holds one of i
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -115,6 +116,7 @@ class Estimator(Base):
         return _defaults_of(kind)
 
     def _repr_html_(self) -> Any:
+        """A notebook shows scikit-learn's diagram, with a box for each part."""
         from sklearn.utils import estimator_html_repr
 
         return estimator_html_repr(_twin(self))
@@ -173,4 +175,36 @@ def _twin(part: Estimator) -> Any:
 def _twin_class(cls: Any) -> Any:
     from sklearn.base import BaseEstimator
 
-    return type(cls.__name__, (BaseEstimator, cls), {})
+    return type(cls.__name__, (BaseEstimator, cls), {"_sk_visual_block_": _diagram})
+
+
+def _diagram(part: Estimator) -> _Block:
+    """What scikit-learn draws: the part, and inside it the parts among its parameters."""
+    parts: dict[str, Any] = {}
+    for name in part._defaults():
+        value = getattr(part, name)
+        if is_estimator(value):
+            parts[name] = value
+        elif isinstance(value, list | tuple) and value and all(map(is_estimator, value)):
+            parts |= {f"{name}[{place}]": item for place, item in enumerate(value)}
+    if not parts:
+        return _Block("single", part, type(part).__name__, str(part))
+    twins = [_twin(item) if isinstance(item, Estimator) else item for item in parts.values()]
+    names = [f"{name}: {type(item).__name__}" for name, item in parts.items()]
+    return _Block("parallel", twins, names, [str(item) for item in parts.values()])
+
+
+@dataclass
+class _Block:
+    """A box of scikit-learn's diagram, with the attributes that it reads."""
+
+    kind: str
+    estimators: Any
+    names: Any
+    name_details: Any
+    name_caption: None = None
+    doc_link_label: None = None
+    dash_wrapped: bool = True
+
+    def _sk_visual_block_(self) -> _Block:
+        return self

@@ -20,6 +20,12 @@ UNBROKEN = "\u00a0"
 # Kinds of characters that a terminal obeys instead of showing them.
 STEERING = ("Cc", "Cf", "Cs")
 NARROWEST = 20
+# Styles of cells in a notebook. They set no colour: its theme does.
+LEFT = "text-align:left"
+RIGHT = "text-align:right;font-variant-numeric:tabular-nums"
+CAPTION = "caption-side:top;text-align:left;font-weight:600;color:inherit"
+# How a cell begins that holds a number, an interval or a share.
+NUMBER = re.compile(r"[+\-−<≤]?\s?\d|nan$|…$")
 
 
 @dataclass(frozen=True)
@@ -74,27 +80,39 @@ def as_text(shown: Iterable[str | Table]) -> str:
 
 
 def as_html(shown: Iterable[str | Table]) -> str:
-    """The same for a notebook.
+    """The same for a notebook: paragraphs, and tables in the colours of its theme.
 
     Examples
     --------
     >>> as_html(["a < b"])
     '<p>a &lt; b</p>'
     """
+    return "".join(
+        _html_table(part) if isinstance(part, Table) else f"<p>{html.escape(part)}</p>"
+        for part in shown
+    )
+
+
+def _html_table(table: Table) -> str:
+    """Columns of numbers to the right, in digits of one width; columns of words to the left."""
+    styles = [
+        RIGHT if all(NUMBER.match(cell) for cell in column if cell) and any(column) else LEFT
+        for column in zip(*table.rows, strict=True)
+    ] or [LEFT] * len(table.columns)
 
     def row(cells: Sequence[str], tag: str) -> str:
-        return f"<tr>{''.join(f'<{tag}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
+        shown = (
+            f'<{tag} style="{style}">{html.escape(cell)}</{tag}>'
+            for style, cell in zip(styles, cells, strict=True)
+        )
+        return f"<tr>{''.join(shown)}</tr>"
 
-    parts = []
-    for part in shown:
-        if isinstance(part, Table):
-            title = f"<caption>{html.escape(part.title)}</caption>" if part.title else ""
-            body = "".join(row(cells, "td") for cells in part.rows)
-            head = f"<thead>{row(part.columns, 'th')}</thead>"
-            parts.append(f"<table>{title}{head}<tbody>{body}</tbody></table>")
-        else:
-            parts.append(f"<p>{html.escape(part)}</p>")
-    return "".join(parts)
+    caption = f'<caption style="{CAPTION}">{html.escape(table.title)}</caption>'
+    body = "".join(row(cells, "td") for cells in table.rows)
+    return (
+        f"<table>{caption if table.title else ''}<thead>{row(table.columns, 'th')}</thead>"
+        f"<tbody>{body}</tbody></table>"
+    )
 
 
 def terminal_width() -> int:

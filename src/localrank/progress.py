@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import html
 import multiprocessing
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-# The bars on the screen, or in a notebook just that there is one.
+# The bars of the terminal, or of the notebook, while one is shown.
 _bars: Any = None
+# A notebook is sent the bars this often at most, in seconds.
+INTERVAL = 0.1
 
 
 @contextmanager
 def progress(description: str, total: int | None) -> Iterator[Callable[[], None]]:
-    """Show a bar on the error stream while the block runs; call the given function per step.
+    """Show a bar while the block runs; the block calls the given function after each step.
 
-    A bar inside another one stands below it. Nothing is shown in a worker process or thread, nor
-    where the error stream is neither a terminal nor a notebook.
+    A bar inside another one is shown below it. A bar is taken away when its block ends. Nothing
+    is shown in a worker process or thread, in a notebook that is executed without a reader (by
+    nbconvert, papermill or nbclient), nor if the error stream is neither a terminal nor a
+    notebook.
 
     Parameters
     ----------
     description : str
     total : int or None
-        Number of steps, where it is known.
+        Number of steps. None: not known.
 
     Examples
     --------
@@ -37,17 +44,17 @@ def progress(description: str, total: int | None) -> Iterator[Callable[[], None]
         and threading.current_thread() is threading.main_thread()
     )
     if main and sys.stderr.isatty():
-        with _bar(description, total) as advance:
+        with _terminal_bar(description, total) as advance:
             yield advance
-    elif main and _bars is None and _in_notebook():
-        with _line(description, total) as advance:
+    elif main and _has_reader():
+        with _notebook_bar(description, total) as advance:
             yield advance
     else:
         yield lambda: None
 
 
 @contextmanager
-def _bar(description: str, total: int | None) -> Iterator[Callable[[], None]]:
+def _terminal_bar(description: str, total: int | None) -> Iterator[Callable[[], None]]:
     global _bars
     from rich.console import Console
     from rich.progress import (
@@ -79,28 +86,84 @@ def _bar(description: str, total: int | None) -> Iterator[Callable[[], None]]:
 
 
 @contextmanager
-def _line(description: str, total: int | None) -> Iterator[Callable[[], None]]:
-    """A line that is written again and again: notebooks need nothing installed for it."""
+def _notebook_bar(description: str, total: int | None) -> Iterator[Callable[[], None]]:
     global _bars
-    done, of = 0, "" if total is None else f" of {total}"
-
-    def write() -> None:
-        print(f"\r{description}: {done}{of}", end="", file=sys.stderr, flush=True)
+    outermost = _bars is None
+    if outermost:
+        _bars = _NotebookBars()
+    bars: _NotebookBars = _bars
+    bar = _Bar(description, total)
+    bars.stack.append(bar)
+    bars.show()
 
     def advance() -> None:
-        nonlocal done
-        done += 1
-        write()
+        bar.done += 1
+        bars.show()
 
-    _bars = True
-    write()
     try:
         yield advance
     finally:
-        _bars = None
-        print(f"\r{' ' * 60}\r", end="", file=sys.stderr, flush=True)
+        bars.stack.remove(bar)
+        if outermost:
+            _bars = None
+            bars.clear()
 
 
-def _in_notebook() -> bool:
+@dataclass
+class _Bar:
+    description: str
+    total: int | None
+    done: int = 0
+
+    def __str__(self) -> str:
+        of = "" if self.total is None else f" of {self.total:,}"
+        return f"{self.description}: {self.done:,}{of}"
+
+    def as_html(self) -> str:
+        # Without a value the browser draws a bar that moves to and fro.
+        value = "" if self.total is None else f' value="{self.done}" max="{self.total}"'
+        return f"<div><progress{value}></progress> {html.escape(str(self))}</div>"
+
+
+class _NotebookBars:
+    """Bars in one output of a notebook, which is updated, and empty at the end.
+
+    IPython's display needs no widgets, and leaves the other outputs of a cell alone.
+    """
+
+    def __init__(self) -> None:
+        self.stack: list[_Bar] = []
+        self._handle: Any = None
+        self._next = 0.0
+
+    def show(self) -> None:
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + INTERVAL
+        self._send(
+            {
+                "text/plain": "\n".join(map(str, self.stack)),
+                "text/html": "".join(bar.as_html() for bar in self.stack),
+            }
+        )
+
+    def clear(self) -> None:
+        if self._handle is not None:
+            self._send({"text/plain": "", "text/html": ""})
+
+    def _send(self, content: dict[str, str]) -> None:
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)
+
+
+def _has_reader() -> bool:
+    """Whether this is a notebook with somebody who could be asked for input, and looks on."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return getattr(shell, "kernel", None) is not None
+    kernel = getattr(shell, "kernel", None)
+    # Programs that execute notebooks do not answer questions, and say so.
+    return kernel is not None and getattr(kernel, "_allow_stdin", True)

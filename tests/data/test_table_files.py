@@ -36,6 +36,6 @@ def test_what_a_dataset_has_not_is_no_column(tmp_path):
 
 def test_a_feature_may_not_have_the_name_of_another_column(tmp_path):
     dataset = RankingDataset.from_arrays([[1.0]], qid=[1], feature_names=["label"])
-    with pytest.raises(ValueError, match="the name of the column 'label'"):
+    with pytest.raises(ValueError, match="The feature 'label' has the name of another column"):
         write_table(dataset, tmp_path / "data.parquet")
     assert not (tmp_path / "data.parquet").exists()

@@ -55,6 +55,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         "offsets": offsets_of(np.concatenate([part.query_sizes for part in datasets])),
         "query_ids": query_ids,
         "feature_names": first.feature_names,
+        "frame_library": first.frame_library,
     }
     in_files = [part for part in datasets if isinstance(part, PartitionedDataset)]
     if len(in_files) == len(datasets):

@@ -21,8 +21,9 @@ from localrank.data.checks import (
     first_repeated,
     sum_is_finite,
 )
-from localrank.data.description import described
-from localrank.data.offsets import offsets_of, rows_of
+from localrank.data.description import described, described_in_html, facts_of
+from localrank.data.frames import FrameLibrary, dataset_columns, frame_of, library_of
+from localrank.data.offsets import group_rows, offsets_of, rows_of
 from localrank.kernels.sorting import argsort_descending
 
 
@@ -75,6 +76,8 @@ class RankingDataset:
     input_order: Integers | None = None
     # What each document weighs in training, where documents of a query differ in it.
     document_weights: Floats | None = field(default=None, init=False)
+    # The library of the DataFrame that the dataset was built from: frames of it are of that one.
+    frame_library: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         features = checked_features(self.features, self.feature_names)
@@ -140,6 +143,7 @@ class RankingDataset:
         """
         if qid is None:
             raise ValueError("The 'qid' argument is missing: one query id for each row of X.")
+        library = library_of(X)
         X, column_names = as_matrix(X)
         names = column_names if feature_names is None else feature_names
         features = checked_features(X, names)
@@ -162,6 +166,7 @@ class RankingDataset:
             document_ids=documents,
             feature_names=checked_names(names, n_features),
             input_order=order,
+            frame_library=library,
         )
 
     @classmethod
@@ -325,6 +330,7 @@ class RankingDataset:
             offsets=offsets,
             query_ids=self.query_ids[queries],
             feature_names=self.feature_names,
+            frame_library=self.frame_library,
         )
 
     def _of_rows(self, rows: Integers | slice) -> dict[str, Any]:
@@ -356,23 +362,37 @@ class RankingDataset:
         names = column_names if feature_names is None else feature_names
         return self.replaced(features=values, feature_names=checked_names(names, values.shape[1]))
 
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """The dataset as a table with one row per document, in input order.
+
+        The columns are `qid`, `label` and `document_id`, as far as the dataset has them, then one
+        for each feature: by its name, or as `feature_1`, `feature_2`, ...
+        `read_table(frame, document_id="document_id")` makes the same dataset of it.
+
+        Parameters
+        ----------
+        library : "pandas", "polars", "pyarrow", "dict" or None, default=None
+            The library of the table; "dict" gives the columns by name, as arrays. None: use the
+            library of the DataFrame that the dataset was built from. If it was not built from
+            one, use the first of pandas, polars and pyarrow that is installed.
+
+        Examples
+        --------
+        >>> X = [[3.0], [1.0], [2.5]]
+        >>> dataset = RankingDataset.from_arrays(X, [1, 0, 2], [7, 8, 7], feature_names=["bm25"])
+        >>> dataset.to_frame("pandas")
+           qid  label  bm25
+        0    7    1.0   3.0
+        1    8    0.0   1.0
+        2    7    2.0   2.5
+        """
+        return frame_of(dataset_columns(self), library, self.frame_library)
+
+    def _facts(self) -> list[str]:
+        return facts_of(self)
+
     def __repr__(self) -> str:
-        return described(self)
+        return described(self, self._facts())
 
-
-def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
-    """Query ids by first appearance, offsets, and the row order that makes them contiguous.
-
-    The order is None where the rows are contiguous already.
-    """
-    begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
-    if first_repeated(ids[begins]) is None:
-        return ids[begins], np.append(begins, len(ids)), None
-    _, first, inverse, sizes = np.unique(
-        ids, return_index=True, return_inverse=True, return_counts=True
-    )
-    appearance = np.argsort(first)
-    position = np.empty_like(appearance)
-    position[appearance] = np.arange(len(appearance))
-    offsets = offsets_of(sizes[appearance])
-    return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")
+    def _repr_html_(self) -> str:
+        return described_in_html(self, self._facts())

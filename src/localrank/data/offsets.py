@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localrank.arrays import Array, Integers
+from localrank.data.checks import first_repeated
 
 
 def offsets_of(sizes: Array) -> Integers:
@@ -40,3 +41,26 @@ def n_first(sizes: Array, most: int) -> int:
     (2, 1)
     """
     return max(int(np.searchsorted(np.cumsum(sizes), most, side="right")), 1)
+
+
+def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
+    """Query ids by first appearance, offsets, and the row order that makes them contiguous.
+
+    The order is None if the rows of each query are contiguous already.
+
+    Examples
+    --------
+    >>> group_rows(np.array(["b", "a", "b"]))
+    (array(['b', 'a'], dtype='<U1'), array([0, 2, 3]), array([0, 2, 1]))
+    """
+    begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    if first_repeated(ids[begins]) is None:
+        return ids[begins], np.append(begins, len(ids)), None
+    _, first, inverse, sizes = np.unique(
+        ids, return_index=True, return_inverse=True, return_counts=True
+    )
+    appearance = np.argsort(first)
+    position = np.empty_like(appearance)
+    position[appearance] = np.arange(len(appearance))
+    offsets = offsets_of(sizes[appearance])
+    return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")

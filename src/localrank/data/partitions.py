@@ -258,8 +258,8 @@ class PartitionedDataset(BlockwiseDataset):
         """All fields but those in files."""
         return small_fields(self, "document_ids")
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()}\n  files: {len(self._partitions):,}"
+    def _facts(self) -> list[str]:
+        return [*super()._facts(), f"files: {len(self._partitions):,}"]
 
 
 def partition_paths(

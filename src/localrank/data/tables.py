@@ -161,7 +161,7 @@ def read_columns(
         source=source,
     )
     try:
-        return RankingDataset.from_arrays(
+        dataset = RankingDataset.from_arrays(
             numbers.to_native(),
             None if label is None else frame[label].to_native(),
             _ids(frame[qid], source),
@@ -169,6 +169,8 @@ def read_columns(
         )
     except ValueError as error:
         raise ValueError(f"{source}{error}") from None
+    # A file was read with pyarrow, which its user may never have heard of.
+    return dataset.replaced(frame_library=None) if source else dataset
 
 
 def _check_columns(

@@ -32,6 +32,7 @@ from localrank.rankers.inputs import (
     has_two_labels,
     held_out_queries,
 )
+from localrank.rankers.ranked_lists import Listed
 from localrank.rankers.weighing import Weighing
 
 # A weight for each query. None: all weigh the same.
@@ -43,7 +44,7 @@ Missing = Literal["impute", "refuse"]
 missing_rule = one_of("impute", "refuse")
 
 
-class Ranker(Weighing, Explained):
+class Ranker(Weighing, Explained, Listed):
     """Learns from labelled queries to score documents; larger scores rank higher.
 
     Rankers follow scikit-learn's contract: `clone`, `get_params` and metadata routing, which
@@ -346,44 +347,6 @@ class Ranker(Weighing, Explained):
         if filling is not None:
             self.filling_ = filling
         return self
-
-    def rank(self, X: Any, y: Any = None, *, qid: Any = None) -> Any:
-        """Rank documents: a table, best first within each query, queries in input order.
-
-        Parameters
-        ----------
-        X : RankingDataset, array or DataFrame
-        y : array-like of shape (n_documents,), optional
-            Labels to put beside the documents, where X is not a dataset.
-        qid : array-like of shape (n_documents,), optional
-            Query ids, where X is not a dataset; without them all rows are of one query, 0.
-
-        Returns
-        -------
-        DataFrame or dict of ndarray
-            A frame of the library that X is of (pandas, polars, pyarrow, ...); for an array or a
-            dataset the columns by name. They are `query`, `document` (the dataset's document ids,
-            or positions in the input), `rank` from 1, `score`, and `label` where it is known.
-            Equal scores keep the order of the input.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from localrank.rankers import BestFeature
-        >>> X, y = pd.DataFrame({"bm25": [2.0, 7.5, 4.0]}), [0, 1, 0]
-        >>> BestFeature().fit(X, y, qid=["a", "a", "a"]).rank(X)
-           query  document  rank  score
-        0      0         1     1    7.5
-        1      0         2     2    4.0
-        2      0         0     3    2.0
-        """
-        # Only who wants a table needs it.
-        from localrank.rankers.ranked_lists import as_table_like, one_list, ranked_lists
-
-        if qid is None and not isinstance(X, RankingDataset):
-            qid = one_list(X)
-        dataset = as_dataset(X, y, qid)
-        return as_table_like(X, ranked_lists(dataset, self.predict(dataset)))
 
 
 def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:

@@ -9,6 +9,7 @@ import numpy as np
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.printing import Printed, Table
 from localrank.rankers.contribution_tables import N_MORE, centred_rows, query_means
 
 # Name of the joint contribution of features, such as that of their mean percentile.
@@ -18,7 +19,7 @@ N_LINES = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Contributions:
+class Contributions(Printed):
     """The score of each document as a sum: base + contribution of each feature, up to rounding.
 
     Documents are in input order, as are the scores of `predict`.
@@ -162,13 +163,24 @@ class Contributions:
             features=features[:, order],
         )
 
-    def __repr__(self) -> str:
+    def _shown(self) -> list[str | Table]:
         n, width = self.values.shape
-        return f"Contributions of {width:,} features to the scores of {n:,} documents"
+        # What all documents of a query have in common decides no ranking.
+        sizes = np.abs(self.centred().entries).mean(axis=0)
+        order = np.argsort(-sizes, kind="stable")[:N_LINES]
+        rows = [[self.names[column], f"{sizes[column]:.4g}"] for column in order if sizes[column]]
+        return [
+            f"Contributions of {width:,} features to the scores of {n:,} documents",
+            Table(
+                "Largest within queries: the mean distance from the query's mean",
+                ["feature", "distance"],
+                rows,
+            ),
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Preference:
+class Preference(Printed):
     """Why one document of a query ranks above another; prints as a small table.
 
     Attributes
@@ -196,21 +208,25 @@ class Preference:
     values: Floats
     features: Floats
 
-    def __repr__(self) -> str:
+    def _shown(self) -> list[str | Table]:
         gap = self.scores[0] - self.scores[1]
         place = "above" if gap > 0 else "below" if gap < 0 else "level with"
-        lines = [
-            f"Query {self.query}: document {self.above} is {place} document {self.below}, "
-            f"{self.scores[0]:.4g} against {self.scores[1]:.4g}, because of"
+        n_shown = int(min(N_LINES, np.sum(self.values != 0)))
+        rows = [
+            [name, f"{value:+.4g}", *("" if name == TOGETHER else f"{x:.4g}" for x in pair)]
+            for name, value, pair in zip(
+                self.names[:n_shown],
+                self.values[:n_shown],
+                self.features[:, :n_shown].T,
+                strict=True,
+            )
         ]
-        shown = int(min(N_LINES, np.sum(self.values != 0)))
-        width = max((len(name) for name in self.names[:shown]), default=0)
-        for name, value, upper, lower in zip(
-            self.names[:shown], self.values[:shown], *self.features[:, :shown], strict=True
-        ):
-            facts = "" if name == TOGETHER else f"   {upper:.4g} against {lower:.4g}"
-            lines.append(f"  {name:<{width}} {value:+10.4g}{facts}")
-        rest = self.values[shown:]
+        rest = self.values[n_shown:]
         if np.any(rest != 0):
-            lines.append(f"  {len(rest):,} others: {rest.sum():+.4g}")
-        return "\n".join(lines)
+            rows.append([f"{len(rest):,} others", f"{rest.sum():+.4g}", "", ""])
+        names = [f"document {self.above}", f"document {self.below}"]
+        return [
+            f"Query {self.query}: document {self.above} is {place} document {self.below}, "
+            f"with a score of {self.scores[0]:.4g} against {self.scores[1]:.4g}.",
+            Table("What makes the difference", ["feature", "difference", *names], rows),
+        ]

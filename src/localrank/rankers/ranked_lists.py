@@ -1,7 +1,8 @@
-"""Scores as ranked lists, in a table of the caller's own library."""
+"""Scores as ranked lists."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,57 @@ import numpy as np
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.data.checks import as_matrix
+from localrank.data.frames import FrameLibrary, frame_of
 from localrank.kernels.sorting import argsort_descending
+from localrank.rankers.inputs import as_dataset
+
+
+class Listed:
+    """The door of `Ranker` that gives ranked lists."""
+
+    @abstractmethod
+    def predict(self, X: Any, *, qid: Any = None) -> Floats: ...
+
+    def rank(
+        self, X: Any, y: Any = None, *, qid: Any = None, library: FrameLibrary | None = None
+    ) -> Any:
+        """Rank documents: a table, best first within each query, queries in input order.
+
+        Parameters
+        ----------
+        X : RankingDataset, array or DataFrame
+        y : array-like of shape (n_documents,), optional
+            Labels to put beside the documents, if X is not a dataset.
+        qid : array-like of shape (n_documents,), optional
+            Query ids, if X is not a dataset. None: all rows are documents of one query, 0.
+        library : "pandas", "polars", "pyarrow", "dict" or None, default=None
+            The library of the result; "dict" gives the columns by name, as arrays. None: the
+            library of X, or of the DataFrame that the dataset X was built from; otherwise the
+            first of pandas, polars and pyarrow that is installed.
+
+        Returns
+        -------
+        DataFrame or dict of ndarray
+            The columns are `query`, `document` (the dataset's document ids, or positions in the
+            input), `rank` from 1, `score`, and `label` if labels are known. Documents with equal
+            scores keep the order of the input.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from localrank.rankers import BestFeature
+        >>> X, y = pd.DataFrame({"bm25": [2.0, 7.5, 4.0]}), [0, 1, 0]
+        >>> BestFeature().fit(X, y, qid=["a", "a", "a"]).rank(X)
+           query  document  rank  score
+        0      0         1     1    7.5
+        1      0         2     2    4.0
+        2      0         0     3    2.0
+        """
+        if qid is None and not isinstance(X, RankingDataset):
+            qid = one_list(X)
+        dataset = as_dataset(X, y, qid)
+        columns = ranked_lists(dataset, self.predict(dataset))
+        return frame_of(columns, library, dataset.frame_library)
 
 
 def one_list(X: Any) -> Array:
@@ -47,19 +98,3 @@ def ranked_lists(dataset: RankingDataset, scores: Floats) -> dict[str, Array]:
     if dataset.relevance is not None:
         columns["label"] = dataset.relevance[order]
     return columns
-
-
-def as_table_like(X: Any, columns: dict[str, Array]) -> Any:
-    """The columns as a frame of the library that X is of; as they are where it is no frame."""
-    # Only needed for frames.
-    import narwhals.stable.v1 as nw
-
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame):
-        return columns
-    # Libraries take texts from lists alike, and from arrays each in its way.
-    plain = {
-        name: values.tolist() if values.dtype.kind in "UTO" else values
-        for name, values in columns.items()
-    }
-    return nw.from_dict(plain, backend=nw.get_native_namespace(frame)).to_native()

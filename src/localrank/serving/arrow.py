@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from localrank.data.dataset import group_rows
+from localrank.data.offsets import group_rows
 from localrank.rankers import Ranker
 from localrank.serving.failures import Refused
 from localrank.serving.lists import Lists, as_dataset, columns_of
