@@ -32,7 +32,7 @@ def write_report(folder: Path) -> Path:
         300, n_documents=(20, 40), n_features=12, n_types=4, separation=0.5, random_state=0
     )
     title = "Built-in queries of 4 types"
-    # No bounds, so that the chart of the queries comes right after the table.
+    # No bounds, so that a section of charts comes right after the table.
     comparison = compare(
         METHODS, queries, settings=SETTINGS, n_folds=3, n_controls=0, title=title, random_state=0
     )
@@ -51,8 +51,8 @@ def take(page_file: Path, assets: Path) -> None:
         browser = playwright.chromium.launch(executable_path=browser_file, args=[*FLAGS])
         for scheme, name in (("light", "report.png"), ("dark", "report-dark.png")):
             page = _open(browser, page_file, scheme)
-            # From the top down to the end of the first chart.
-            save(page, 0, _box(page, "#differences svg")["bottom"] + MARGIN, assets / name)
+            # The verdict, the table and the section of charts after it.
+            save(page, 0, _box(page, "#methods + section")["bottom"] + MARGIN, assets / name)
         page = _open(browser, page_file, "light")
         page.locator("#explorer").get_by_role("button", name="Largest gain").click()
         top = _box(page, "#explorer h2")["top"] - MARGIN

@@ -45,7 +45,7 @@ WITHOUT = {
     "DuhKirchhoff": "trains a model for each list",
     "LGMML": "distances x to anchors",
     "McRank": "softmax of 5 sums of trees",
-    "MultipleHyperplaneRanker": "places of documents",
+    "MultipleHyperplaneRanker": "positions of documents",
 }
 # Rankers that compute in single precision.
 NETS = ("ListNet", "RankNet", "ListwiseNet", "best")
