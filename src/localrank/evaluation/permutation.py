@@ -91,8 +91,9 @@ class PermutationImportance(Printed, Plotted):
         ]
         title = f"{self.measure} is {self.value:.4f}; its loss without a feature"
         n_more = len(order) - len(rows)
-        more = [f"{n_more:,} more features lose less."] if n_more else []
-        return [Table(title, ["feature", "loss", "standard error"], rows), *more]
+        table = Table(title, ["feature", "loss", "standard error"], rows)
+        more = f"The loss without each of the other {n_more:,} features is smaller."
+        return [table, more] if n_more else [table]
 
 
 def permutation_importance(

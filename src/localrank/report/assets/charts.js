@@ -3,7 +3,10 @@
 // ---- Colours and shapes. A method looks alike in every plot.
 
 const nColours = 7;
-const colour = (index) => `var(--series-${(index % nColours) + 1})`;
+const colour = (index) => {
+  const place = (index % nColours) + 1;
+  return `var(--mark-${place}, var(--series-${place}))`;
+};
 
 const plus = [
   [0.85, 0],
