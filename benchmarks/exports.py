@@ -37,7 +37,7 @@ from localrank.export import (
     targets,
     verify,
 )
-from localrank.export.base import Files
+from localrank.export.base import Files, GroupTarget
 from localrank.export.routed_models import ROUTER, scores_of
 from localrank.export.vespa.application import VERSION
 from localrank.export.writing import read_files, target
@@ -83,7 +83,6 @@ class Asked(Target):
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self.takes_groups = target.takes_groups  # type: ignore[misc]
         self.chooses_groups = target.chooses_groups  # type: ignore[misc]
         self.cases: list[Case] = []
         self.answers: list[Floats] = []
@@ -94,14 +93,18 @@ class Asked(Target):
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         return self._answered(Case(files, dataset))
 
-    def group_scores(self, files: Files, dataset: RankingDataset, group: int) -> Floats:
-        return self._answered(Case(files, dataset, group))
-
     def _answered(self, case: Case) -> Floats:
         if self.answers:
             return self.answers.pop(0)
         self.cases.append(case)
         return np.zeros(case.dataset.n_documents)
+
+
+class AskedByGroup(Asked, GroupTarget):
+    """The same for a target in which a query names its group."""
+
+    def group_scores(self, files: Files, dataset: RankingDataset, group: int) -> Floats:
+        return self._answered(Case(files, dataset, group))
 
 
 def main() -> None:
@@ -153,7 +156,8 @@ def _real_scores(
     if name not in ENGINES:
         return "its plugin is not published as an artefact; the emulation alone", {}
     version, engine = ENGINES[name]()
-    asked = Asked(target(name))
+    chosen = target(name)
+    asked = (AskedByGroup if isinstance(chosen, GroupTarget) else Asked)(chosen)
 
     def scored() -> dict[str, Floats]:
         return {

@@ -189,7 +189,7 @@ def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
 def test_cranfields_files_are_read_as_they_are(run, tmp_path):
     # Cranfield's judgments count the queries; their ids have gaps.
     (tmp_path / "cran.all.1400").write_text(
-        ".I 1\n.T\nboundary layer\n.W\nflow over a plate\n.I 2\n.T\nshock waves\n.W\na wedge\n"
+        ".I 1\n.T\nboundary layer\n.W\nflow over a plate\n.I 2\n.T\nshock waves\n.W\nthe wedge\n"
         ".I 3\n.T\nheat\n.W\nflow of heat in a plate\n"
     )
     (tmp_path / "cran.qry").write_text(".I 001\n.W\nflow over a plate\n.I 004\n.W\nheat\n")
@@ -200,9 +200,9 @@ def test_cranfields_files_are_read_as_they_are(run, tmp_path):
     assert code == 0, error
     assert "warning" not in error
     made = read_table(tmp_path / "data" / "cran.parquet", document_id="document_id")
-    labels = dict(zip(zip(made.query_ids[made.query_index], made.document_ids, strict=True),
-                      made.labels, strict=True))  # fmt: skip
-    assert labels == {("1", "1"): 1, ("1", "3"): 0, ("2", "3"): 1}
+    rows = zip(made.query_ids[made.query_index], made.document_ids, made.labels, strict=True)
+    labels = {(int(query), int(document)): label for query, document, label in rows}
+    assert labels == {(1, 1): 1, (1, 3): 0, (2, 3): 1}
 
 
 def test_the_help_lists_the_formats_of_judgments():

@@ -220,7 +220,7 @@ def test_ranking_whose_client_was_killed_goes_on_where_it_was(run, tmp_path):
     [n_kept] = [
         int(line.split("; ")[1].split(" of ")[0])
         for line in again.stderr.splitlines()
-        if line.endswith("partitions were there already")
+        if line.endswith("partitions were done before")
     ]
     assert len(before) <= n_kept < n_parts
 
