@@ -24,14 +24,14 @@ def dataset():
 
 def test_descriptors_are_those_of_a_naive_computation(dataset):
     described_queries = descriptors(dataset)
-    for query, values in enumerate(described_queries):
+    for query, described_query in enumerate(described_queries):
         begin, end = dataset.offsets[query : query + 2]
         X = dataset.features[begin:end]
         values, vectors = np.linalg.eigh(np.cov(X.T))
         first = vectors[:, values.argmax()]
         first *= np.sign(first[np.abs(first).argmax()])
         expected = [*X.mean(axis=0), *X.std(axis=0), *first, len(X)]
-        assert_allclose(values, expected, atol=1e-9)
+        assert_allclose(described_query, expected, atol=1e-9)
 
 
 def test_every_document_has_its_features_and_what_describes_its_query(dataset):
