@@ -38,8 +38,8 @@ fusion = adaptive_training(4, ranker=trees, select="fusion", n_jobs=-1).fit(trai
 scores["fusion"] = fusion.predict(test)
 
 for name in ("selective", "fusion"):
-    found = paired_test(NDCG(5)(test, scores[name]), NDCG(5)(test, scores["baseline"]))
-    print(f"{name} against the baseline:", found)
+    difference = paired_test(NDCG(5)(test, scores[name]), NDCG(5)(test, scores["baseline"]))
+    print(f"{name} against the baseline:", difference)
 print(clairvoyant_bound(selective, train, test, "ndcg@5", n_controls=2))
 
 calibration = best_feature_calibration(

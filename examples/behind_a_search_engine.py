@@ -86,8 +86,8 @@ with TemporaryDirectory() as folder:
     assert service.stderr is not None
     address = ""
     for line in service.stderr:
-        if found := re.search(r"http://[\d.:]+", line):
-            address = found[0]
+        if match := re.search(r"http://[\d.:]+", line):
+            address = match[0]
         if "is ready" in line:
             break
     try:
