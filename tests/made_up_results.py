@@ -4,14 +4,14 @@ import numpy as np
 
 from localrank.data import concatenate
 from localrank.evaluation import MethodResult
-from localrank.evaluation.store import Run
+from localrank.evaluation.store import FoldResult
 
 
 def made_up_result(folds, name, seed, cpu_seconds=1.0, predict_seconds=1.0, chosen=None):
     """A method with random scores, and times as given."""
     rng = np.random.default_rng(seed)
     runs = [
-        Run(
+        FoldResult(
             fold.name,
             rng.normal(size=fold.test.n_documents),
             np.empty(0, np.int64),

@@ -5,10 +5,12 @@ import pytest
 
 from localrank.data import Fold, RankingDataset, clean, folds, read_qrels, read_run, write_run
 from localrank.evaluation import (
+    agreement,
     best_feature_calibration,
     clairvoyant_bound,
     compare,
     paired_test,
+    permutation_importance,
     tune,
 )
 from localrank.experiments.base import Reproduction
@@ -58,6 +60,8 @@ def results(queries, tmp_path_factory):
         "calibration": best_feature_calibration(
             scores["base"], scores["best-feature"], {}, comparison.test
         ),
+        "importance": permutation_importance(ranker, named, n_repeats=1),
+        "agreement": agreement(ranker.groups_, named.query_ids.tolist()[:30] * 2),
         "reproduction": reproduction,
     }
 
@@ -77,15 +81,16 @@ def test_notebooks_show_html_in_which_names_are_text(results):
         for kind, result in results.items()
         if hasattr(result, "_repr_html_")
     }
-    tables = {"fold", "split", "explanation", "comparison", "method", "tuning", "reproduction"}
-    assert set(shown) == {*tables, "test"}
+    tables = {"fold", "split", "explanation", "comparison", "method", "tuning", "calibration"}
+    tables |= {"reproduction", "importance", "agreement"}
+    assert {*tables, "test", "trial", "run", "map", "bound"} <= set(shown)
     assert all("<b>" not in text for text in shown.values())
     assert all("<table>" in shown[kind] for kind in tables)
 
 
 def test_names_are_there(results):
     assert f"{NAME} on 60 test queries: ndcg@10 0." in repr(results["method"])
-    assert repr(results["run"]).startswith("Run on Fold1: ")
+    assert repr(results["run"]).startswith("FoldResult of Fold1: ")
     assert "valid" in repr(results["fold"])
     assert "valid" not in repr(results["split"])
     assert repr(results["run of a file"]).startswith("Run 'localrank': 60 queries, ")
@@ -100,4 +105,4 @@ def test_a_failed_method_prints_its_reason(queries):
     methods = {"base": BestFeature(), "broken": Failing()}
     result = compare(methods, queries, ["map"], baseline="base", n_folds=3).results["broken"]
     assert repr(result) == "broken failed: RuntimeError: no luck"
-    assert repr(result.runs[0]) == "Run on Fold1: failed: RuntimeError: no luck"
+    assert repr(result.runs[0]) == "FoldResult of Fold1: failed: RuntimeError: no luck"

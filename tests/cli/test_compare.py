@@ -58,7 +58,7 @@ def test_compare_prints_tables_and_the_verdict_and_writes_the_report(run, collec
     }
     local = methods["local-rank"]
     for text in (results["verdict"], *results["cost_notes"]):
-        assert text in said
+        assert " ".join(text.split()) in said
     rows = out.split("───\n")[1].splitlines()[: len(methods)]
     shown = [row.split("  ")[0].strip().removesuffix(" (baseline)") for row in rows]
     assert shown == list(methods) == sorted(methods, key=lambda n: -methods[n]["means"]["ndcg@10"])

@@ -58,24 +58,24 @@ def methods():
 
 
 @pytest.fixture(scope="module")
-def found(parts, methods):
+def comparison(parts, methods):
     return compare(methods, parts, MEASURES, baseline="trees", n_controls=1)
 
 
-def test_every_method_is_trained_and_scored_on_the_same_queries(parts, methods, found):
+def test_every_method_is_trained_and_scored_on_the_same_queries(parts, methods, comparison):
     for name in ("trees", "rank-svm", "local"):
         values = []
         for fold in parts:
             model = clone(methods[name]).fit(fold.train, valid=fold.valid)
             values.append(NDCG(10)(fold.test, model.predict(fold.test)))
-        assert_array_equal(found.results[name].values("ndcg@10"), np.concatenate(values))
-    assert found.test.n_queries == 90
-    assert found.fold_names == ["Fold1"] * 30 + ["Fold2"] * 30 + ["Fold3"] * 30
+        assert_array_equal(comparison.results[name].values("ndcg@10"), np.concatenate(values))
+    assert comparison.test.n_queries == 90
+    assert comparison.fold_names == ["Fold1"] * 30 + ["Fold2"] * 30 + ["Fold3"] * 30
 
 
-def test_methods_come_with_what_they_are_compared_with(found):
-    assert list(found.results) == list(found.entries)
-    assert {name: entry.role for name, entry in found.entries.items()} == {
+def test_methods_come_with_what_they_are_compared_with(comparison):
+    assert list(comparison.results) == list(comparison.entries)
+    assert {name: entry.role for name, entry in comparison.entries.items()} == {
         "best-feature": "best feature",
         "trees": "baseline",
         "rank-svm": "method",
@@ -88,13 +88,14 @@ def test_methods_come_with_what_they_are_compared_with(found):
         "global-ensemble-3": "opponent",
         "global-mixed-3": "opponent",
     }
-    assert found.results["global-mixed-3"].n_models == 3
+    assert comparison.results["global-mixed-3"].n_models == 3
 
 
-def expected_tests(found, pairs, measure, sign):
+def expected_tests(comparison, pairs, measure, sign):
     tests = {
         name: paired_test(
-            sign * found.results[name].values(measure), sign * found.results[other].values(measure)
+            sign * comparison.results[name].values(measure),
+            sign * comparison.results[other].values(measure),
         )
         for name, other in pairs.items()
     }
@@ -102,37 +103,45 @@ def expected_tests(found, pairs, measure, sign):
 
 
 @pytest.mark.parametrize(("measure", "sign"), [(NDCG(10), 1), (OrderErrorRate(), -1)])
-def test_differences_are_paired_tests_corrected_over_the_methods(found, measure, sign):
+def test_differences_are_paired_tests_corrected_over_the_methods(comparison, measure, sign):
     judged = ["best-feature", "rank-svm", "local", "two", "trees reseeded"]
-    opponents = [name for name, entry in found.entries.items() if entry.role == "opponent"]
-    assert set(found.against_baseline) == {*judged, *opponents}
+    opponents = [name for name, entry in comparison.entries.items() if entry.role == "opponent"]
+    assert set(comparison.against_baseline) == {*judged, *opponents}
     for family in (judged, opponents):
-        tests, corrected = expected_tests(found, dict.fromkeys(family, "trees"), measure, sign)
+        tests, corrected = expected_tests(comparison, dict.fromkeys(family, "trees"), measure, sign)
         for name in family:
-            test = found.against_baseline[name][measure]
+            test = comparison.against_baseline[name][measure]
             assert test.mean_difference == tests[name].mean_difference
             assert test.corrected_p_value == corrected[name]
 
 
 @pytest.mark.parametrize(("measure", "sign"), [(NDCG(10), 1), (OrderErrorRate(), -1)])
-def test_at_equal_cost_each_method_is_tested_against_its_own_opponent(found, measure, sign):
-    assert set(found.opponents) == {"best-feature", "rank-svm", "local", "two", "trees reseeded"}
-    tests, corrected = expected_tests(found, found.opponents, measure, sign)
-    assert set(found.at_equal_cost) == set(tests)
+def test_at_equal_cost_each_method_is_tested_against_its_own_opponent(comparison, measure, sign):
+    assert set(comparison.opponents) == {
+        "best-feature",
+        "rank-svm",
+        "local",
+        "two",
+        "trees reseeded",
+    }
+    tests, corrected = expected_tests(comparison, comparison.opponents, measure, sign)
+    assert set(comparison.at_equal_cost) == set(tests)
     for name, test in tests.items():
-        assert found.at_equal_cost[name][measure].mean_difference == test.mean_difference
-        assert found.at_equal_cost[name][measure].corrected_p_value == corrected[name]
+        assert comparison.at_equal_cost[name][measure].mean_difference == test.mean_difference
+        assert comparison.at_equal_cost[name][measure].corrected_p_value == corrected[name]
 
 
 @pytest.mark.parametrize("primary", MEASURES)
 def test_the_opponent_is_the_stronger_one_by_the_primary_measure(parts, methods, primary):
     given = {name: methods[name] for name in ("trees", "local")}
-    found = compare(given, parts, [primary], baseline="trees", n_controls=0)
-    means = {name: found.results[name].mean(primary) for name in found.results if "-3" in name}
+    comparison = compare(given, parts, [primary], baseline="trees", n_controls=0)
+    means = {
+        name: comparison.results[name].mean(primary) for name in comparison.results if "-3" in name
+    }
     assert len(means) == 2
     stronger = (max if primary == "ndcg@10" else min)(means, key=means.get)
-    assert found.opponents["local"] == stronger
-    assert found.opponents["best-feature"] == "trees"
+    assert comparison.opponents["local"] == stronger
+    assert comparison.opponents["best-feature"] == "trees"
 
 
 def test_an_opponent_that_fails_leaves_the_other(dataset, monkeypatch):
@@ -142,18 +151,18 @@ def test_an_opponent_that_fails_leaves_the_other(dataset, monkeypatch):
     # Of which the mixed opponent has one.
     monkeypatch.setattr(CrossEntropyMART, "_objective", fail)
     methods = {"local": local_rank(2, ranker=RankSVM()), "trees": GBRT(**SMALL), "svm": RankSVM()}
-    found = compare(methods, dataset, ["ndcg@10"], baseline="trees", n_folds=3, n_controls=0)
-    assert "no luck" in found.results["global-mixed-2"].failed
-    assert found.opponents["local"] == "global-ensemble-2"
+    comparison = compare(methods, dataset, ["ndcg@10"], baseline="trees", n_folds=3, n_controls=0)
+    assert "no luck" in comparison.results["global-mixed-2"].failed
+    assert comparison.opponents["local"] == "global-ensemble-2"
     none = compare(methods, dataset, ["ndcg@10"], baseline="svm", n_folds=3, n_controls=0)
     assert "local" not in none.opponents
     assert "local" not in none.at_equal_cost
 
 
-def test_a_method_that_fails_is_named_and_the_rest_goes_on(found):
-    assert found.results["broken"].failed == "RuntimeError: no luck"
-    assert "broken" not in found.finished
-    assert "broken" not in found.opponents
+def test_a_method_that_fails_is_named_and_the_rest_goes_on(comparison):
+    assert comparison.results["broken"].failed == "RuntimeError: no luck"
+    assert "broken" not in comparison.finished
+    assert "broken" not in comparison.opponents
 
 
 def test_a_baseline_that_fails_is_an_error_before_others_are_trained(parts):
@@ -184,25 +193,25 @@ def test_data_may_be_folds_a_dataset_or_a_folder(dataset, parts, tmp_path):
 
 def test_names_settings_and_seeds_make_the_methods(parts):
     settings = ["lambdamart.n_trees=5", "local-rank.n_clusters=2"]
-    found = compare(
+    comparison = compare(
         "local-rank", parts[:1], ["map"], settings=settings, random_state=3, n_controls=0
     )
-    assert found.entries["lambdamart"].ranker.random_state == 3
-    assert found.results["local-rank"].n_models == 2
-    assert found.entries["global-ensemble-2"].ranker.rankers[1].random_state == 4
-    assert found.made["seed"] == 3
+    assert comparison.entries["lambdamart"].ranker.random_state == 3
+    assert comparison.results["local-rank"].n_models == 2
+    assert comparison.entries["global-ensemble-2"].ranker.rankers[1].random_state == 4
+    assert comparison.made["seed"] == 3
 
 
 def test_tuning_takes_the_grids_of_names_or_those_given(parts):
     by_name = compare("rank-svm", parts[:1], ["map"], baseline="rank-svm", tune=True)
     assert by_name.results["rank-svm"].runs[0].path[0]["C"] == 0.01
     given = {"rank-svm": RankSVM(), "other": RankSVM()}
-    found = compare(given, parts[:1], ["map"], baseline="rank-svm", tune=True)
-    assert found.results["rank-svm"].chosen == []
+    comparison = compare(given, parts[:1], ["map"], baseline="rank-svm", tune=True)
+    assert comparison.results["rank-svm"].chosen == []
     grids = {"other": {"C": [0.5]}}
-    found = compare(given, parts[:1], ["map"], baseline="rank-svm", tune=grids)
-    assert found.results["other"].chosen == ["C=0.5"]
-    assert found.results["rank-svm"].chosen == []
+    comparison = compare(given, parts[:1], ["map"], baseline="rank-svm", tune=grids)
+    assert comparison.results["other"].chosen == ["C=0.5"]
+    assert comparison.results["rank-svm"].chosen == []
 
 
 def test_query_ids_in_both_parts_are_warned_of(parts):
@@ -250,65 +259,66 @@ def test_interrupted_work_goes_on_to_the_same_numbers(parts, methods, tmp_path):
         assert_array_equal(resumed.results[name].scores, result.scores)
 
 
-def test_everything_is_written(found, tmp_path):
+def test_everything_is_written(comparison, tmp_path):
     folder = tmp_path / "a" / "report"
     (folder / "runs").mkdir(parents=True)
     (folder / "runs" / "of-old.trec").write_text("")
-    found.write(folder, command="localrank compare")
+    comparison.write(folder, command="localrank compare")
     results = json.loads((folder / "results.json").read_text())
-    assert [row["name"] for row in results["methods"]] == list(found.results)
-    assert results["verdict"] == found.verdict
+    assert [row["name"] for row in results["methods"]] == list(comparison.results)
+    assert results["verdict"] == comparison.verdict
     assert results["made"]["command"] == "localrank compare"
     with (folder / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 90 * len(found.finished) * 2
+    assert len(rows) == 90 * len(comparison.finished) * 2
     column = [
         float(row["value"])
         for row in rows
         if (row["method"], row["measure"]) == ("local", "ndcg@10")
     ]
-    np.testing.assert_allclose(column, found.results["local"].values("ndcg@10"), atol=1e-5)
-    tags = {name.replace(" ", "-") for name in found.finished}
+    np.testing.assert_allclose(column, comparison.results["local"].values("ndcg@10"), atol=1e-5)
+    tags = {name.replace(" ", "-") for name in comparison.finished}
     assert {path.stem for path in (folder / "runs").iterdir()} == tags
     run = read_run(folder / "runs" / "trees-reseeded.trec")
     assert len(set(run.query_ids)) == 90
-    assert html.escape(found.verdict) in (folder / "index.html").read_text()
+    page = (folder / "index.html").read_text()
+    assert all(html.escape(line) in page for line in comparison.verdict.splitlines())
 
 
-def test_a_file_in_the_place_of_the_report_is_refused(found, tmp_path):
+def test_a_file_in_the_place_of_the_report_is_refused(comparison, tmp_path):
     (tmp_path / "report").write_text("mine")
     with pytest.raises(ValueError, match="is a file. Name a folder"):
-        found.write(tmp_path / "report")
+        comparison.write(tmp_path / "report")
     assert (tmp_path / "report").read_text() == "mine"
 
 
-def test_a_frame_has_a_row_for_each_finished_method(found):
-    frame = found.to_frame().set_index("method")
-    assert list(frame.index) == list(found.finished)
-    local, test = frame.loc["local"], found.at_equal_cost["local"][NDCG(10)]
-    assert local["ndcg@10"] == found.results["local"].mean("ndcg@10")
-    assert (local["n_models"], local["opponent"]) == (3, found.opponents["local"])
-    assert local["train_cpu_seconds"] == found.results["local"].train_cpu_seconds
+def test_a_frame_has_a_row_for_each_finished_method(comparison):
+    frame = comparison.to_frame().set_index("method")
+    assert list(frame.index) == list(comparison.finished)
+    local, test = frame.loc["local"], comparison.at_equal_cost["local"][NDCG(10)]
+    assert local["ndcg@10"] == comparison.results["local"].mean("ndcg@10")
+    assert (local["n_models"], local["opponent"]) == (3, comparison.opponents["local"])
+    assert local["train_cpu_seconds"] == comparison.results["local"].train_cpu_seconds
     assert local["gain_at_equal_cost"] == test.mean_difference
     assert local["p_at_equal_cost"] == test.corrected_p_value
-    assert local["gain"] == found.against_baseline["local"][NDCG(10)].mean_difference
+    assert local["gain"] == comparison.against_baseline["local"][NDCG(10)].mean_difference
     assert np.isnan(frame.loc["trees", "gain"])
 
 
-def test_a_frame_without_pandas_says_what_to_install(found, monkeypatch):
+def test_a_frame_without_pandas_says_what_to_install(comparison, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
-        found.to_frame()
+        comparison.to_frame()
 
 
-def test_markdown_and_latex_hold_the_numbers_of_the_frame(found):
-    frame = found.to_frame().set_index("method")
-    lines = found.to_markdown().splitlines()
+def test_markdown_and_latex_hold_the_numbers_of_the_frame(comparison):
+    frame = comparison.to_frame().set_index("method")
+    lines = comparison.to_markdown().splitlines()
     assert len(lines) == len(frame) + 2
     frame = frame.rename({"trees": "trees (baseline)"})
     cells = {row.split("|")[1].strip(): row.split("|")[2].strip() for row in lines[2:]}
     assert cells == {name: f"{mean:.4f}" for name, mean in frame["ndcg@10"].items()}
-    body = found.to_latex().split("\\midrule\n")[1].split("\\bottomrule")[0]
+    body = comparison.to_latex().split("\\midrule\n")[1].split("\\bottomrule")[0]
     for row, line in zip(frame.itertuples(), body.splitlines(), strict=True):
         first, second, *rest = line.removesuffix(r" \\").split(" & ")
         assert (first, second) == (row.Index, f"{row[2]:.4f}")
@@ -318,47 +328,49 @@ def test_markdown_and_latex_hold_the_numbers_of_the_frame(found):
 def test_hostile_names_stay_text_in_every_table(parts):
     name = r"<b>a_1 & 50%|\x</b>"
     methods = {"base": BestFeature(), name: Constant()}
-    found = compare(methods, parts[:1], ["map"], baseline="base")
-    assert "<b>" not in found._repr_html_()
-    assert html.escape(name) in found._repr_html_()
-    assert r"<b>a_1 & 50%\|\x</b>" in found.to_markdown()
-    assert r"<b>a\_1 \& 50\%|\textbackslash{}x</b>" in found.to_latex()
+    comparison = compare(methods, parts[:1], ["map"], baseline="base")
+    assert "<b>" not in comparison._repr_html_()
+    assert html.escape(name) in comparison._repr_html_()
+    assert r"<b>a_1 & 50%\|\x</b>" in comparison.to_markdown()
+    assert r"<b>a\_1 \& 50\%|\textbackslash{}x</b>" in comparison.to_latex()
 
 
-def test_a_notebook_shows_table_verdict_and_failures(found):
-    shown = found._repr_html_()
-    for text in (found.verdict, *found.cost_notes, "broken failed: RuntimeError: no luck"):
+def test_a_notebook_shows_table_verdict_and_failures(comparison):
+    shown = comparison._repr_html_()
+    verdict, failure = comparison.verdict.splitlines(), "broken failed: RuntimeError: no luck"
+    for text in (*verdict, *comparison.cost_notes, failure):
         assert f"<p>{html.escape(text)}</p>" in shown
-    assert len(re.findall("<tr>", shown)) == len(found.finished) + 1
+    assert len(re.findall("<tr>", shown)) == len(comparison.finished) + 1
 
 
-def test_printed_it_is_one_table_the_verdict_and_failures(found, monkeypatch):
+def test_printed_it_is_one_table_the_verdict_and_failures(comparison, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
-    lines = repr(found).splitlines()
+    lines = repr(comparison).splitlines()
     assert lines[0] == "Comparison: 90 test queries"
-    assert [line.split()[0] for line in lines[4 : 4 + len(found.finished)]] == [
-        name.split()[0] for name in found.finished
+    assert [line.split()[0] for line in lines[4 : 4 + len(comparison.finished)]] == [
+        name.split()[0] for name in comparison.finished
     ]
-    texts = [found.verdict, *found.cost_notes, "broken failed: RuntimeError: no luck"]
+    verdict, failure = comparison.verdict.splitlines(), "broken failed: RuntimeError: no luck"
+    texts = [*verdict, *comparison.cost_notes, failure]
     assert lines[-len(texts) :] == texts
-    assert "array(" not in repr(found)
+    assert "array(" not in repr(comparison)
 
 
-def test_the_best_method_is_first_and_failed_ones_last(found):
-    means = [result.mean("ndcg@10") for result in found.finished.values()]
+def test_the_best_method_is_first_and_failed_ones_last(comparison):
+    means = [result.mean("ndcg@10") for result in comparison.finished.values()]
     assert means == sorted(means, reverse=True)
-    assert list(found.results)[-1] == "broken"
-    assert list(found.entries) == list(found.results)
-    judged = [name for name in found.results if name in found.at_equal_cost]
-    assert list(found.at_equal_cost) == judged
-    first = found.to_markdown().splitlines()[2]
-    assert first.startswith(f"| {next(iter(found.finished))} |")
+    assert list(comparison.results)[-1] == "broken"
+    assert list(comparison.entries) == list(comparison.results)
+    judged = [name for name in comparison.results if name in comparison.at_equal_cost]
+    assert list(comparison.at_equal_cost) == judged
+    first = comparison.to_markdown().splitlines()[2]
+    assert first.startswith(f"| {next(iter(comparison.finished))} |")
 
 
 def test_the_smallest_error_rate_is_first(parts):
     methods = {"base": BestFeature(), "svm": RankSVM()}
-    found = compare(methods, parts[:1], [OrderErrorRate()], baseline="base")
-    means = [result.mean(OrderErrorRate()) for result in found.results.values()]
+    comparison = compare(methods, parts[:1], [OrderErrorRate()], baseline="base")
+    means = [result.mean(OrderErrorRate()) for result in comparison.results.values()]
     assert means == sorted(means)
 
 
@@ -373,6 +385,6 @@ def test_the_number_of_jobs_changes_nothing(parts, methods):
 
 def test_measures_are_given_as_names_or_values(parts):
     measures = [AveragePrecision(), "p@5"]
-    found = compare("best-feature", parts[:1], measures, baseline="best-feature")
-    assert [str(measure) for measure in found.measures] == ["map", "p@5"]
-    assert found.verdict == "There is nothing to compare with best-feature."
+    comparison = compare("best-feature", parts[:1], measures, baseline="best-feature")
+    assert [str(measure) for measure in comparison.measures] == ["map", "p@5"]
+    assert comparison.verdict == "There is nothing to compare with best-feature."

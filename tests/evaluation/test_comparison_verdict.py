@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from localrank.evaluation import paired_test
-from localrank.evaluation.comparison_verdict import cost_notes, verdict
+from localrank.evaluation.comparison_verdict import cost_notes, in_words
 from localrank.measures import NDCG, AveragePrecision
 
 FIRST, SECOND = NDCG(10), AveragePrecision()
@@ -26,7 +26,7 @@ def judged(*, leader="a", **methods):
     roles = {"base": "baseline", "mix": "opponent", "twin": "reseeded"}
     names = [leader, "base", *methods]
     mean = {FIRST: 0.50694, SECOND: 0.3}
-    return verdict(
+    return in_words(
         SimpleNamespace(
             measures=[FIRST, SECOND],
             baseline="base",
@@ -44,33 +44,44 @@ def judged(*, leader="a", **methods):
 
 def test_the_verdict_is_by_corrected_p_values_and_names_the_opponent():
     assert judged(a=(SURE, "mix", SURE), b=(DOUBTFUL, "mix", DOUBTFUL), mix=(SURE, None, None)) == (
-        "By ndcg@10 on 1,234 test queries, a leads with 0.5069. Significantly better than base: "
-        "a (+0.0200). At equal cost, significantly better than its opponent: a (+0.0200 against "
-        "mix)."
+        "By ndcg@10 on 1,234 test queries, a leads with 0.5069 (+0.0200 against base, p = 0.040).\n"
+        "Significantly better than base: a (+0.0200).\n"
+        "Significantly better than its opponent at equal cost: a (+0.0200 against mix)."
     )
+
+
+def test_the_verdict_names_a_leader_where_nothing_is_significant():
     assert judged(leader="b", a=(WORSE, "mix", WORSE), b=(CHANCE, "mix", CHANCE)) == (
-        "By ndcg@10 on 1,234 test queries, b leads with 0.5069, but no method is significantly "
-        "better than base; significantly worse: a (-0.0200). At equal cost, no method is "
-        "significantly better than its opponent; significantly worse: a (-0.0200 against mix)."
+        "By ndcg@10 on 1,234 test queries, b leads with 0.5069 (+0.0100 against base, p = 0.900); "
+        "no method is significantly better than base.\n"
+        "Significantly worse than base: a (-0.0200).\n"
+        "At equal cost, no method is significantly better than its opponent; significantly worse: "
+        "a (-0.0200 against mix)."
     )
 
 
 @pytest.mark.parametrize(
     ("leader", "words"),
     [
-        ("base", "base, the baseline, leads with 0.5069 and no method"),
-        ("twin", "twin, the baseline with another seed, leads with 0.5069, but no method"),
-        ("mix", "mix, an opponent, leads with 0.5069, but no method"),
+        ("base", "base, the baseline, leads with 0.5069"),
+        ("twin", "twin, the baseline with another seed, leads with 0.5069"),
+        ("mix", "mix, an opponent, leads with 0.5069"),
     ],
 )
-def test_the_verdict_says_what_the_leader_is_where_it_is_no_method(leader, words):
-    assert words in judged(leader=leader, a=(CHANCE, "mix", CHANCE))
+def test_the_verdict_names_the_best_method_where_another_ranker_leads(leader, words):
+    best = "; the best method is a with 0.5069 (+0.0100 against base, p = 0.900); no method is"
+    assert words + best in judged(leader=leader, a=(CHANCE, "mix", CHANCE))
+
+
+def test_without_methods_the_verdict_names_the_leader_alone():
+    text = judged(leader="base", twin=(CHANCE, None, None))
+    assert "base, the baseline, leads with 0.5069; no method is significantly better" in text
 
 
 def test_methods_of_one_model_have_the_baseline_as_opponent():
     text = judged(a=(SURE, "base", SURE), b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
-    assert text.endswith("better than its opponent: a (+0.0200 against base).")
-    worse = judged(b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
+    assert text.endswith("its opponent at equal cost: a (+0.0200 against base).")
+    worse = judged(leader="c", b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
     assert worse.endswith("At equal cost, no method is significantly better than its opponent.")
 
 
@@ -104,20 +115,20 @@ def noted(a, opponent="mix", role="method"):
 
 def test_a_method_that_costs_much_more_than_as_many_models_is_noted():
     assert noted(costs(4, 12.6, 0.5)) == [
-        "a has 4 models as mix has, but takes 13 CPU seconds to train, not 10."
+        "a has 4 models like mix, but takes 13 CPU seconds to train, not 10."
     ]
     assert noted(costs(4, 1.0, 0.51)) == [
-        "a has 4 models as mix has, but ranks a list in 0.51 ms, not 0.4."
+        "a has 4 models like mix, but ranks a list in 0.51 ms, not 0.4."
     ]
     assert noted(costs(1, 2.0, 0.3), "base") == [
-        "a has one model as base has, but takes 2 CPU seconds to train, not 1, and ranks a list in "
+        "a has one model like base, but takes 2 CPU seconds to train, not 1, and ranks a list in "
         "0.3 ms, not 0.1."
     ]
 
 
-@pytest.mark.parametrize("own", [costs(4, 12.5, 0.5), costs(4, 1.0, 0.1), costs(3, 99.0, 9.0)])
-def test_about_equal_cheaper_and_other_numbers_of_models_are_not_noted(own):
-    assert noted(own) == []
+@pytest.mark.parametrize("method", [costs(4, 12.5, 0.5), costs(4, 1.0, 0.1), costs(3, 99.0, 9.0)])
+def test_about_equal_cheaper_and_other_numbers_of_models_are_not_noted(method):
+    assert noted(method) == []
 
 
 @pytest.mark.parametrize("role", ["reseeded", "opponent"])
@@ -127,6 +138,6 @@ def test_what_is_no_method_is_not_noted(role):
 
 def test_too_many_models_for_an_opponent_are_noted():
     assert noted(costs(1940, 1.0, 0.1), None) == [
-        "a has 1,940 models: no opponent of that many is trained."
+        "a has 1,940 models. No opponent of that many models is trained."
     ]
     assert noted(costs(20, 1.0, 0.1), None) == []

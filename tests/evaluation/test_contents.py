@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset, folds, make_queries
-from localrank.evaluation import ClairvoyantBound, MethodResult, PairedTest, Run, compare
+from localrank.evaluation import ClairvoyantBound, FoldResult, MethodResult, PairedTest, compare
 from localrank.evaluation import contents as module
 from localrank.evaluation.comparison import Comparison
 from localrank.evaluation.contents import contents
@@ -89,8 +89,8 @@ def by_hand():
         first, last = np.split(scores, [6])
         one, two = (np.array(group, dtype=int) for group in groups)
         runs = [
-            Run("A", first, one, 1.0, 4.0, 0.5, 3, 100, bound=bounds[0], map=places),
-            Run("B", last, two, 2.0, 5.0, 0.7, 2, 300, bound=bounds[1]),
+            FoldResult("A", first, one, 1.0, 4.0, 0.5, 3, 100, bound=bounds[0], map=places),
+            FoldResult("B", last, two, 2.0, 5.0, 0.7, 2, 300, bound=bounds[1]),
         ]
         made = MethodResult(name, runs, test, ["A", "A", "A", "B"])
         made._values[measure] = values
@@ -171,9 +171,9 @@ def test_documents_without_ids_are_counted_from_one(comparison, shown):
 
 
 def test_a_map_is_of_the_first_fold_with_means_where_there_are_values(by_hand):
-    (found,) = contents(by_hand)["maps"]
-    assert (found["method"], found["fold"], found["ids"]) == ("local", "A", ["t"])
-    assert found["groups"] == [
+    (shown_map,) = contents(by_hand)["maps"]
+    assert (shown_map["method"], shown_map["fold"], shown_map["ids"]) == ("local", "A", ["t"])
+    assert shown_map["groups"] == [
         {"size": 4, "strongest": [], "n_test": 2, "baseline": 0.4, "local": 0.51234567},
         {"size": 4, "strongest": [], "n_test": 1, "baseline": 0.5, "local": 0.25},
         {"size": 4, "strongest": [], "n_test": 0, "baseline": None, "local": None},
@@ -182,7 +182,9 @@ def test_a_map_is_of_the_first_fold_with_means_where_there_are_values(by_hand):
 
 def tuned(*paths):
     nothing = np.empty(0), np.empty(0, dtype=int)
-    return MethodResult("method", [Run("A", *nothing, path=path) for path in paths], None, [])
+    return MethodResult(
+        "method", [FoldResult("A", *nothing, path=path) for path in paths], None, []
+    )
 
 
 @pytest.mark.parametrize("measure", [NDCG(10), OrderErrorRate()])
@@ -192,13 +194,13 @@ def test_tuning_is_by_the_first_parameter_at_the_best_of_the_others(measure):
     one = [dict(zip(names, row, strict=True)) | {"best": False} for row in rows]
     two = [row | {"mean": 0.7, "standard_error": 0.4} for row in one[:2]]
     two.append(one[2])
-    found = module._tuning(tuned(one, two), measure)
+    path = module._tuning(tuned(one, two), measure)
     best = 0.3 if measure.higher_is_better else 0.2
-    assert (found["method"], found["parameter"]) == ("method", "size")
-    assert found["values"] == ["small", "large"]
-    assert found["means"] == pytest.approx([(best + 0.7) / 2, 0.8])
+    assert (path["method"], path["parameter"]) == ("method", "size")
+    assert path["values"] == ["small", "large"]
+    assert path["means"] == pytest.approx([(best + 0.7) / 2, 0.8])
     # Of the mean of two folds with errors of 0.3 and 0.4, and of 0.1 each.
-    assert found["errors"] == pytest.approx([0.25, 0.1 / np.sqrt(2)])
+    assert path["errors"] == pytest.approx([0.25, 0.1 / np.sqrt(2)])
     assert module._tuning(tuned(one, None), measure) is None
 
 
@@ -286,14 +288,14 @@ def test_tuning_shows_the_number_of_clusters_at_the_best_of_the_rest(comparison,
 
 
 def test_a_map_has_each_groups_own_result(comparison, shown):
-    (found,) = shown["maps"]
+    (shown_map,) = shown["maps"]
     run = comparison.results["local-rank"].runs[0]
-    own = comparison.results["local-rank"].values("ndcg@10")[: len(run.groups)]
-    for group, facts in enumerate(found["groups"]):
+    local = comparison.results["local-rank"].values("ndcg@10")[: len(run.groups)]
+    for group, facts in enumerate(shown_map["groups"]):
         mine = run.groups == group
         assert facts["n_test"] == mine.sum()
-        assert facts["local"] == pytest.approx(own[mine].mean() if mine.any() else None)
-    assert len(found["x"]) == len(found["group"]) == len(found["ids"])
+        assert facts["local"] == pytest.approx(local[mine].mean() if mine.any() else None)
+    assert len(shown_map["x"]) == len(shown_map["group"]) == len(shown_map["ids"])
 
 
 def test_calibration_is_of_all_methods_against_baseline_and_control(comparison, shown):
@@ -307,13 +309,13 @@ def test_calibration_is_of_all_methods_against_baseline_and_control(comparison, 
 
 
 def without(comparison, *names):
-    kept = {name: own for name, own in comparison.results.items() if name not in names}
+    kept = {name: result for name, result in comparison.results.items() if name not in names}
     return replace(comparison, results=kept)
 
 
 def test_calibration_does_without_a_control(comparison):
-    found = module._calibration(without(comparison, "trees reseeded"))
-    assert "control" not in found["methods"]
+    calibration = module._calibration(without(comparison, "trees reseeded"))
+    assert "control" not in calibration["methods"]
 
 
 @pytest.mark.parametrize("kept", [["trees", "local-rank"], ["trees", "best-feature"]])

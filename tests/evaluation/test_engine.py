@@ -16,7 +16,7 @@ from localrank.data import deferred, folds, make_queries
 from localrank.evaluation import clairvoyant_bound, paired_test, tune, work
 from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.group_map import group_map
-from localrank.evaluation.store import Run
+from localrank.evaluation.store import FoldResult
 from localrank.evaluation.work import WARM_TEST, WARM_TRAIN
 from localrank.measures import NDCG, AveragePrecision, parse_measure
 from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, Ranker, RankSVM
@@ -119,14 +119,14 @@ def test_tuning_chooses_in_each_fold_by_its_validation_queries(parts):
     for fold, result in zip(parts, results["a"].runs, strict=True):
         tuning = tune(RankSVM(), grid, fold.train, 3, "map", valid=fold.valid)
         assert result.chosen == tuning.best_parameters
-        assert result.path == tuning.table()
+        assert result.path == tuning.rows
         assert_array_equal(result.scores, tuning.best_estimator.predict(fold.test))
 
 
 def test_without_a_validation_part_tuning_cross_validates(parts):
     fold = type(parts[0])("x", parts[0].train, None, parts[0].test)
     result = run({"a": RankSVM()}, [fold], grids={"a": {"C": [1e-4, 1.0]}})["a"].runs[0]
-    assert result.path == tune(RankSVM(), {"C": [1e-4, 1.0]}, fold.train, 3, "ndcg@10").table()
+    assert result.path == tune(RankSVM(), {"C": [1e-4, 1.0]}, fold.train, 3, "ndcg@10").rows
 
 
 def test_a_fold_is_let_go_before_the_next_is_asked_for(parts):
@@ -356,8 +356,8 @@ def test_costs_add_up_over_folds():
     test, _ = make_queries(10)
     nothing = np.empty(0), np.empty(0, dtype=np.int64)
     runs = [
-        Run("Fold1", *nothing, 1.0, 2.0, 0.25, n_models=3, model_bytes=10),
-        Run("Fold2", *nothing, 0.5, 4.0, 0.75, n_models=2, model_bytes=20),
+        FoldResult("Fold1", *nothing, 1.0, 2.0, 0.25, n_models=3, model_bytes=10),
+        FoldResult("Fold2", *nothing, 0.5, 4.0, 0.75, n_models=2, model_bytes=20),
     ]
     result = MethodResult("a", runs, test, [])
     assert (result.train_seconds, result.train_cpu_seconds) == (1.5, 6.0)

@@ -21,9 +21,9 @@ labels = st.integers(1, 40).flatmap(
 @given(labels)
 def test_index_and_table_are_those_of_scikit_learn(labels):
     groups, categories = labels
-    found = agreement(groups, categories)
-    assert found.adjusted_rand_index == pytest.approx(adjusted_rand_score(groups, categories))
-    assert_array_equal(found.table, contingency_matrix(groups, categories))
+    result = agreement(groups, categories)
+    assert result.adjusted_rand_index == pytest.approx(adjusted_rand_score(groups, categories))
+    assert_array_equal(result.table, contingency_matrix(groups, categories))
 
 
 def test_the_same_partition_by_other_names_agrees():
@@ -33,9 +33,9 @@ def test_the_same_partition_by_other_names_agrees():
 
 def test_groups_of_a_ranker_are_compared_by_who_serves_a_query():
     dataset, types = make_queries(60, n_types=3, separation=3.0)
-    found = agreement(local_rank(3).fit(dataset).groups_, types)
-    assert found.adjusted_rand_index > 0.9
-    assert found.groups == ("1", "2", "3")
+    result = agreement(local_rank(3).fit(dataset).groups_, types)
+    assert result.adjusted_rand_index > 0.9
+    assert result.groups == ("1", "2", "3")
     apart = agreement(query_neighbours(5).fit(dataset).groups_, types)
     assert apart.table.sum() == 60
 
@@ -73,22 +73,22 @@ def test_groups_of_test_queries_are_compared_fold_by_fold_with_known_categories(
     names = {
         query: f"kind {kind}" for query, kind in zip(dataset.query_ids[:-1], types, strict=False)
     }
-    found = compare_with(dataset, names)
-    assert list(found.agreements) == ["local"]
-    own = found.agreements["local"]
-    assert list(own) == ["Fold1", "Fold2", "Fold3"]
+    comparison = compare_with(dataset, names)
+    assert list(comparison.agreements) == ["local"]
+    by_fold = comparison.agreements["local"]
+    assert list(by_fold) == ["Fold1", "Fold2", "Fold3"]
     # All but the query that has no category.
-    assert sum(int(agreement.table.sum()) for agreement in own.values()) == 59
-    assert own["Fold1"].categories == ("kind 0", "kind 1")
-    mine = np.array(found.fold_names) == "Fold2"
-    kinds = [names[query] for query in found.test.query_ids[mine]]
-    served = found.results["local"].runs[1].groups
-    assert own["Fold2"].adjusted_rand_index == pytest.approx(adjusted_rand_score(kinds, served))
+    assert sum(int(agreement.table.sum()) for agreement in by_fold.values()) == 59
+    assert by_fold["Fold1"].categories == ("kind 0", "kind 1")
+    mine = np.array(comparison.fold_names) == "Fold2"
+    kinds = [names[query] for query in comparison.test.query_ids[mine]]
+    served = comparison.results["local"].runs[1].groups
+    assert by_fold["Fold2"].adjusted_rand_index == pytest.approx(adjusted_rand_score(kinds, served))
     # Numbered from 1, as everywhere that groups are shown.
-    assert own["Fold2"].groups == tuple(str(group + 1) for group in np.unique(served))
+    assert by_fold["Fold2"].groups == tuple(str(group + 1) for group in np.unique(served))
     by_column = compare_with(dataset, dataset.n_features - 1).agreements["local"]["Fold2"]
     assert by_column.categories == ("0", "1")
-    assert by_column.table.tolist() == own["Fold2"].table.tolist()
+    assert by_column.table.tolist() == by_fold["Fold2"].table.tolist()
 
 
 def test_without_categories_there_is_no_agreement_and_no_feature_is_refused(compared):
@@ -103,8 +103,8 @@ def test_without_categories_there_is_no_agreement_and_no_feature_is_refused(comp
     [
         ("vertical", "must be a mapping from query ids, or a column from 0 to .* Got 'vertical'"),
         (0, "cannot be the category of queries: query .* has the values"),
-        ({}, "must be those of the queries to compare on. Got none of their 60 instead"),
-        ({"another": "kind"}, "Got none of their 60 instead"),
+        ({}, "must be of the queries to compare on. None of these 60 queries has a category"),
+        ({"another": "kind"}, "None of these 60 queries has a category"),
     ],
 )
 def test_wrong_categories_are_refused_before_anything_is_trained(compared, categories, message):
@@ -112,3 +112,10 @@ def test_wrong_categories_are_refused_before_anything_is_trained(compared, categ
     with pytest.raises(ValueError, match=message):
         compare_with(compared[0], categories, say=lines.append)
     assert not lines
+
+
+def test_the_frame_has_groups_as_rows_and_categories_as_columns():
+    frame = agreement([1, 1, 2], ["a", "b", "b"]).to_frame()
+    assert frame.loc["1"].tolist() == [1, 1]
+    assert frame.loc["2", "b"] == 1
+    assert frame.columns.tolist() == ["a", "b"]

@@ -18,19 +18,19 @@ def test_a_map_keeps_the_distances_of_points_in_a_plane(rng):
     points = rng.normal(size=(20, 2))
     distances = np.sqrt(((points[:, None] - points) ** 2).sum(axis=2))
     x, y = coordinates(distances)
-    found = np.hypot(x[:, None] - x, y[:, None] - y)
-    np.testing.assert_allclose(found, distances, atol=1e-9)
+    drawn = np.hypot(x[:, None] - x, y[:, None] - y)
+    np.testing.assert_allclose(drawn, distances, atol=1e-9)
 
 
 def test_a_map_tells_each_groups_strongest_features(train):
     local = local_rank(3, ranker=RankSVM()).fit(train)
-    found = group_map(local, train)
-    assert found.group == local.groups_.home.tolist()
-    assert found.ids == [str(query) for query in train.query_ids]
-    for group, model in zip(found.groups, local.models_, strict=True):
+    result = group_map(local, train)
+    assert result.group == local.groups_.home.tolist()
+    assert result.ids == [str(query) for query in train.query_ids]
+    for group, model in zip(result.groups, local.models_, strict=True):
         best = int(np.abs(model.coef_).argmax())
         assert group.strongest[0].feature == train.feature_label(best)
-    assert [group.size for group in found.groups] == local.groups_.sizes.tolist()
+    assert [group.size for group in result.groups] == local.groups_.sizes.tolist()
 
 
 def test_a_map_shows_queries_evenly_taken(train, monkeypatch):
@@ -70,9 +70,9 @@ def test_distances_that_no_plane_has_still_make_a_map():
 def test_strong_features_have_their_signed_share_of_all_weight(queries):
     model = RankSVM().fit(queries)
     model.coef_ = np.array([0.0, -5.0, 1.0, 2.0, 0.5, 0.25, 1.25, 0.0])
-    found = strongest_features(model, queries)
-    assert [one.feature for one in found] == [queries.feature_label(i) for i in (1, 3, 6, 2, 4)]
-    assert [one.weight for one in found] == [-0.5, 0.2, 0.125, 0.1, 0.05]
+    features = strongest_features(model, queries)
+    assert [one.feature for one in features] == [queries.feature_label(i) for i in (1, 3, 6, 2, 4)]
+    assert [one.weight for one in features] == [-0.5, 0.2, 0.125, 0.1, 0.05]
     model.coef_ = np.zeros(8)
     assert strongest_features(model, queries) == []
     assert strongest_features(BestFeature().fit(queries), queries) == []

@@ -52,12 +52,12 @@ def test_rankers_that_scale_differently_are_brought_to_one_scale(queries):
 def test_a_hyperplane_without_direction_has_no_cosines(queries):
     model = MultipleHyperplaneRanker(pairs="adjacent").fit(queries)
     model.rankers_[1].coef_ = np.zeros(8)
-    found = hyperplane_cosines(model).cosines
-    assert_array_equal(np.isnan(found), [[i == 1 or j == 1 for i in range(4)] for j in range(4)])
+    cosines = hyperplane_cosines(model).cosines
+    assert_array_equal(np.isnan(cosines), [[i == 1 or j == 1 for i in range(4)] for j in range(4)])
 
 
 def test_what_has_no_hyperplane_is_refused(queries, model):
-    with pytest.raises(ValueError, match="boost has no hyperplane: .* RankBoost"):
+    with pytest.raises(ValueError, match="It must be a linear ranker. Got RankBoost"):
         hyperplane_cosines(model, {"boost": RankBoost(3).fit(queries)})
     with pytest.raises(ValueError, match="raw has None, MultipleHyperplaneRanker 'standard'"):
         hyperplane_cosines(model, {"raw": RankSVM(scaling=None).fit(queries)})
@@ -69,7 +69,7 @@ def test_what_has_no_hyperplane_is_refused(queries, model):
 
 def test_rates_equal_a_count_of_all_pairs(queries, model, rates):
     y, query = queries.relevance, queries.query_index
-    own = model.pair_scores(queries)
+    pair_scores = model.pair_scores(queries)
     for row, (high, low) in enumerate(rates.label_pairs):
         pairs = [
             (i, j)
@@ -78,7 +78,10 @@ def test_rates_equal_a_count_of_all_pairs(queries, model, rates):
             if query[i] == query[j]
         ]
         assert rates.n_pairs[row] == len(pairs)
-        for name, scores in {"one": queries.features[:, 0], "own": own.get((high, low))}.items():
+        for name, scores in {
+            "one": queries.features[:, 0],
+            "own": pair_scores.get((high, low)),
+        }.items():
             if scores is None:
                 assert np.isnan(rates.rates[name][row])
                 continue
@@ -107,7 +110,7 @@ def test_scores_are_in_the_order_of_the_input(queries, rates):
 
 def test_labels_without_order_or_too_many_are_refused(queries):
     flat = RankingDataset.from_arrays(np.eye(4), [1, 1, 0, 0], ["a", "a", "b", "b"])
-    with pytest.raises(ValueError, match="no query has two different labels"):
+    with pytest.raises(ValueError, match="need a query with two different labels"):
         order_error_rates(flat, {"one": np.zeros(4)})
     graded = RankingDataset.from_arrays(
         queries.features, np.arange(queries.n_documents) % 21, queries.query_index
@@ -118,11 +121,20 @@ def test_labels_without_order_or_too_many_are_refused(queries):
 
 def test_texts_are_tables(cosines, rates):
     lines = repr(cosines).splitlines()
-    assert lines[0].split("  ")[-1] == "1 > 0"
-    assert re.fullmatch(r"1 > 0 +1\.00", lines[-1])
+    assert lines[2].split("  ")[-1] == "1 > 0"
+    assert re.fullmatch(r" 1 > 0 +1\.00", lines[-1])
     lines = repr(rates).splitlines()
-    assert lines[0].split() == ["labels", "pairs", "one", "own"]
-    assert lines[1].split()[-1] == f"{rates.rates['own'][0]:.4f}"
+    assert lines[2].split() == ["labels", "pairs", "one", "own"]
+    assert lines[4].split()[-1] == f"{rates.rates['own'][0]:.4f}"
+
+
+def test_frames_hold_the_numbers(cosines, rates):
+    frame = cosines.to_frame()
+    assert frame.loc["2 > 1", "1 > 0"] == cosines.cosines[-2, -1]
+    frame = rates.to_frame()
+    assert frame.columns.tolist() == ["high", "low", "n_pairs", "one", "own"]
+    assert_array_equal(frame["one"], rates.rates["one"])
+    assert frame.loc[0, ["high", "low"]].tolist() == [4, 3]
 
 
 def test_the_plot_of_cosines_is_a_heat_map(cosines):

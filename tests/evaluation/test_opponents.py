@@ -51,21 +51,21 @@ def test_all_is_every_method_but_the_lazy_one():
 
 def test_rankers_take_part_as_they_are_given():
     given = {"mine": RankSVM(0.5), "local": local_rank(2), "rank-svm": Quadratic(RankSVM())}
-    found = entries(given, "mine")
-    assert {name: found[name].ranker for name in given} == given
-    assert (found["local"].kind, found["mine"].kind) == ("local", "global")
-    assert found["rank-svm"].summary == "Quadratic"
+    taking_part = entries(given, "mine")
+    assert {name: taking_part[name].ranker for name in given} == given
+    assert (taking_part["local"].kind, taking_part["mine"].kind) == ("local", "global")
+    assert taking_part["rank-svm"].summary == "Quadratic"
     # One that is known by name need not be given.
     assert entries(given, "lambdamart")["lambdamart"].role == "baseline"
 
 
 def test_settings_threads_and_seeds_reach_methods_given_by_name():
     settings = ["lambdamart.n_trees=9", "local-rank.n_clusters=3"]
-    found = entries("local-rank", "lambdamart", settings, 2, 5)
-    baseline, other = found["lambdamart"].ranker, found["lambdamart reseeded"].ranker
+    taking_part = entries("local-rank", "lambdamart", settings, 2, 5)
+    baseline, other = taking_part["lambdamart"].ranker, taking_part["lambdamart reseeded"].ranker
     assert (baseline.n_trees, baseline.random_state, baseline.n_jobs) == (9, 5, 2)
     assert (other.n_trees, other.random_state, other.n_jobs) == (9, 6, 2)
-    assert found["local-rank"].ranker.grouping.n_clusters == 3
+    assert taking_part["local-rank"].ranker.grouping.n_clusters == 3
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,12 @@ def test_settings_threads_and_seeds_reach_methods_given_by_name():
             ["gbrt.n_trees=4"],
             "gbrt is not among best-feature, lambdamart",
         ),
-        ({"a": RankSVM()}, "a", ["a.C=4"], "a is given as a ranker: set its parameters there"),
+        (
+            {"a": RankSVM()},
+            "a",
+            ["a.C=4"],
+            "a is given as a ranker. Set its parameters on that ranker",
+        ),
     ],
 )
 def test_wrong_requests_are_refused(methods, baseline, settings, message):
@@ -96,14 +101,14 @@ def test_wrong_requests_are_refused(methods, baseline, settings, message):
 
 def test_every_method_has_opponents_of_as_many_models_trained_once():
     n_models = {"rank-svm": 1, "local-rank": 4, "pca-queries": 4, "fast": 2}
-    added, found = opponents("rank-svm,local-rank,pca-queries,fast", n_models)
-    assert found == {
+    added, rivals = opponents("rank-svm,local-rank,pca-queries,fast", n_models)
+    assert rivals == {
         "rank-svm": ["lambdamart"],
         "local-rank": ["global-ensemble-4", "global-mixed-4"],
         "pca-queries": ["global-ensemble-4", "global-mixed-4"],
         "fast": ["global-ensemble-2", "global-mixed-2"],
     }
-    assert list(added) == [*found["fast"], *found["local-rank"]]
+    assert list(added) == [*rivals["fast"], *rivals["local-rank"]]
     for name, entry in added.items():
         assert len(entry.ranker.rankers) == int(name[-1])
         assert (entry.role, entry.kind) == ("opponent", "global")
@@ -114,12 +119,12 @@ def test_recipes_with_fixed_scales_have_the_opponents_of_those_without():
     names = ",".join(n_models)
     trees = [f"{name}.n_trees=20" for name in n_models]
     scales = [f"{name}.combine=fixed" for name in ("fast", "best", "global-mixed")]
-    added, found = opponents(names, n_models, settings=[*trees, *scales])
+    added, rivals = opponents(names, n_models, settings=[*trees, *scales])
     six = ["global-ensemble-6", "global-mixed-6"]
-    assert found["best"] == found["engine-coordinates"] == found["global-mixed"] == six
-    assert found["fast"] == ["global-ensemble-2", "global-mixed-2"]
-    # The strongest that there is: standardised within the query.
-    for name in (*six, *found["fast"]):
+    assert rivals["best"] == rivals["engine-coordinates"] == rivals["global-mixed"] == six
+    assert rivals["fast"] == ["global-ensemble-2", "global-mixed-2"]
+    # The strongest opponent is standardised within the query.
+    for name in (*six, *rivals["fast"]):
         assert added[name].ranker.aggregator is None
     assert added["global-mixed-6"].ranker.rankers[0].n_trees == 20
 
@@ -169,12 +174,12 @@ def test_beside_models_of_groups_it_has_trees_of_the_baselines_size(method):
 
 def test_opponents_of_other_trees_are_trained_apart():
     given = {"small": fast(10), "large": fast(20), "base": LambdaMART()}
-    added, found = opponents(given, {"small": 2, "large": 2}, "base")
-    (_, small), (_, large) = found["small"], found["large"]
+    added, rivals = opponents(given, {"small": 2, "large": 2}, "base")
+    (_, small), (_, large) = rivals["small"], rivals["large"]
     assert small == "global-mixed-2"
     assert large.startswith("global-mixed-2 n_trees=20 ")
     assert [added[name].ranker.rankers[0].n_trees for name in (small, large)] == [10, 20]
-    assert found["small"][0] == found["large"][0] == "global-ensemble-2"
+    assert rivals["small"][0] == rivals["large"][0] == "global-ensemble-2"
 
 
 def test_no_method_is_its_own_opponent_and_none_is_trained_twice():
@@ -184,15 +189,15 @@ def test_no_method_is_its_own_opponent_and_none_is_trained_twice():
         "best": best(),
         "base": LambdaMART(),
     }
-    added, found = opponents(given, {"six": 6, "seeds": 6, "best": 6}, "base")
+    added, rivals = opponents(given, {"six": 6, "seeds": 6, "best": 6}, "base")
     assert added == {}
-    assert found == {"six": ["seeds"], "seeds": ["six"], "best": ["seeds", "six"]}
+    assert rivals == {"six": ["seeds"], "seeds": ["six"], "best": ["seeds", "six"]}
 
 
 def test_one_model_that_learned_from_many_meets_one_that_learned_from_global_ones():
     given = {"mine": one(9, n_leaves=5, min_leaf_documents=3, random_state=4), "base": LambdaMART()}
-    added, found = opponents(given, {"mine": 1}, "base", random_state=4)
-    assert found["mine"] == ["base", "global-one"]
+    added, rivals = opponents(given, {"mine": 1}, "base", random_state=4)
+    assert rivals["mine"] == ["base", "global-one"]
     rival = added["global-one"].ranker
     expected = global_one(9, n_leaves=5, min_leaf_documents=3, random_state=4)
     assert repr(described(rival)) == repr(described(expected))
@@ -200,8 +205,8 @@ def test_one_model_that_learned_from_many_meets_one_that_learned_from_global_one
 
 
 def test_many_models_have_no_opponent():
-    added, found = opponents(
+    added, rivals = opponents(
         "local-rank,query-neighbours", {"local-rank": 20, "query-neighbours": 21}
     )
-    assert found["query-neighbours"] == []
-    assert list(added) == found["local-rank"] == ["global-ensemble-20", "global-mixed-20"]
+    assert rivals["query-neighbours"] == []
+    assert list(added) == rivals["local-rank"] == ["global-ensemble-20", "global-mixed-20"]

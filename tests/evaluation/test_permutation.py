@@ -24,21 +24,21 @@ def planted():
 
 @pytest.mark.parametrize("ranker", [RankSVM(), LambdaMART(30, min_leaf_documents=5)])
 def test_a_planted_feature_dominates(ranker, planted):
-    found = permutation_importance(ranker.fit(planted), planted)
-    assert found.means.argmax() == 2
-    assert found.means[2] > 0.15
-    assert found.means[2] > 3 * np.delete(found.means, 2).max()
-    assert found.means[2] > 5 * found.standard_errors[2] > 0
-    assert found.means[3] == 0
+    importance = permutation_importance(ranker.fit(planted), planted)
+    assert importance.means.argmax() == 2
+    assert importance.means[2] > 0.15
+    assert importance.means[2] > 3 * np.delete(importance.means, 2).max()
+    assert importance.means[2] > 5 * importance.standard_errors[2] > 0
+    assert importance.means[3] == 0
 
 
 def test_a_feature_that_is_not_used_loses_exactly_nothing(queries):
     ranker = BestFeature().fit(queries)
-    found = permutation_importance(ranker, queries, n_repeats=2)
+    importance = permutation_importance(ranker, queries, n_repeats=2)
     unused = np.arange(queries.n_features) != ranker.feature_
-    assert_array_equal(found.losses[unused], 0.0)
-    assert_array_equal(found.standard_errors[unused], 0.0)
-    assert found.means[ranker.feature_] > 0
+    assert_array_equal(importance.losses[unused], 0.0)
+    assert_array_equal(importance.standard_errors[unused], 0.0)
+    assert importance.means[ranker.feature_] > 0
 
 
 def test_the_order_of_queries_and_documents_does_not_matter(queries):
@@ -53,10 +53,10 @@ def test_the_order_of_queries_and_documents_does_not_matter(queries):
 
 
 def test_mean_and_standard_error_are_those_of_the_queries(planted):
-    found = permutation_importance(RankSVM().fit(planted), planted, "map", n_repeats=1)
-    assert found.losses.shape == (4, 60)
-    assert_allclose(found.means, found.losses.mean(axis=1))
-    assert_allclose(found.standard_errors, found.losses.std(axis=1, ddof=1) / np.sqrt(60))
+    importance = permutation_importance(RankSVM().fit(planted), planted, "map", n_repeats=1)
+    assert importance.losses.shape == (4, 60)
+    assert_allclose(importance.means, importance.losses.mean(axis=1))
+    assert_allclose(importance.standard_errors, importance.losses.std(axis=1, ddof=1) / np.sqrt(60))
 
 
 def test_values_stay_in_their_query(planted):
@@ -70,23 +70,23 @@ def test_a_query_of_one_document_loses_nothing(rng):
     X = rng.normal(size=(30, 2))
     train = RankingDataset.from_arrays(X, X[:, 0] > 0, np.repeat(np.arange(3), 10))
     alone = RankingDataset.from_arrays(X, X[:, 0] > 0, np.arange(30))
-    found = permutation_importance(RankSVM().fit(train), alone)
-    assert_array_equal(found.means, 0.0)
+    importance = permutation_importance(RankSVM().fit(train), alone)
+    assert_array_equal(importance.means, 0.0)
 
 
 def test_a_measure_of_errors_counts_the_other_way(planted):
-    found = permutation_importance(RankSVM().fit(planted), planted, OrderErrorRate())
-    assert found.means.argmax() == 2
-    assert found.means[2] > 0.1
+    importance = permutation_importance(RankSVM().fit(planted), planted, OrderErrorRate())
+    assert importance.means.argmax() == 2
+    assert importance.means[2] > 0.1
 
 
 def test_queries_that_the_measure_skips_do_not_count(planted):
     labels = planted.labels.copy()
     labels[:100] = 0
     some = planted.replaced(relevance=labels)
-    found = permutation_importance(RankSVM().fit(some), some, "ndcg(empty=skip)@10")
-    assert np.isnan(found.losses[:, :10]).all()
-    assert np.isfinite(found.means).all()
+    importance = permutation_importance(RankSVM().fit(some), some, "ndcg(empty=skip)@10")
+    assert np.isnan(importance.losses[:, :10]).all()
+    assert np.isfinite(importance.means).all()
     with pytest.raises(ValueError, match="skips every query"):
         permutation_importance(
             RankSVM().fit(some), some.select(np.arange(10)), "ndcg(empty=skip)@10"
@@ -103,15 +103,15 @@ def test_seeds_and_jobs(planted):
 
 
 def test_every_ranker_has_them(queries):
-    found = permutation_importance(LGMML(n_metrics=5).fit(queries), queries, n_repeats=1)
-    assert np.isfinite(found.means).all()
+    importance = permutation_importance(LGMML(n_metrics=5).fit(queries), queries, n_repeats=1)
+    assert np.isfinite(importance.means).all()
 
 
 def test_inputs_stay_unchanged_and_wrong_ones_are_refused(queries):
     ranker, before = RankSVM().fit(queries), queries.features.copy()
-    found = permutation_importance(ranker, queries, n_repeats=1)
+    importance = permutation_importance(ranker, queries, n_repeats=1)
     assert_array_equal(queries.features, before)
-    assert found.value == NDCG(10).mean(queries, ranker.predict(queries))
+    assert importance.value == NDCG(10).mean(queries, ranker.predict(queries))
     with pytest.raises(ValueError, match="'n_repeats' argument must be .* Got 0 instead"):
         permutation_importance(ranker, queries, n_repeats=0)
     with pytest.raises(ValueError, match="was fitted on 8 features"):
@@ -119,7 +119,23 @@ def test_inputs_stay_unchanged_and_wrong_ones_are_refused(queries):
 
 
 def test_it_prints_the_features_that_matter_most(queries):
-    found = permutation_importance(BestFeature().fit(queries), queries, n_repeats=1)
-    lines = repr(found).splitlines()
+    importance = permutation_importance(BestFeature().fit(queries), queries, n_repeats=1)
+    lines = repr(importance).splitlines()
     assert lines[0].startswith("ndcg@10 is 0.")
-    assert lines[1].split()[0] == queries.feature_names[found.means.argmax()]
+    assert lines[4].split()[0] == queries.feature_names[importance.means.argmax()]
+
+
+def test_the_plot_has_the_largest_bars_first(queries):
+    importance = permutation_importance(RankSVM().fit(queries), queries, n_repeats=1)
+    axes = importance.plot().axes[0]
+    (bars,) = axes.containers
+    assert_array_equal([bar.get_height() for bar in bars], np.sort(importance.means)[::-1])
+    ticks = [label.get_text() for label in axes.get_xticklabels()]
+    assert ticks[0] == importance.feature_names[importance.means.argmax()]
+
+
+def test_the_frame_has_a_row_per_feature(queries):
+    importance = permutation_importance(BestFeature().fit(queries), queries, n_repeats=1)
+    frame = importance.to_frame()
+    assert frame["feature"].tolist() == list(importance.feature_names)
+    assert_array_equal(frame["mean"], importance.means)

@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from localrank.data import Fold, RankingDataset, deferred, folds, make_queries
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
-from localrank.evaluation.store import Run, Store, described, fingerprint
+from localrank.evaluation.store import FoldResult, Store, described, fingerprint
 from localrank.measures import NDCG
 from localrank.rankers import Ensemble, LambdaMART
 
@@ -17,7 +17,7 @@ from localrank.rankers import Ensemble, LambdaMART
 def run():
     measure = NDCG(10, gain="linear")
     nan = float("nan")
-    return Run(
+    return FoldResult(
         "Fold1",
         np.sqrt(np.arange(20.0)),
         np.arange(5),
@@ -36,15 +36,15 @@ def run():
 def test_a_run_comes_back_whole_by_its_key(tmp_path, run):
     store = Store(tmp_path / "a" / "b")
     store.put("svm", "key", run)
-    found = store.get("Fold1", "svm", "key")
+    kept = store.get("Fold1", "svm", "key")
     for name, value in vars(run).items():
         if name in ("scores", "groups"):
-            assert_array_equal(getattr(found, name), value)
+            assert_array_equal(getattr(kept, name), value)
         elif name != "bound":
-            assert getattr(found, name) == value
-    assert (found.bound.measure, found.bound.n_groups) == (run.bound.measure, 3)
+            assert getattr(kept, name) == value
+    assert (kept.bound.measure, kept.bound.n_groups) == (run.bound.measure, 3)
     for name in ("selected", "values", "control"):
-        assert_array_equal(getattr(found.bound, name), getattr(run.bound, name))
+        assert_array_equal(getattr(kept.bound, name), getattr(run.bound, name))
     for other in (("Fold1", "svm", "other"), ("Fold2", "svm", "key"), ("Fold1", "map", "key")):
         assert store.get(*other) is None
 
@@ -56,7 +56,7 @@ def test_without_a_folder_nothing_is_kept(run):
 
 
 def test_values_that_json_lacks_are_kept_as_their_text(tmp_path):
-    run = Run("Fold1", np.zeros(1), np.zeros(0, dtype=int), chosen={"part": 1 + 2j})
+    run = FoldResult("Fold1", np.zeros(1), np.zeros(0, dtype=int), chosen={"part": 1 + 2j})
     Store(tmp_path).put("svm", "key", run)
     assert Store(tmp_path).get("Fold1", "svm", "key").chosen == {"part": "(1+2j)"}
 
@@ -70,8 +70,8 @@ def test_a_run_that_is_damaged_anywhere_is_as_it_was_or_not_there(tmp_path, run)
         path.write_bytes(whole[:place])
         assert store.get("Fold1", "svm", "key") is None
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 255]) + whole[place + 1 :])
-        found = store.get("Fold1", "svm", "key")
-        assert found is None or np.array_equal(found.scores, run.scores)
+        kept = store.get("Fold1", "svm", "key")
+        assert kept is None or np.array_equal(kept.scores, run.scores)
 
 
 def test_a_file_without_all_of_a_run_is_none(tmp_path):

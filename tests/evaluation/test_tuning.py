@@ -1,7 +1,6 @@
 from typing import ClassVar
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rearranged import rearranged
@@ -49,8 +48,8 @@ def by_hand(estimator, grid, dataset, n_folds, measure, random_state=0):
         values = {}
         for fold in folds(dataset, n_folds, validation=False, random_state=random_state):
             model = clone(estimator).set_params(**parameters).fit(fold.train)
-            found = measure(fold.test, model.predict(fold.test))
-            values |= dict(zip(fold.test.query_ids.tolist(), found, strict=True))
+            of_fold = measure(fold.test, model.predict(fold.test))
+            values |= dict(zip(fold.test.query_ids.tolist(), of_fold, strict=True))
         table.append([values[query] for query in dataset.query_ids.tolist()])
     return np.array(table)
 
@@ -262,11 +261,36 @@ def test_a_part_and_its_own_parameters_may_be_tuned_together(queries):
 
 def test_the_table_has_a_row_per_combination(queries):
     tuning = tune(Recorder(), {"feature": [0, 1], "sign": [1, -1]}, queries, folds=2)
-    frame = pd.DataFrame(tuning.table())
+    frame = tuning.to_frame()
     assert frame.columns.tolist() == ["feature", "sign", "mean", "standard_error", "best"]
     assert frame["best"].sum() == 1
     assert frame.loc[frame["mean"].idxmax(), "best"]
     assert_array_equal(frame["mean"], [trial.mean for trial in tuning.path])
+
+
+def test_the_plot_has_a_curve_for_each_choice_of_the_other_parameters(queries):
+    tuning = tune(Recorder(), {"feature": [2, 0, 1], "sign": [1, -1]}, queries, folds=2)
+    (axes,) = tuning.plot().axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("feature", "mean ndcg@10")
+    means = {tuple(trial.parameters.values()): trial.mean for trial in tuning.path}
+    assert [line.get_label() for line in axes.lines] == ["sign=1", "sign=-1"]
+    for line, sign in zip(axes.lines, (1, -1), strict=True):
+        assert_array_equal(line.get_xdata(), [0, 1, 2])
+        assert_array_equal(line.get_ydata(), [means[feature, sign] for feature in range(3)])
+
+
+def test_the_plot_has_bars_where_no_parameter_is_a_number(queries):
+    tuning = tune(Quadratic(BestFeature()), {"ranker": [BestFeature(), RankSVM()]}, queries, 2)
+    (axes,) = tuning.plot().axes
+    assert [bar.get_height() for bar in axes.patches] == [trial.mean for trial in tuning.path]
+    ticks = [label.get_text() for label in axes.get_xticklabels()]
+    assert ticks == ["ranker=BestFeature()", "ranker=RankSVM()"]
+
+
+@pytest.mark.parametrize(("values", "scale"), [([0.01, 1.0], "log"), ([1.0, 2.0], "linear")])
+def test_widely_spread_values_have_a_logarithmic_axis(queries, values, scale):
+    tuning = tune(RankSVM(), {"C": values}, queries, folds=2)
+    assert tuning.plot().axes[0].get_xscale() == scale
 
 
 def test_its_text_lists_the_combinations_and_marks_the_best(queries):
@@ -343,7 +367,7 @@ def test_validation_queries_that_decide_nothing_are_refused(queries):
 
 
 def test_a_measure_that_skips_every_query_is_refused(queries):
-    with pytest.raises(ValueError, match=r"nothing to choose by: map\(empty=skip,rel=9\) skips"):
+    with pytest.raises(ValueError, match=r"map\(empty=skip,rel=9\) skips every query"):
         tune(Recorder(), {"feature": [0]}, queries, measure="map(rel=9,empty=skip)")
 
 

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from localrank.data import RankingDataset
 from localrank.evaluation import MethodResult, paired_test
-from localrank.evaluation.store import Run
+from localrank.evaluation.store import FoldResult
 from localrank.experiments.draws import MEASURES, Draws, cell, gain_test, slopes
 from localrank.experiments.draws import interval as plotted
 
@@ -14,7 +14,9 @@ MAP = MEASURES[1]
 def result(labels, scores):
     """A method on three queries of two documents."""
     dataset = RankingDataset.from_arrays(np.zeros((6, 1)), labels, np.repeat([1, 2, 3], 2))
-    return {"m": MethodResult("m", [Run("Fold1", np.array(scores), [])], dataset, ["Fold1"] * 3)}
+    return {
+        "m": MethodResult("m", [FoldResult("Fold1", np.array(scores), [])], dataset, ["Fold1"] * 3)
+    }
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from localrank.experiments.lgmml import (
     OURS,
     SCALES,
     TREES,
+    all_are_gains,
     classes,
     few_trees,
     figure_2,
@@ -26,7 +27,6 @@ from localrank.experiments.lgmml import (
     grid,
     start_and_margin,
     table_4,
-    verdict,
 )
 from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision
@@ -256,9 +256,9 @@ def test_a_claim_of_several_tests_holds_where_all_do():
     better = paired_test([1.0, 2.0, 3.1], [0.0, 1.0, 2.0])
     worse = paired_test([0.0, 1.0, 2.0], [1.0, 2.0, 3.1])
     noise = paired_test([0.0, 1.0, 2.0], [0.1, 0.9, 2.0])
-    assert verdict([better, better]) is True
-    assert verdict([better, noise]) is None
-    assert verdict([better, noise, worse]) is False
+    assert all_are_gains([better, better]) is True
+    assert all_are_gains([better, noise]) is None
+    assert all_are_gains([better, noise, worse]) is False
 
 
 def test_figure_3_has_each_scale_in_its_column(parts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -226,7 +227,7 @@ def _calibration() -> dict[str, Any]:
     )
     return {
         "measure": str(calibration.measure),
-        "verdict": calibration.verdict,
+        **asdict(calibration.findings),
         "methods": list(calibration.per_query),
         "bounds": list(calibration.bounds),
         "rows": [

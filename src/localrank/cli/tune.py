@@ -97,7 +97,7 @@ def tune(
 
 def _report(tuning: Tuning, method: str, queries: str, output: Path | None, as_json: bool) -> None:
     from localrank.cli.tables import print_json, print_result, say
-    from localrank.evaluation.tuning import parameters_text
+    from localrank.evaluation.trials import parameters_text
     from localrank.printing import Table
 
     sign = -1 if tuning.measure.higher_is_better else 1

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from localrank.evaluation.significance import correct as correct
     from localrank.evaluation.significance import paired_test as paired_test
     from localrank.evaluation.significance import paired_tests as paired_tests
-    from localrank.evaluation.store import Run as Run
-    from localrank.evaluation.tuning import Trial as Trial
-    from localrank.evaluation.tuning import Tuning as Tuning
+    from localrank.evaluation.store import FoldResult as FoldResult
+    from localrank.evaluation.trials import Trial as Trial
+    from localrank.evaluation.trials import Tuning as Tuning
     from localrank.evaluation.tuning import tune as tune
 else:
     __getattr__, __dir__ = on_use(__name__)

@@ -1,11 +1,10 @@
-"""Best-feature calibration: how methods do where the global model fails against one feature."""
+"""Best-feature calibration: how methods rank where one feature beats the global model."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,11 +13,15 @@ from scipy import stats
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.evaluation.calibration_verdict import verdict
+from localrank.evaluation.calibration_verdict import Findings, findings
+from localrank.evaluation.frames import frame
+from localrank.evaluation.plotted import Plotted
 from localrank.measures import Measure, parse_measure
-from localrank.plots import draw_calibration, save_figure
+from localrank.plots import draw_calibration
+from localrank.printing import UNBROKEN, Printed, Table
 
 if TYPE_CHECKING:
+    import pandas
     from matplotlib.figure import Figure
 
 FAILURE, SCORE = "failure_level", "best_feature_score"
@@ -30,30 +33,30 @@ TITLES = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Calibration:
-    """Values of several methods over two groupings of the queries.
+class Calibration(Printed, Plotted):
+    """Values of several methods in two views: two ways to group the queries by levels.
 
     The view `"failure_level"` groups the queries by the baseline's value less the best
-    feature's. It conditions on the baseline's own value, so any other model looks better than
-    the baseline at negative levels and worse at positive ones: regression to the mean. The view
-    `"best_feature_score"` groups them by the best feature's own value, which the noise of no
-    method selects. A gain that only the first view shows is no evidence of a better ranker.
+    feature's. The level depends on the baseline's value. So any other model looks better than
+    the baseline at negative levels, and worse at positive ones: regression to the mean. The view
+    `"best_feature_score"` groups the queries by the best feature's value, which no method's noise
+    selects. A gain in the first view alone is not evidence of a better ranker.
 
-    Single bins of the second view need care as well: a model that leans on the best feature
-    shares its errors, so one that leans on it less looks better where the feature scores low
-    and worse where it scores high. The mean over all bins is free of that.
+    A gain in one bin of the second view is not evidence either. A model that leans on the best
+    feature shares its errors. A model that leans on it less looks better where the feature scores
+    low, and worse where it scores high. The mean over all bins is free of that.
 
     Attributes
     ----------
     measure : Measure
     query_ids : ndarray of shape (n_queries,)
     per_query : dict from name to ndarray of shape (n_queries,)
-        Values of "best feature", "baseline", "control" where there is one, and each method;
-        NaN where the measure skips the query, which then is in no level.
+        Values of "best feature", "baseline", "control" if given, and each method. NaN: the
+        measure skips the query, and the query has no level.
     bounds : tuple of str
-        Which of the names are bounds and no methods.
+        The names that are bounds, not methods.
     levels : dict from view to ndarray of shape (n_queries,)
-        The level of each query, a multiple of 0.1; NaN where the measure skips it.
+        The level of each query, a multiple of 0.1. NaN: the measure skips the query.
     """
 
     measure: Measure
@@ -66,8 +69,8 @@ class Calibration:
     def rows(self) -> list[dict[str, Any]]:
         """A tidy table: view, level, n_queries, method, mean, low, high.
 
-        `low` and `high` bound the mean with 95 % confidence, by the t distribution; they are
-        NaN where a level has one query.
+        `low` and `high` bound the mean with 95 % confidence, by the t distribution. They are NaN
+        for a level of one query.
         """
         rows = []
         for view, levels in self.levels.items():
@@ -89,21 +92,15 @@ class Calibration:
         return rows
 
     def by_level(self, view: str) -> list[list[dict[str, Any]]]:
-        """The rows of a view, those of each level together, one for each method."""
+        """The rows of a view by level. Each level has one row per method."""
         rows, n = [row for row in self.rows if row["view"] == view], len(self.per_query)
         return [rows[start : start + n] for start in range(0, len(rows), n)]
 
     @cached_property
-    def verdict(self) -> str:
-        """Which of the two views shows a gain over the baseline and the control, in words.
-
-        A gain is a mean difference above zero at p < 0.05, by randomisation tests: in the first
-        view on the queries at negative levels, in the second on all queries. Bins of the second
-        view that differ are named. P-values are corrected by Holm for the number of methods, in
-        the bins for theirs as well.
-        """
+    def findings(self) -> Findings:
+        """The verdict in parts: a summary, how to read it, and a line for each method."""
         direction = 1 if self.measure.higher_is_better else -1
-        return verdict(
+        return findings(
             {
                 name: direction * values
                 for name, values in self.per_query.items()
@@ -115,30 +112,34 @@ class Calibration:
             bins=self.levels[SCORE],
         )
 
-    def text(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """Which of the two views shows a gain over the baseline and the control, in words.
+
+        A gain is a mean difference above zero at p < 0.05 by a randomisation test. The first view
+        tests the queries at negative levels, the second all queries. The verdict also names bins
+        of the second view in which a method differs. P-values are corrected by Holm's rule for
+        the number of methods, and in the bins for the number of bins as well.
+        """
+        return self.findings.text()
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The rows as a data frame; needs pandas."""
+        return frame(self.rows)
+
+    def _shown(self) -> list[str | Table]:
         """Both views as tables, mean ± half the confidence interval, and the verdict."""
-        names = list(self.per_query)
-        widths = [max(len(name), 13) for name in names]
-        parts = []
+        tables: list[str | Table] = []
         for view, levels in self.levels.items():
             skipped = int(np.isnan(levels).sum())
             title = f"{self.measure} by {_level_text(self.measure, view)}: "
             title += f"{len(levels) - skipped:,} queries, {skipped:,} skipped, mean ± 95 %"
-            header = "".join(
-                f"  {name:>{width}}" for name, width in zip(names, widths, strict=True)
-            )
-            lines = [title, f"{'level':>5}  {'queries':>7}{header}"]
-            for cells in self.by_level(view):
-                line = f"{cells[0]['level']:>5.1f}  {cells[0]['n_queries']:>7,}"
-                for cell, width in zip(cells, widths, strict=True):
-                    half = (cell["high"] - cell["low"]) / 2
-                    spread = " " * 8 if np.isnan(half) else f" ± {half:.3f}"
-                    line += f"  {cell['mean']:.3f}{spread}".rjust(width + 2)
-                lines.append(line)
-            parts.append("\n".join(line.rstrip() for line in lines))
-        return "\n\n".join([*parts, self.verdict])
-
-    __repr__ = text
+            rows = [
+                [f"{cells[0]['level']:.1f}", f"{cells[0]['n_queries']:,}", *map(_cell, cells)]
+                for cells in self.by_level(view)
+            ]
+            tables.append(Table(title, ["level", "queries", *self.per_query], rows))
+        return [*tables, *self.verdict.splitlines()]
 
     def plot(self) -> Figure:
         """Both views as a matplotlib figure: bounds dashed, the control dotted.
@@ -153,10 +154,6 @@ class Calibration:
             self.verdict,
         )
 
-    def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
-        save_figure(self.plot(), path)
-
 
 def best_feature_calibration(
     baseline: ArrayLike,
@@ -170,29 +167,30 @@ def best_feature_calibration(
 ) -> Calibration:
     """Compare methods where a global model falls behind the single best feature [1]_.
 
-    The failure level of a query is the measure of the baseline less that of the best feature,
-    negative where the best feature wins, rounded to the nearest 0.1; halves go away from zero,
-    so that exchanging the two mirrors the levels, and what is a half is decided after rounding
-    to seven decimals. The best feature's own value is binned in the same way.
+    The failure level of a query is the baseline's value less the best feature's, rounded to the
+    nearest 0.1. It is negative if the best feature wins. Halves round away from zero, so that
+    exchanging the two mirrors the levels. Values are rounded to seven decimals first. The best
+    feature's value is binned in the same way.
 
     Parameters
     ----------
     baseline : array-like of shape (n_documents,)
-        Scores of the global model, in the order of the input, as all scores here.
+        Scores of the global model. All scores are in the order of the input.
     best_feature : array-like of shape (n_documents,)
-        Scores of the single best feature: what a fitted `BestFeature` predicts.
+        Scores of the single best feature, from a fitted `BestFeature`.
     methods : dict from name to array-like of shape (n_documents,)
+        Scores of each method.
     dataset : RankingDataset
-        With relevance labels.
+        Queries with relevance labels.
     measure : str or Measure, default="ndcg@5"
-        Of a measure that is better when smaller, the failure level has the opposite sign.
+        If smaller values are better, the failure level has the opposite sign.
     control : array-like of shape (n_documents,), optional
-        Scores of a second global model with another seed. What it gains over the baseline at
-        negative failure levels is regression to the mean; it shares most of the baseline's
-        errors, so this bounds the effect from below.
+        Scores of a second global model with another seed. Its gain over the baseline at negative
+        failure levels is regression to the mean. It shares most of the baseline's errors, so its
+        gain is a lower bound of that effect.
     bounds : collection of str, default=("oracle",)
-        Names among `methods` that choose by the labels: drawn dashed, and left out of the
-        verdict.
+        Names among `methods` that choose by the labels. They are drawn dashed, and the verdict
+        leaves them out.
 
     References
     ----------
@@ -229,7 +227,7 @@ def best_feature_calibration(
         given[CONTROL] = control
     for name in methods:
         if name in (BEST_FEATURE, BASELINE, CONTROL):
-            raise ValueError(f"A method may not be called {name!r}: the name has its own argument.")
+            raise ValueError(f"A method may not be called {name!r}: that is another argument.")
     measure = parse_measure(measure)
     values = {}
     for name, scores in (given | dict(methods)).items():
@@ -257,6 +255,12 @@ def _level_text(measure: Measure, view: str) -> str:
         return "the best feature's score"
     terms = ("baseline", "best feature")
     return "failure level ({} − {})".format(*terms if measure.higher_is_better else terms[::-1])
+
+
+def _cell(row: Mapping[str, Any]) -> str:
+    half = (row["high"] - row["low"]) / 2
+    spread = "" if np.isnan(half) else f" ± {half:.3f}"
+    return f"{row['mean']:.3f}{spread}".replace(" ", UNBROKEN)
 
 
 def _nearest_tenth(values: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""What the best choice of group would gain, and what of that is chance."""
+"""What the best choice of group would gain, and how much of that is chance."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from localrank.grouping.training import TrainingQueries
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
+from localrank.printing import Printed, Table
 from localrank.progress import progress
 from localrank.selection.clairvoyant import best_models
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ClairvoyantBound:
+class ClairvoyantBound(Printed):
     """The clairvoyant bound of a local ranker beside its control.
 
     Attributes
@@ -29,11 +30,11 @@ class ClairvoyantBound:
     measure : Measure
     n_groups : int
     selected : ndarray of shape (n_queries,)
-        What the ranker's own selection reaches on each test query.
+        The measure of each test query with the ranker's selection of groups.
     values : ndarray of shape (n_queries,)
-        What the best group for each query reaches, chosen by the query's labels.
+        The measure of each query with its best group, chosen by the query's labels.
     control : ndarray of shape (n_controls, n_queries)
-        The same for models of random groups, one row per draw.
+        The same as `values` for models of random groups, one row per draw.
     """
 
     measure: Measure
@@ -47,15 +48,16 @@ class ClairvoyantBound:
         """Mean over the queries for each draw of random groups."""
         return np.array([mean_of_queries(row) for row in self.control])
 
-    def __repr__(self) -> str:
+    def _shown(self) -> list[str | Table]:
         controls = self.control_means
         spread = f" ± {controls.std(ddof=1):.4f}" if len(controls) > 1 else ""
-        return (
-            f"{self.measure} of {self.n_groups} groups: selected "
-            f"{mean_of_queries(self.selected):.4f}, clairvoyant "
-            f"{mean_of_queries(self.values):.4f}, clairvoyant on random groups "
-            f"{controls.mean():.4f}{spread} ({len(controls)} draws)"
-        )
+        draws = "1 draw" if len(controls) == 1 else f"{len(controls)} draws"
+        rows = [
+            ["selected", f"{mean_of_queries(self.selected):.4f}"],
+            ["clairvoyant (a bound)", f"{mean_of_queries(self.values):.4f}"],
+            [f"clairvoyant on random groups ({draws})", f"{controls.mean():.4f}{spread}"],
+        ]
+        return [Table(f"{self.measure} of {self.n_groups} groups", ["choice", "mean"], rows)]
 
 
 def clairvoyant_bound(
@@ -67,22 +69,22 @@ def clairvoyant_bound(
     n_controls: int = 5,
     random_state: int | None = 0,
 ) -> ClairvoyantBound:
-    """The bound of any choice of one group per query, with its random-partition control.
+    """The best that any choice of one group per query can reach, with its random control.
 
-    The best of several models gains by chance alone, whatever they were trained on. The control
-    is the same bound over random groups: each draw exchanges the training queries among the
-    groups, so that group sizes and overlaps stay as they are, and so do the numbers of queries
-    with something to learn from. What the bound has beyond the control is due to the grouping.
+    The best of several models gains by chance alone. The control is the same bound over random
+    groups: each draw exchanges the training queries among the groups. Group sizes and overlaps
+    stay as they are, and so does the number of queries with something to learn from. Only the
+    part of the bound beyond the control is due to the grouping.
 
     Parameters
     ----------
     ranker : LocalRanker
-        Used as it is where it is fitted, which must be to `train`; else a clone is fitted.
+        Fitted to `train`, or not fitted; then a clone is fitted.
     train, test : RankingDataset
-        Both labelled; the labels of `test` choose the group.
+        Labelled queries. The labels of `test` choose the group.
     measure : str or Measure, default="map"
     n_controls : int, default=5
-        Draws of random groups; each trains all models anew.
+        Number of draws of random groups. Each draw trains all models anew.
     random_state : int or None, default=0
 
     Examples
@@ -110,9 +112,9 @@ def clairvoyant_bounds(
     n_controls: int = 5,
     random_state: int | None = 0,
 ) -> list[ClairvoyantBound]:
-    """The bounds by several measures, for which the models of random groups are trained once.
+    """The bounds by several measures. The models of random groups are trained once for all.
 
-    The best group for a query may be another one by each measure.
+    The best group for a query may differ between measures.
 
     Examples
     --------

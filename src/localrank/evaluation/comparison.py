@@ -1,4 +1,4 @@
-"""Several methods on the same queries, compared query by query, each at equal cost too."""
+"""Several methods on the same queries, compared query by query, and at equal cost."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ import numpy as np
 from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
 from localrank.data.drawing import Limit
-from localrank.evaluation import comparison_files, comparison_tables, comparison_verdict
+from localrank.evaluation import (
+    comparison_files,
+    comparison_plot,
+    comparison_tables,
+    comparison_verdict,
+)
 from localrank.evaluation.drawn_folds import drawn_folds
 from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.group_agreement import Agreement, agreements, categories_by_query
 from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
+from localrank.evaluation.plotted import Plotted
 from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.store import fingerprint
 from localrank.evaluation.tuning import Grid
@@ -34,34 +40,35 @@ from localrank.printing import Printed, Table
 
 if TYPE_CHECKING:
     import pandas
+    from matplotlib.figure import Figure
 
 Tests = dict[str, dict[Measure, PairedTest]]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Printed):
-    """What `compare` found.
+class Comparison(Printed, Plotted):
+    """The result of `compare`.
 
     Attributes
     ----------
     measures : list of Measure
-        The first is what methods are tuned and judged by.
+        Methods are tuned and judged by the first.
     baseline : str
     entries : dict from name to Entry
-        Every ranker with its role, the best by the first measure first; failed ones last.
+        Every ranker with its role. The best by the first measure comes first, failed ones last.
     results : dict from name to MethodResult
-        In the same order.
+        The results, in the same order.
     opponents : dict from name to str
-        What each method is to beat at equal cost: the stronger of its opponents by the first
-        measure. Methods without one are left out.
+        The opponent of each method at equal cost: the stronger one by the first measure. Methods
+        without an opponent are left out.
     against_baseline : dict from name to dict from measure to PairedTest
-        A gain is a larger value, or a smaller one where less is better. Corrected by Holm's rule
-        over the methods; opponents are corrected among themselves.
+        Tests against the baseline. A gain is an improvement, also if smaller values are better.
+        P-values are corrected by Holm's rule over the methods, and over the opponents.
     at_equal_cost : dict from name to dict from measure to PairedTest
-        Against each method's own opponent, corrected by Holm's rule over the methods.
+        Tests against each method's opponent, corrected by Holm's rule over the methods.
     agreements : dict from name to dict from fold to Agreement
-        How the groups that serve the test queries agree with their known categories, where
-        these are given and a method has groups.
+        How the groups that serve the test queries agree with known categories. Empty without
+        categories; methods without groups are left out.
     title : str
     made : dict
         Seed, time, versions and data, for the page.
@@ -85,7 +92,7 @@ class Comparison(Printed):
 
     @property
     def failed(self) -> dict[str, str]:
-        """Why the others failed."""
+        """Why each of the other methods failed."""
         return {name: result.failed for name, result in self.results.items() if result.failed}
 
     @property
@@ -100,12 +107,12 @@ class Comparison(Printed):
 
     @property
     def verdict(self) -> str:
-        """Whether any method beats the baseline, and its opponent at equal cost, in words."""
-        return comparison_verdict.verdict(self)
+        """Which method leads, and whether any beats the baseline and its opponent, in words."""
+        return comparison_verdict.in_words(self)
 
     @property
     def cost_notes(self) -> list[str]:
-        """Where the number of models and the measured cost disagree, in words."""
+        """Methods with as many models as their opponent, but another cost, in words."""
         return comparison_verdict.cost_notes(self)
 
     def write(self, folder: str | PathLike[str], *, command: str | None = None) -> None:
@@ -114,9 +121,9 @@ class Comparison(Printed):
         Parameters
         ----------
         folder : path
-            Made where it does not exist.
+            The folder to write. It is made if it does not exist.
         command : str, optional
-            What was typed, for the page.
+            The command that was typed, for the page.
         """
         comparison_files.write(self, Path(folder), command)
 
@@ -131,6 +138,13 @@ class Comparison(Printed):
     def to_latex(self) -> str:
         """The table for a paper; needs the package booktabs."""
         return comparison_tables.to_latex(self)
+
+    def plot(self) -> Figure:
+        """The gain of each method, to the baseline and at equal cost, with its interval.
+
+        Needs the extra `localrank[plots]`.
+        """
+        return comparison_plot.plot(self)
 
     def _shown(self) -> list[str | Table]:
         return comparison_tables.summary(self)
@@ -156,48 +170,47 @@ def compare(
 ) -> Comparison:
     """Train methods on the same queries, and compare them on the same test queries.
 
-    Beside the methods asked for there are the single best feature, the baseline, and where it
-    has a seed the baseline with another one. After these have run, every method of several
-    models gets opponents of as many models: the baseline with as many seeds, and models of
-    different kinds.
+    The single best feature and the baseline are always compared, too; so is the baseline with
+    another seed, if it has one. Then every method of several models gets opponents of as many
+    models: the baseline with as many seeds, and models of different kinds.
 
     Parameters
     ----------
     methods : str, list of str, or dict from name to Ranker
-        Names as `localrank methods` lists them, or "all". Rankers stay as they are: clones are
+        Names from `localrank methods`, or "all". Given rankers are not changed: clones are
         trained.
     data : sequence of Fold, path or RankingDataset
-        A folder has folds; a dataset is cut into folds. Test queries of folds must differ.
-        Validation queries go to every method; those that have no use for them ignore them.
+        A folder with folds; a dataset is cut into folds. Folds must differ in their test queries.
+        Every method gets the validation queries. Some methods ignore them.
     measures : sequence of str or Measure
-        The first is primary.
+        Methods are tuned and judged by the first.
     baseline : str, default="lambdamart"
-        The method that differences are against.
+        The method that all others are compared with.
     settings : list of str
-        Parameters of methods given by name, as "local-rank.n_clusters=4".
+        Parameters of methods given by name, such as "local-rank.n_clusters=4".
     tune : bool or dict from name to grid, default=False
-        Choose parameters in each fold by its validation queries or, where it has none, by
-        cross-validation over its training queries. True: the grids of methods given by name.
+        Choose parameters in each fold by its validation queries or, without any, by
+        cross-validation over its training queries. True: use the grids of methods given by name.
         Opponents are not tuned.
     n_folds : int, default=5
-        Parts to cut a dataset into. Of more than two, one validates.
+        Number of parts to cut a dataset into. With three or more, one part validates.
     n_controls : int, default=3
         Draws of random groups for the clairvoyant bound of rankers with groups. 0: no bound.
     max_documents : int, None or "auto", default="auto"
-        Documents that every method learns from at most in each fold. Where there are more, whole
-        queries are drawn by a hash of their ids: the same ones for every method, and said by a
-        `SampleWarning`. Validation queries are drawn likewise; test queries are all scored.
-        "auto": all of a dataset that is in memory, 2,000,000 of a `PartitionedDataset`. None: all.
+        Most documents that a method learns from in each fold. From larger data whole queries are
+        drawn by a hash of their ids, the same for every method, and a `SampleWarning` says so.
+        Validation queries are drawn the same way. All test queries are scored.
+        "auto": all of a dataset in memory, 2,000,000 of a `PartitionedDataset`. None: all.
     categories : mapping, int or str, optional
-        Known categories of the queries, to show how groups agree with them: from query ids; or a
-        feature by column or name, with one value for all documents of a query.
+        Known categories of the queries, to show how groups agree with them: a mapping from query
+        ids, or the column or name of a feature with one value for all documents of a query.
     store : path, optional
-        A folder for finished work. What it has already is not done again.
+        A folder for finished work, which is not done again. None stores nothing.
     title : str, optional
-        What the data is called.
+        The name of the data.
     n_jobs : int or None, default=None
     random_state : int or None, default=0
-        Of the folds of a dataset, of methods given by name, and of opponents.
+        Seed of the folds of a dataset, of methods given by name, and of opponents.
     say : callable, optional
         Called with a line about each step.
 
@@ -215,9 +228,9 @@ def compare(
     +0.0524 [+0.0182, +0.0866], effect 0.32 [0.11, 0.53], p = 0.003 corrected (paired t; 90
     queries: 58 won, 0 tied, 32 lost)
     >>> print(result.verdict)
-    By ndcg@10 on 90 test queries, local leads with 0.7556. Significantly better than rank-svm:
-    local (+0.0711). At equal cost, significantly better than its opponent: local (+0.0524 against
-    global-mixed-2).
+    By ndcg@10 on 90 test queries, local leads with 0.7556 (+0.0711 against rank-svm, p < 0.001).
+    Significantly better than rank-svm: local (+0.0711).
+    Significantly better than its opponent at equal cost: local (+0.0524 against global-mixed-2).
     """
     start = time.perf_counter()
     parsed = [parse_measure(measure) for measure in measures]
@@ -244,7 +257,7 @@ def compare(
             say=say,
         )
 
-    # First, so that nothing is trained for nothing.
+    # The baseline comes first: if it fails, nothing else is trained.
     results = train({baseline: taking_part[baseline]})
     if results[baseline].failed:
         raise ValueError(f"The baseline {baseline} failed: {results[baseline].failed}")
@@ -299,12 +312,12 @@ def _folds(
         return find_folds(data, n_folds, validation=n_folds > 2, random_state=random_state)
     folds = find_folds(data) if isinstance(data, str | PathLike) else data
     if not len(folds):
-        raise ValueError("There is nothing to compare on: no folds.")
+        raise ValueError("A comparison needs at least one fold. Got none.")
     return folds
 
 
 def _facts(folds: Sequence[Fold]) -> dict[str, Any]:
-    """What the page says of the data; a warning where training queries are tested."""
+    """Facts about the data, for the page. Warns of queries that are in both training and test."""
     labels: Counter[float] = Counter()
     n_queries = n_documents = n_features = 0
     digest = hashlib.sha256()
@@ -316,7 +329,7 @@ def _facts(folds: Sequence[Fold]) -> dict[str, Any]:
         n_documents += fold.test.n_documents
         n_features = fold.test.n_features
         digest.update(fingerprint(fold).encode())
-        # Let go before the next one is read.
+        # Release the fold before the next one is read.
         del fold
     return {
         "n_queries": n_queries,
@@ -333,7 +346,7 @@ def _warn_of_shared_queries(fold: Fold) -> None:
     if shared.size:
         warnings.warn(
             f"{fold.name}: {shared.size:,} query ids, such as {shared[0]}, are in both the "
-            f"training and the test part. If these are the same queries, the results are too "
+            f"training and the test part. If they are the same queries, the results are too "
             f"good.",
             stacklevel=4,
         )
@@ -350,7 +363,7 @@ def _grids(
 
 
 def _best_first(results: Mapping[str, MethodResult], measure: Measure) -> dict[str, MethodResult]:
-    """By the mean; those without one last, failed ones behind them."""
+    """Results by their mean. Results without a mean come after them, failed ones last."""
     sign = 1 if measure.higher_is_better else -1
 
     def place(name: str) -> tuple[bool, float]:
@@ -364,7 +377,7 @@ def _best_first(results: Mapping[str, MethodResult], measure: Measure) -> dict[s
 def _strongest(
     rivals: Mapping[str, Sequence[str]], results: Mapping[str, MethodResult]
 ) -> dict[str, str]:
-    """Of each method's opponents that did not fail the best one, by results with the best first."""
+    """The best opponent of each method that did not fail. Results have the best first."""
     opponents = {}
     for name in results:
         finished = [r for r in results if r in rivals.get(name, ()) and not results[r].failed]
@@ -379,7 +392,7 @@ def _tests(
     """Paired tests of methods with their opponents, corrected for the number of methods."""
     tests: Tests = {name: {} for name in pairs}
     for measure in measures:
-        found = {name: results[name].against(results[o], measure) for name, o in pairs.items()}
-        for name, test in corrected(found).items():
+        alone = {name: results[name].against(results[o], measure) for name, o in pairs.items()}
+        for name, test in corrected(alone).items():
             tests[name][measure] = test
     return tests

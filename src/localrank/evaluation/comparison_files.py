@@ -16,7 +16,7 @@ from localrank.evaluation.contents import contents
 if TYPE_CHECKING:
     from localrank.evaluation.comparison import Comparison
 
-# Only on the page: as long as the queries are many.
+# Parts that only the page has. They grow with the number of queries.
 ON_THE_PAGE = ("queries", "explorer", "calibration", "maps", "smaller_is_better")
 
 
@@ -58,7 +58,7 @@ def _write_scores(queries: dict[str, Any], path: Path) -> None:
 
 
 def _harmless(name: str) -> str:
-    """A name that no spreadsheet takes for a formula.
+    """A name that a spreadsheet does not read as a formula.
 
     Examples
     --------

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from localrank.evaluation.frames import frame
 from localrank.evaluation.significance import PairedTest, p_text
 from localrank.measures import Measure
 from localrank.printing import Table
@@ -47,16 +48,16 @@ PRINTED: dict[str, tuple[str, Callable[[Any], str]]] = {
     "gain_at_equal_cost": ("gain at equal cost", "{:+.4f}".format),
     "p_at_equal_cost": ("p at equal cost", short_p),
 }
-# Columns of words, to the left.
+# Columns of words, aligned to the left.
 WORDS = ("method", "opponent")
-# The size of a model is for the command line.
+# Columns of Markdown and LaTeX; the command line has the model's size, too.
 ON_PAPER = [column for column in PRINTED if column != "model_bytes"]
-# What fits a line.
+# Columns that fit a line.
 SUMMARY = ("gain", "p", "n_models", "milliseconds_per_query")
 
 
 def rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """The numbers of each method that did not fail; None where there is nothing to say."""
+    """The numbers of each method that did not fail. None: an empty cell."""
     measure = comparison.measures[0]
 
     def tested(tests: Mapping[Measure, PairedTest] | None, where: str) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def texts(comparison: Comparison, columns: Collection[str]) -> list[list[str]]:
-    """The headings, then a row for each method: its name, the measures, and some of `PRINTED`."""
+    """The headings, then a row per method: its name, the measures, and columns of `PRINTED`."""
 
     def marked(name: str) -> str:
         return f"{name} (baseline)" if name == comparison.baseline else name
@@ -99,16 +100,12 @@ def texts(comparison: Comparison, columns: Collection[str]) -> list[list[str]]:
 
 
 def to_frame(comparison: Comparison) -> pandas.DataFrame:
-    """One row per method that did not fail, numbers as they are."""
-    try:
-        import pandas
-    except ImportError as error:
-        raise ImportError("to_frame needs pandas: pip install pandas.") from error
-    return pandas.DataFrame(rows(comparison))
+    """One row per method that did not fail, with numbers as numbers."""
+    return frame(rows(comparison))
 
 
 def to_markdown(comparison: Comparison) -> str:
-    """Rows between pipes; numbers to the right."""
+    """Rows between pipes, numbers to the right."""
     head, *body = texts(comparison, ON_PAPER)
     rule = ["---" if heading in WORDS else "---:" for heading in head]
     body = [[cell.replace("|", "\\|") for cell in row] for row in body]
@@ -121,7 +118,7 @@ def to_latex(comparison: Comparison) -> str:
     table = texts(comparison, ON_PAPER)
     columns = "".join("l" if heading in WORDS else "r" for heading in table[0])
     head, *body = [
-        " & ".join(special.sub(lambda found: LATEX[found[0]], cell) for cell in row) + r" \\"
+        " & ".join(special.sub(lambda match: LATEX[match[0]], cell) for cell in row) + r" \\"
         for row in table
     ]
     return "\n".join(
@@ -138,8 +135,9 @@ def to_latex(comparison: Comparison) -> str:
 
 
 def summary(comparison: Comparison) -> list[str | Table]:
-    """One table and the verdict."""
+    """A table, the verdict, and notes."""
     head, *body = texts(comparison, SUMMARY)
     title = f"{comparison.title}: {comparison.test.n_queries:,} test queries"
     failed = [f"{name} failed: {reason}" for name, reason in comparison.failed.items()]
-    return [Table(title, head, body), comparison.verdict, *comparison.cost_notes, *failed]
+    verdict = comparison.verdict.splitlines()
+    return [Table(title, head, body), *verdict, *comparison.cost_notes, *failed]

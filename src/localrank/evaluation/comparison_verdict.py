@@ -1,27 +1,37 @@
-"""What a comparison says in words."""
+"""The verdict of a comparison, and notes on cost, in words."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from localrank.evaluation.opponents import MOST_MODELS
+from localrank.evaluation.significance import p_text
 
 if TYPE_CHECKING:
     from localrank.evaluation.comparison import Comparison
 
 # A method costs more than its opponent from this ratio on.
 MUCH_MORE = 1.25
+# Rankers that are no methods, and what they are.
+NO_METHODS = {
+    "baseline": ", the baseline,",
+    "reseeded": ", the baseline with another seed,",
+    "opponent": ", an opponent,",
+}
 
 
-def verdict(comparison: Comparison) -> str:
-    """Whether any method beats the baseline, and its opponent at equal cost."""
+def in_words(comparison: Comparison) -> str:
+    """Which method leads, and whether any beats the baseline and its opponent at equal cost.
+
+    Each sentence is a line. The first names the best method, significant or not.
+    """
     measure, baseline = comparison.measures[0], comparison.baseline
     judged = [
         name for name in comparison.against_baseline if comparison.entries[name].role != "opponent"
     ]
     if not judged:
         return f"There is nothing to compare with {baseline}."
-    # By the sign of what is established.
+    # Methods by the sign of what is established: worse, not established, better.
     alone: dict[int, list[str]] = {-1: [], 0: [], 1: []}
     equal: dict[int, list[str]] = {-1: [], 0: [], 1: []}
     for name in judged:
@@ -30,69 +40,84 @@ def verdict(comparison: Comparison) -> str:
         opponent = comparison.opponents.get(name)
         if opponent is not None:
             test = comparison.at_equal_cost[name][measure]
-            # What is worse than the baseline was said already.
+            # A method that is worse than the baseline is named already.
             if test.sign > 0 or opponent != baseline:
                 gain = f"{name} ({test.mean_difference:+.4f} against {opponent})"
                 equal[test.sign].append(gain)
-    text = f"By {measure} on {comparison.test.n_queries:,} test queries, {_lead(comparison)}"
+    lead = f"By {measure} on {comparison.test.n_queries:,} test queries, {_lead(comparison)}"
+    lines = [
+        f"{lead}." if alone[1] else f"{lead}; no method is significantly better than {baseline}."
+    ]
     if alone[1]:
-        text += f". Significantly better than {baseline}: {', '.join(alone[1])}."
-    else:
-        link = " and" if next(iter(comparison.finished)) == baseline else ", but"
-        text += f"{link} {_sentence([], alone[-1], f'than {baseline}')}"
+        lines.append(f"Significantly better than {baseline}: {', '.join(alone[1])}.")
+    elif alone[-1]:
+        lines.append(f"Significantly worse than {baseline}: {', '.join(alone[-1])}.")
     if any(opponent != baseline for opponent in comparison.opponents.values()):
-        text += f" At equal cost, {_sentence(equal[1], equal[-1], 'than its opponent')}"
-    return text
+        if equal[1]:
+            lines.append(
+                f"Significantly better than its opponent at equal cost: {', '.join(equal[1])}."
+            )
+        else:
+            worse = f"; significantly worse: {', '.join(equal[-1])}" if equal[-1] else ""
+            lines.append(
+                f"At equal cost, no method is significantly better than its opponent{worse}."
+            )
+    return "\n".join(lines)
 
 
 def _lead(comparison: Comparison) -> str:
-    """Which of all has the best mean, and what it is where it is no method."""
-    name, result = next(iter(comparison.finished.items()))
-    what = {
-        "baseline": ", the baseline,",
-        "reseeded": ", the baseline with another seed,",
-        "opponent": ", an opponent,",
-    }
-    role = what.get(comparison.entries[name].role, "")
-    return f"{name}{role} leads with {result.mean(comparison.measures[0]):.4f}"
+    """The best mean of all, and the best method where another ranker leads."""
+    measure = comparison.measures[0]
+    first = next(iter(comparison.finished))
+    role = comparison.entries[first].role
+    text = f"{first}{NO_METHODS.get(role, '')} leads with {_mean(comparison, first)}"
+    methods = [
+        name for name in comparison.finished if comparison.entries[name].role not in NO_METHODS
+    ]
+    if not methods:
+        return text
+    best = methods[0]
+    test = comparison.against_baseline[best][measure]
+    gain = f"{test.mean_difference:+.4f} against {comparison.baseline}, {p_text(test.p)}"
+    if best == first:
+        return f"{text} ({gain})"
+    return f"{text}; the best method is {best} with {_mean(comparison, best)} ({gain})"
+
+
+def _mean(comparison: Comparison, name: str) -> str:
+    return f"{comparison.finished[name].mean(comparison.measures[0]):.4f}"
 
 
 def cost_notes(comparison: Comparison) -> list[str]:
-    """Methods that cost much more than an opponent of as many models, or have none."""
+    """Methods that cost much more than an opponent of as many models, or have no opponent."""
     notes = []
     for name, result in comparison.finished.items():
-        if comparison.entries[name].role in ("baseline", "reseeded", "opponent"):
+        if comparison.entries[name].role in NO_METHODS:
             continue
         if result.n_models > MOST_MODELS:
             notes.append(
-                f"{name} has {result.n_models:,} models: no opponent of that many is trained."
+                f"{name} has {result.n_models:,} models. No opponent of that many models is "
+                f"trained."
             )
         opponent = comparison.opponents.get(name)
         if opponent is None or comparison.results[opponent].n_models != result.n_models:
             continue
-        other = comparison.results[opponent]
+        rival = comparison.results[opponent]
         more = []
-        if result.train_cpu_seconds > MUCH_MORE * other.train_cpu_seconds:
+        if result.train_cpu_seconds > MUCH_MORE * rival.train_cpu_seconds:
             more.append(
                 f"takes {_number(result.train_cpu_seconds)} CPU seconds to train, not "
-                f"{_number(other.train_cpu_seconds)}"
+                f"{_number(rival.train_cpu_seconds)}"
             )
-        if result.milliseconds_per_query > MUCH_MORE * other.milliseconds_per_query:
+        if result.milliseconds_per_query > MUCH_MORE * rival.milliseconds_per_query:
             more.append(
                 f"ranks a list in {_number(result.milliseconds_per_query)} ms, not "
-                f"{_number(other.milliseconds_per_query)}"
+                f"{_number(rival.milliseconds_per_query)}"
             )
         if more:
             models = "one model" if result.n_models == 1 else f"{result.n_models} models"
-            notes.append(f"{name} has {models} as {opponent} has, but {', and '.join(more)}.")
+            notes.append(f"{name} has {models} like {opponent}, but {', and '.join(more)}.")
     return notes
-
-
-def _sentence(better: list[str], worse: list[str], than: str) -> str:
-    if better:
-        return f"significantly better {than}: {', '.join(better)}."
-    some = f"; significantly worse: {', '.join(worse)}" if worse else ""
-    return f"no method is significantly better {than}{some}."
 
 
 def _number(value: float) -> str:

@@ -1,4 +1,4 @@
-"""What the report shows: a comparison as one JSON object."""
+"""The contents of the report: a comparison as one JSON object."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from localrank.parallel import with_jobs
 if TYPE_CHECKING:
     from localrank.evaluation.comparison import Comparison
 
-# Documents in the query explorer at most, over all its queries.
+# Most documents in the query explorer, over all its queries.
 N_DOCUMENTS = 40_000
 
 
@@ -34,7 +34,7 @@ def contents(comparison: Comparison, *, command: str | None = None) -> dict[str,
     ----------
     comparison : Comparison
     command : str, optional
-        What was typed.
+        The command that was typed. None: leave it out.
     """
     measures, finished = comparison.measures, comparison.finished.values()
     return {
@@ -56,9 +56,9 @@ def contents(comparison: Comparison, *, command: str | None = None) -> dict[str,
         ],
         "maps": [shown for result in finished if (shown := _map(result, comparison)) is not None],
         "agreements": [
-            _agreement(name, fold, found)
+            _agreement(name, fold, agreement)
             for name, folds in comparison.agreements.items()
-            for fold, found in folds.items()
+            for fold, agreement in folds.items()
         ],
         "made": {"command": command, **comparison.made},
     }
@@ -144,9 +144,9 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
     """Documents of the queries on which methods differ most from the baseline, as many as fit."""
     test, measure = comparison.test, comparison.measures[0]
     finished = comparison.finished
-    own = np.nan_to_num(finished[comparison.baseline].values(measure))
+    baseline = np.nan_to_num(finished[comparison.baseline].values(measure))
     apart = np.max(
-        [np.abs(np.nan_to_num(result.values(measure)) - own) for result in finished.values()],
+        [np.abs(np.nan_to_num(result.values(measure)) - baseline) for result in finished.values()],
         axis=0,
     )
     order = np.argsort(-apart, kind="stable")
@@ -173,7 +173,7 @@ def _explorer(comparison: Comparison) -> dict[str, Any]:
                     name: [float(f"{score:.7g}") for score in values[rows]]
                     for name, values in scores.items()
                 },
-                "groups": {name: int(own[query]) for name, own in groups.items()},
+                "groups": {name: int(serving[query]) for name, serving in groups.items()},
             }
         )
     return {"n_shown": len(queries), "queries": queries}
@@ -192,7 +192,7 @@ def _calibration(comparison: Comparison) -> dict[str, Any] | None:
     }
     if not others:
         return None
-    found = best_feature_calibration(
+    calibration = best_feature_calibration(
         finished[comparison.baseline].scores,
         finished[BEST_FEATURE].scores,
         others,
@@ -202,80 +202,80 @@ def _calibration(comparison: Comparison) -> dict[str, Any] | None:
         bounds=(),
     )
     return {
-        "measure": str(found.measure),
-        "verdict": found.verdict,
-        "methods": list(found.per_query),
-        "bounds": list(found.bounds),
+        "measure": str(calibration.measure),
+        **asdict(calibration.findings),
+        "methods": list(calibration.per_query),
+        "bounds": list(calibration.bounds),
         "rows": [
             {key: _number(v) if isinstance(v, float) else v for key, v in row.items()}
-            for row in found.rows
+            for row in calibration.rows
         ],
     }
 
 
 def _tuning(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
-    """The mean over folds for each number of clusters, or value of the first parameter tuned.
+    """The mean over folds for each value of one parameter; the others are at their best.
 
-    Other parameters are at their best for each.
+    The parameter is the number of clusters where it is tuned, else the first one.
     """
     paths = [run.path for run in result.runs if run.path is not None]
     if len(paths) < len(result.runs):
         return None
-    names = list(paths[0][0])  # the parameters, then what was found with them
+    names = list(paths[0][0])  # the parameters come before the results
     parameter = next((name for name in names if name.endswith("n_clusters")), names[0])
     best: dict[Any, list[tuple[float, float]]] = {}
     for path in paths:
-        own: dict[Any, tuple[float, float]] = {}
+        of_fold: dict[Any, tuple[float, float]] = {}
         for row in path:
-            value, found = row[parameter], (row["mean"], row["standard_error"])
-            if value not in own or (found[0] > own[value][0]) == measure.higher_is_better:
-                own[value] = found
-        for value, found in own.items():
-            best.setdefault(value, []).append(found)
+            value, mean = row[parameter], row["mean"]
+            if value not in of_fold or (mean > of_fold[value][0]) == measure.higher_is_better:
+                of_fold[value] = mean, row["standard_error"]
+        for value, scored in of_fold.items():
+            best.setdefault(value, []).append(scored)
     return {
         "method": result.name,
         "measure": str(measure),
         "parameter": parameter.split("__")[-1],
         "values": list(best),
-        "means": [float(np.mean([mean for mean, _ in found])) for found in best.values()],
+        "means": [float(np.mean([mean for mean, _ in folds])) for folds in best.values()],
         "errors": [
-            float(np.sqrt(np.mean(np.square([error for _, error in found]))) / np.sqrt(len(found)))
-            for found in best.values()
+            float(np.sqrt(np.mean(np.square([error for _, error in folds]))) / np.sqrt(len(folds)))
+            for folds in best.values()
         ],
     }
 
 
 def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any] | None:
-    """The map of the first fold, with how its groups fare on that fold's test queries."""
+    """The map of the first fold, and the results of its groups on that fold's test queries."""
     run, measure = result.runs[0], comparison.measures[0]
     if run.map is None:
         return None
     n = len(run.groups)
-    own = result.values(measure)[:n]
-    other = comparison.results[comparison.baseline].values(measure)[:n]
+    local = result.values(measure)[:n]
+    baseline = comparison.results[comparison.baseline].values(measure)[:n]
     shown = {"method": result.name, "fold": run.fold, **asdict(run.map)}
     for group, facts in enumerate(shown["groups"]):
-        mine = run.groups == group
-        facts["n_test"] = int(mine.sum())
+        members = run.groups == group
+        facts["n_test"] = int(members.sum())
         facts["baseline"], facts["local"] = (
-            _number(mean_of_queries(values[mine])) for values in (other, own)
+            _number(mean_of_queries(values[members])) for values in (baseline, local)
         )
     return shown
 
 
-def _agreement(method: str, fold: str, found: Agreement) -> dict[str, Any]:
+def _agreement(method: str, fold: str, agreement: Agreement) -> dict[str, Any]:
     return {
         "method": method,
         "fold": fold,
-        "adjusted_rand_index": found.adjusted_rand_index,
-        "groups": found.groups,
-        "categories": found.categories,
-        "table": found.table.tolist(),
+        "adjusted_rand_index": agreement.adjusted_rand_index,
+        "groups": agreement.groups,
+        "categories": agreement.categories,
+        "table": agreement.table.tolist(),
     }
 
 
 def _number(value: float) -> float | None:
-    """A number as JSON knows it: None instead of NaN and infinity."""
+    """A number for JSON: None instead of NaN and infinity."""
     return float(value) if math.isfinite(value) else None
 
 

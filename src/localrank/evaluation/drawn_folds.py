@@ -1,4 +1,4 @@
-"""Folds of which methods learn from a part of the training queries, the same for all."""
+"""Folds with fewer training queries, the same for every method."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from localrank.rankers.inputs import all_drawn, drawn_in_memory
 def drawn_folds(
     folds: Sequence[Fold], max_documents: Limit
 ) -> tuple[Sequence[Fold], dict[str, Any]]:
-    """Folds whose methods learn from no more documents, and what was drawn.
+    """Folds with at most so many training documents, and what was drawn.
 
-    Training and validation queries are in memory, one fold at a time; test queries stay where they
-    are.
+    Training and validation queries are read into memory, one fold at a time. Test queries are
+    not read.
 
     Parameters
     ----------
     folds : sequence of Fold
     max_documents : int, None or "auto"
-        As for `Ranker.fit`.
+        Most documents to learn from, as for `Ranker.fit`.
 
     Returns
     -------
     folds : sequence of Fold
     facts : dict
-        For each fold, the numbers of queries and documents drawn, and of all; empty where these
-        are the same.
+        For each fold, the numbers of queries and documents drawn, and of all. Empty: nothing was
+        left out.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def drawn_folds(
         drawn = all_drawn(fold.train, checked_limit(max_documents, fold.train))
         queries.append((len(drawn), fold.train.n_queries))
         documents.append((int(fold.train.query_sizes[drawn].sum()), fold.train.n_documents))
-        # Let go before the next one is read.
+        # Release the fold before the next one is read.
         del fold
     made = Folds([partial(_drawn_fold, folds, i, max_documents) for i in range(len(folds))])
     if all(n == total for n, total in queries):
@@ -62,7 +62,7 @@ def drawn_folds(
     where = f" of {folds[least].name}" if len(folds) > 1 else ""
     warnings.warn(
         f"Methods learn from {n:,} of {total:,} training queries{where} ({rows:,} of "
-        f"{all_rows:,} documents), drawn by their ids; validation queries are drawn likewise. "
+        f"{all_rows:,} documents), drawn by their ids. Validation queries are drawn the same way. "
         f"max_documents={max(map(max, documents))} takes all.",
         SampleWarning,
         stacklevel=3,

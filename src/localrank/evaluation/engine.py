@@ -1,37 +1,45 @@
-"""Methods on folds, and what comes of them."""
+"""Training methods on folds, and their results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
+from localrank.evaluation.frames import frame
+from localrank.evaluation.plotted import Plotted
 from localrank.evaluation.significance import PairedTest, paired_test
-from localrank.evaluation.store import Run, Store, fingerprint
+from localrank.evaluation.store import FoldResult, Store, fingerprint
 from localrank.evaluation.tuning import Grid
 from localrank.evaluation.work import Work
 from localrank.measures import NDCG, Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.parallel import as_finished
+from localrank.plots import draw_bars
 from localrank.printing import Printed, Table
 from localrank.progress import progress
 from localrank.rankers import Ranker
 
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MethodResult(Printed):
-    """One method on the test queries of all folds.
+class MethodResult(Printed, Plotted):
+    """The result of one method on the test queries of all folds.
 
     Attributes
     ----------
     name : str
-    runs : list of Run
-        One for each fold.
+    runs : list of FoldResult
+        The result of each fold.
     test : RankingDataset
         The test queries of all folds, without features.
     fold_names : list of str
@@ -39,7 +47,7 @@ class MethodResult(Printed):
     """
 
     name: str
-    runs: list[Run]
+    runs: list[FoldResult]
     test: RankingDataset
     fold_names: list[str]
     _values: dict[Measure, Floats] = field(default_factory=dict, init=False)
@@ -47,7 +55,7 @@ class MethodResult(Printed):
     def _shown(self) -> list[str | Table]:
         if self.failed:
             return [f"{self.name} failed: {self.failed}"]
-        measures = list(self._values) or [NDCG(10)]
+        measures = self._measures()
         means = [self.fold_means(measure) for measure in measures]
         costs = ["models", "CPU s", "KiB"]
         rows = [
@@ -65,19 +73,34 @@ class MethodResult(Printed):
         )
         return [Table(title, ["fold", *map(str, measures), *costs], rows)]
 
+    def _measures(self) -> list[Measure]:
+        """The measures that were asked for, or NDCG@10."""
+        return list(self._values) or [NDCG(10)]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per test query: its fold, and the measures asked for; needs pandas."""
+        ids = {"query": self.test.query_ids, "fold": self.fold_names}
+        return frame(ids | {str(measure): self.values(measure) for measure in self._measures()})
+
+    def plot(self) -> Figure:
+        """The mean of each fold, by the measures asked for. Needs the extra `localrank[plots]`."""
+        means = {str(m): list(self.fold_means(m).values()) for m in self._measures()}
+        folds = [run.fold for run in self.runs]
+        return draw_bars({self.name: means}, folds, "mean of the fold", numbers="%.3f")
+
     def values(self, measure: str | Measure) -> Floats:
-        """One value per test query, NaN where the measure skips it."""
+        """One value per test query. NaN: the measure skips the query."""
         measure = parse_measure(measure)
         if measure not in self._values:
             self._values[measure] = measure(self.test, self.scores)
         return self._values[measure]
 
     def mean(self, measure: str | Measure) -> float:
-        """Over the queries that the measure does not skip."""
+        """Mean over the queries that the measure does not skip."""
         return mean_of_queries(self.values(measure))
 
     def against(self, other: MethodResult, measure: str | Measure) -> PairedTest:
-        """A paired test with another method, in which a gain is an improvement."""
+        """A paired test with another method. A gain is an improvement."""
         measure = parse_measure(measure)
         sign = 1 if measure.higher_is_better else -1
         return paired_test(sign * self.values(measure), sign * other.values(measure))
@@ -89,37 +112,37 @@ class MethodResult(Printed):
 
     @property
     def scores(self) -> Floats:
-        """Of the test documents of all folds."""
+        """Scores of the test documents of all folds."""
         return np.concatenate([run.scores for run in self.runs])
 
     @property
     def train_seconds(self) -> float:
-        """Of all folds."""
+        """Training time of all folds."""
         return sum(run.train_seconds for run in self.runs)
 
     @property
     def train_cpu_seconds(self) -> float:
-        """Of all folds and threads."""
+        """CPU time of training, of all folds and threads."""
         return sum(run.train_cpu_seconds for run in self.runs)
 
     @property
     def milliseconds_per_query(self) -> float:
-        """To score a test query, on average."""
+        """Mean time to score a test query."""
         return 1000 * sum(run.predict_seconds for run in self.runs) / self.test.n_queries
 
     @property
     def n_models(self) -> int:
-        """Of the fold with the most."""
+        """Number of models, in the fold with the most."""
         return max(run.n_models for run in self.runs)
 
     @property
     def model_bytes(self) -> float:
-        """Size of a saved model, on average over the folds."""
+        """Mean size of a saved model over the folds."""
         return sum(run.model_bytes for run in self.runs) / len(self.runs)
 
     @property
     def chosen(self) -> list[str]:
-        """The parameters that tuning chose, one text for each fold; empty without tuning."""
+        """The parameters that tuning chose in each fold, as text. Empty without tuning."""
         return [
             ", ".join(f"{name}={value}" for name, value in run.chosen.items())
             for run in self.runs
@@ -128,7 +151,7 @@ class MethodResult(Printed):
 
     @property
     def failed(self) -> str | None:
-        """Why the first fold failed that did."""
+        """Why the method failed, in the first fold that failed. None: it did not fail."""
         return next((run.failed for run in self.runs if run.failed), None)
 
 
@@ -148,34 +171,34 @@ def run(
 ) -> dict[str, MethodResult]:
     """Train every method on the training queries of each fold, and score its test queries.
 
-    Before a method is timed it is trained once on a few queries, so that no time is that of
-    compiling kernels. Linear algebra has one thread, so that times compare. Where a Dask client
-    is in scope, its workers do the runs, each with one thread, several at the same time; what is
-    finished is put into the store as it comes.
+    Before a method is timed, it is trained once on a few queries, so that compiling kernels does
+    not count. Linear algebra has one thread, so that times compare. If a Dask client is in scope,
+    its workers do the runs, several at the same time and each with one thread. The store gets
+    each result when it is finished.
 
     Parameters
     ----------
     methods : dict from name to Ranker
-        They stay as they are: clones are trained, one after another, each with `n_jobs`.
+        Rankers to train. They are not changed: clones are trained, one after another, each with
+        `n_jobs`.
     folds : iterable of Fold
-        Read one at a time. Their test queries must differ.
+        Folds with different test queries. They are read one at a time.
     grids : dict from name to grid, optional
-        Parameters to tune for some methods, in each fold by its validation queries or, where it
-        has none, by cross-validation over its training queries. The winner's fit is the one that
-        is timed and scored.
+        Parameters to tune for some methods, in each fold by its validation queries or, without
+        any, by cross-validation over its training queries. The winner's fit is timed and scored.
     measure : str or Measure, default="ndcg@10"
-        Of tuning and of bounds.
+        The measure of tuning and of bounds.
     valid : bool, default=True
-        Give each fold's validation queries to `fit`. Tuning has them in any case.
+        Give each fold's validation queries to `fit`. Tuning always gets them.
     n_controls : int, default=0
         Draws of random groups for the clairvoyant bound of rankers with groups. 0: no bound.
     keep_failures : bool, default=False
-        Note the reason where a method fails, and go on. False raises its exception.
+        If a method fails, note the reason and go on. False: raise its exception.
     inspect : callable, optional
         Called with name, fold and fitted model after each scoring, in the order of the folds and
-        methods. Not called for runs that come from the store. No model is kept otherwise.
+        methods. It is not called for results from the store. No model is kept otherwise.
     store : path, optional
-        A folder for finished work. What it has already is not done again.
+        A folder for finished work, which is not done again. None stores nothing.
     n_jobs : int or None, default=None
     say : callable, optional
         Called with a line about each run.
@@ -198,15 +221,15 @@ def run(
     """
     work = Work(parse_measure(measure), valid, n_controls, n_jobs, inspect is not None, uuid4().hex)
     kept = Store(store)
-    runs: dict[str, dict[int, Run]] = {name: {} for name in methods}
+    runs: dict[str, dict[int, FoldResult]] = {name: {} for name in methods}
     tests, fold_names = [], []
-    # What is being worked on, by the number of its call, and models that are not looked at yet.
+    # Work under way, by the number of its call, and models to inspect.
     under_way: dict[int, tuple[int, Fold, str, str]] = {}
     to_inspect: dict[int, tuple[str, Fold, Ranker | None]] = {}
     n_runs = len(folds) * len(methods) if isinstance(folds, Sized) else None
 
     def missing() -> Iterator[tuple[tuple[str, Ranker, Grid | None], tuple[Fold]]]:
-        """Calls for what the store does not have, as it is asked for more."""
+        """Calls for what the store does not have, one at a time."""
         n_calls = place = 0
         for fold in folds:
             tests.append(judged_queries(fold.test))
@@ -223,7 +246,7 @@ def run(
                 under_way[n_calls] = place, fold, name, key
                 n_calls += 1
                 yield (name, ranker, grid), (fold,)
-            # Let go before the next one is read.
+            # Release the fold before the next one is read.
             del fold
             place += 1
 
@@ -234,12 +257,12 @@ def run(
             model = None
             try:
                 model, result = get()
-            except Exception as error:  # whatever it is, the other methods are compared
+            except Exception as error:  # the other methods are still compared
                 if not keep_failures:
                     raise
                 reason = " ".join(f"{type(error).__name__}: {error}".split())
                 nothing = np.empty(0), np.empty(0, dtype=np.int64)
-                result = Run(fold.name, *nothing, failed=reason)
+                result = FoldResult(fold.name, *nothing, failed=reason)
                 say(f"{fold.name}: {name} failed: {reason}")
             else:
                 say(f"{fold.name}: {name} trained in {result.train_seconds:.1f} s")
@@ -256,13 +279,13 @@ def run(
             advance()
     test = concatenate(tests)
     return {
-        name: MethodResult(name, [own[place] for place in sorted(own)], test, fold_names)
-        for name, own in runs.items()
+        name: MethodResult(name, [done[place] for place in sorted(done)], test, fold_names)
+        for name, done in runs.items()
     }
 
 
 def judged_queries(test: RankingDataset) -> RankingDataset:
-    """What measures need of test queries: all but the features.
+    """Test queries without features, which measures do not need.
 
     Examples
     --------

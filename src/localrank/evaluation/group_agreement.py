@@ -1,10 +1,10 @@
-"""How groups of queries agree with categories that somebody knows."""
+"""How groups of queries agree with known categories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,13 @@ from localrank.arrays import Integers
 from localrank.data import RankingDataset
 from localrank.data.feature_columns import column_of, known_columns
 from localrank.evaluation.engine import MethodResult
+from localrank.evaluation.frames import frame
 from localrank.grouping import Groups
 from localrank.grouping.categories import categories_of
 from localrank.printing import Printed, Table
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -25,12 +29,12 @@ class Agreement(Printed):
     Attributes
     ----------
     adjusted_rand_index : float
-        1 where groups and categories are the same partition, about 0 where they have nothing to
-        do with each other, below 0 where they agree less than chance would make them [1]_.
+        1: groups and categories are the same partition. About 0: they are unrelated. Below 0:
+        they agree less than by chance [1]_.
     table : ndarray of shape (n_groups, n_categories)
-        How many queries of each group are of each category.
+        The number of queries of each group and category.
     groups, categories : tuple of str
-        What rows and columns stand for.
+        Names of the rows and columns.
 
     References
     ----------
@@ -41,6 +45,10 @@ class Agreement(Printed):
     table: Integers
     groups: tuple[str, ...]
     categories: tuple[str, ...]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The table, with groups as its index and categories as its columns; needs pandas."""
+        return frame(self.table, index=list(self.groups), columns=list(self.categories))
 
     def _shown(self) -> Sequence[str | Table]:
         rows = [
@@ -60,10 +68,11 @@ def agreement(groups: Groups | ArrayLike, categories: ArrayLike) -> Agreement:
     Parameters
     ----------
     groups : Groups or array-like of shape (n_queries,)
-        The `groups_` of a fitted `LocalRanker`, or a label for each query. Where groups overlap,
-        the one that serves a query counts.
+        The `groups_` of a fitted `LocalRanker`, or a label for each query. If groups overlap, a
+        query counts in the group that serves it.
     categories : array-like of shape (n_queries,)
-        Of the same queries in the same order, as in the ranker's `training_query_ids_`.
+        The category of each query, in the same order: that of the ranker's
+        `training_query_ids_`.
 
     Examples
     --------
@@ -81,18 +90,18 @@ def agreement(groups: Groups | ArrayLike, categories: ArrayLike) -> Agreement:
     <BLANKLINE>
     Adjusted Rand index 1.000: 1 is the same partition, 0 is chance.
     """
-    own = groups.home if isinstance(groups, Groups) else np.asarray(groups)
+    labels = groups.home if isinstance(groups, Groups) else np.asarray(groups)
     known = np.asarray(categories)
-    if own.ndim != 1 or own.shape != known.shape or not len(own):
+    if labels.ndim != 1 or labels.shape != known.shape or not len(labels):
         raise ValueError(
-            f"agreement needs one group and one category for each query. Got shapes {own.shape} "
-            f"and {known.shape} instead."
+            f"agreement needs one group and one category for each query. Got shapes "
+            f"{labels.shape} and {known.shape} instead."
         )
-    rows, of_row = np.unique(own, return_inverse=True)
+    rows, of_row = np.unique(labels, return_inverse=True)
     columns, of_column = np.unique(known, return_inverse=True)
     table = np.zeros((len(rows), len(columns)), np.int64)
     np.add.at(table, (of_row, of_column), 1)
-    # Groups of a ranker are numbered from 1 where they are shown.
+    # Groups of a ranker are shown with numbers from 1.
     names = rows + 1 if isinstance(groups, Groups) else rows
     return Agreement(
         _adjusted_rand_index(table),
@@ -107,41 +116,41 @@ def agreements(
 ) -> dict[str, dict[str, Agreement]]:
     """How the groups that serve the test queries agree with their categories.
 
-    By method, where it has groups, and by fold: each fold makes groups of its own. Queries
-    without a category are left out, and so are folds in which no query has one.
+    The result goes from methods with groups to folds, because each fold makes its own groups.
+    Queries without a category are left out, and so are folds without a category.
 
     Parameters
     ----------
     results : mapping from name to MethodResult
-        None of them failed.
+        Results of methods that did not fail.
     categories : mapping
-        From query ids, as `categories_by_query` finds them.
+        The category of each query id, from `categories_by_query`.
     """
     grouped = {n: r for n, r in results.items() if all(len(run.groups) for run in r.runs)}
-    found: dict[str, dict[str, Agreement]] = {}
+    by_method: dict[str, dict[str, Agreement]] = {}
     for name, result in grouped.items():
         known = np.array(categories_of(categories, None, result.test), dtype=object)
         folds, groups = np.array(result.fold_names), np.concatenate([r.groups for r in result.runs])
-        has_one = np.array([category is not None for category in known])
-        found[name] = {
-            run.fold: agreement(groups[own] + 1, known[own].astype(str))
+        has_category = np.array([category is not None for category in known])
+        by_method[name] = {
+            run.fold: agreement(groups[queries] + 1, known[queries].astype(str))
             for run in result.runs
-            if (own := has_one & (folds == run.fold)).any()
+            if (queries := has_category & (folds == run.fold)).any()
         }
-    return found
+    return by_method
 
 
 def categories_by_query(
     tests: Iterable[RankingDataset], categories: Mapping[Any, Any] | int | str
 ) -> dict[Any, str]:
-    """The category of each test query that has one; an error where none has.
+    """The category of each test query that has one. It is an error if none has.
 
     Parameters
     ----------
     tests : iterable of RankingDataset
         Read one at a time.
     categories : mapping, int or str
-        From query ids to categories; or a feature by column or name, with one value for all
+        A mapping from query ids; or the column or name of a feature that has one value for all
         documents of a query.
     """
     known: dict[Any, str] = {}
@@ -152,27 +161,27 @@ def categories_by_query(
         known |= {query: category for query, category in pairs if category is not None}
     if not known:
         raise ValueError(
-            f"Categories of queries must be those of the queries to compare on. Got none of "
-            f"their {n_queries:,} instead."
+            f"The categories must be of the queries to compare on. None of these "
+            f"{n_queries:,} queries has a category."
         )
     return known
 
 
 def _known(categories: Mapping[Any, Any] | int | str, dataset: RankingDataset) -> list[str | None]:
-    """The category of each query, None where it is not known."""
+    """The category of each query. None: it is not known."""
     if isinstance(categories, Mapping):
         return categories_of(categories, None, dataset)
     column = column_of(dataset, categories)
     if column < 0:
         raise ValueError(
-            f"Categories of queries must be a mapping from query ids, or "
+            f"Categories must be a mapping from query ids, or "
             f"{known_columns(dataset)}. Got {categories!r} instead."
         )
     return categories_of(categories, column, dataset)
 
 
 def _adjusted_rand_index(table: Integers) -> float:
-    """(index - expected) / (largest - expected), of the pairs of queries that are together."""
+    """(index - expected) / (largest - expected), of pairs of queries in the same group."""
 
     def pairs(counts: Integers) -> float:
         return float(np.sum(counts * (counts - 1.0) / 2))

@@ -1,4 +1,4 @@
-"""A map of the training queries by group, and what each group's model looks at."""
+"""A map of the training queries by group, and the features that each group's model uses."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.local_ranker import LocalRanker
+from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 from localrank.rankers.boosted_trees.boosted_trees import SummedTrees
 from localrank.rankers.linear import LinearRanker
 
-# Queries on a map at most, evenly taken, and features named for a group.
+# Most queries on a map, taken evenly, and most features named for a group.
 N_QUERIES, N_FEATURES = 600, 5
 
 
 @dataclass(frozen=True)
 class StrongFeature:
-    """A feature that a model looks at, and its signed share of all weight."""
+    """A feature that a model uses, and its signed share of all weight."""
 
     feature: str
     weight: float
@@ -27,14 +28,14 @@ class StrongFeature:
 
 @dataclass(frozen=True)
 class MappedGroup:
-    """A group's number of training queries, and the features its model looks at most."""
+    """A group's number of training queries, and the features its model uses most."""
 
     size: int
     strongest: list[StrongFeature]
 
 
 @dataclass(frozen=True, repr=False)
-class GroupMap:
+class GroupMap(Printed):
     """Training queries in two dimensions, and facts about their groups.
 
     Attributes
@@ -53,15 +54,15 @@ class GroupMap:
     ids: list[str]
     groups: list[MappedGroup]
 
-    def __repr__(self) -> str:
-        return f"GroupMap: {len(self.ids):,} queries of {len(self.groups)} groups"
+    def _shown(self) -> list[str | Table]:
+        return [f"GroupMap: {len(self.ids):,} queries of {len(self.groups)} groups"]
 
 
 def group_map(ranker: LocalRanker, dataset: RankingDataset) -> GroupMap:
     """Two coordinates of each training query, its group, and facts about the groups.
 
-    Coordinates keep the distances between queries as well as two can (classical scaling): for
-    descriptions that are points these are their first principal components.
+    The coordinates keep the distances between queries as well as two coordinates can (classical
+    scaling). If descriptions are points, these are their first two principal components.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Who takes part in a comparison: the methods, what stands beside them, and their opponents."""
+"""The rankers of a comparison: methods, baseline, best feature, and opponents."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from localrank.parallel import with_jobs
 from localrank.rankers import Distilled, Ensemble, Ranker
 from localrank.recipes import global_ensemble, global_mixed, global_one
 
-# Left out of "all": it trains a model for every query it ranks.
+# Not among "all": it trains a model for every query that it ranks.
 LAZY = "duh-kirchhoff"
 BEST_FEATURE = "best-feature"
-# Opponents of more models would take longer than everything else.
+# Most models of an opponent. Larger ones would take longer than everything else.
 MOST_MODELS = 20
 TREE_PARAMETERS = ("n_trees", "n_leaves", "min_leaf_documents")
 
@@ -32,7 +32,7 @@ class Entry:
     Attributes
     ----------
     ranker : Ranker
-        Not fitted.
+        The ranker, not fitted.
     role : {"method", "baseline", "reseeded", "best feature", "opponent"}
     kind : {"global", "local"}
     summary : str
@@ -56,13 +56,13 @@ def entries(
     Parameters
     ----------
     methods : str, list of str, or dict from name to Ranker
-        Names as `localrank methods` lists them, "all" too; one text may hold several,
-        separated by commas.
+        Names from `localrank methods`, or "all". A text may have several names, separated by
+        commas.
     baseline : str
     settings : list of str
-        Parameters of methods given by name, as "local-rank.n_clusters=4".
+        Parameters of methods given by name, such as "local-rank.n_clusters=4".
     n_jobs, random_state : int or None
-        Of methods given by name.
+        Parameters of the methods given by name.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def entries(
     baseline = baseline if baseline in given else check_method(baseline)
     asked = [name if name in given else check_method(name) for name in asked]
     names = list(dict.fromkeys([BEST_FEATURE, baseline, *asked]))
-    own = _settings(settings, names)
+    given_settings = _settings(settings, names)
     result = {}
     for name in names:
         role: Role = "method"
@@ -85,12 +85,12 @@ def entries(
         elif name == BEST_FEATURE:
             role = "best feature"
         if name in given:
-            if own[name]:
-                raise ValueError(f"{name} is given as a ranker: set its parameters there.")
+            if given_settings[name]:
+                raise ValueError(f"{name} is given as a ranker. Set its parameters on that ranker.")
             kind = "local" if isinstance(given[name], LocalRanker) else "global"
             result[name] = Entry(given[name], role, kind, type(given[name]).__name__)
         else:
-            ranker = make_ranker(name, own[name], n_jobs, random_state)
+            ranker = make_ranker(name, given_settings[name], n_jobs, random_state)
             declaration = METHODS[name].declaration
             result[name] = Entry(ranker, role, declaration.kind, declaration.summary)
     single = result[baseline]
@@ -108,19 +108,19 @@ def equal_cost_opponents(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> tuple[dict[str, Entry], dict[str, list[str]]]:
-    """What every method is to beat at equal cost.
+    """The opponents that every method must beat at equal cost.
 
-    A method of one model has the baseline as its opponent. One that learned the scores of other
-    models has another: a model of the same trees that learned the scores of six global ones. A
-    method of k models has two: the baseline with k seeds, where it has a seed, and k models of
-    different kinds. These have the trees of the method, or where it has none, or one set for each
-    group, those of the baseline.
+    A method of one model has the baseline as its opponent. A method that learned the scores of
+    other models has one more: a model of the same trees that learned the scores of six global
+    models. A method of k models has two opponents: the baseline with k seeds, if it has a seed,
+    and k models of different kinds. These have the trees of the method. If the method has no
+    trees, or a set for each group, they have the trees of the baseline.
 
     Parameters
     ----------
     taking_part : dict from name to Entry
     n_models : dict from name to int
-        How many models each trained method consists of.
+        The number of models of each trained method.
     n_jobs, random_state : int or None
 
     Returns
@@ -128,7 +128,7 @@ def equal_cost_opponents(
     added : dict from name to Entry
         Opponents that do not take part yet.
     opponents : dict from name to list of str
-        The opponents of each method; none where it has more than 20 models.
+        The opponents of each method. A method of more than 20 models has none.
 
     Examples
     --------
@@ -189,15 +189,15 @@ def _names(methods: str | Sequence[str]) -> list[str]:
 
 
 def _settings(settings: Sequence[str], names: Sequence[str]) -> dict[str, list[str]]:
-    own: dict[str, list[str]] = {name: [] for name in names}
+    by_method: dict[str, list[str]] = {name: [] for name in names}
     for setting in settings:
         method, dot, rest = setting.partition(".")
         if not dot or "=" in method:
             raise ValueError(f"A setting must read method.name=value. Got {setting!r} instead.")
-        if method not in own:
+        if method not in by_method:
             raise ValueError(f"{setting}: {method} is not among {', '.join(names)}.")
-        own[method].append(rest)
-    return own
+        by_method[method].append(rest)
+    return by_method
 
 
 def _is_seeded(ranker: Ranker) -> bool:
@@ -205,24 +205,24 @@ def _is_seeded(ranker: Ranker) -> bool:
 
 
 def _trees(ranker: Ranker) -> dict[str, Any]:
-    """Number and size of the trees of the largest model; nothing without trees for all queries."""
-    found = [model.get_params(deep=False) for model in _models(ranker)]
-    trees = [own for own in found if set(TREE_PARAMETERS) <= set(own)]
+    """Number and size of the trees of the largest model. Empty: no trees for all queries."""
+    parameters = [model.get_params(deep=False) for model in _models(ranker)]
+    trees = [given for given in parameters if set(TREE_PARAMETERS) <= set(given)]
     if not trees:
         return {}
-    largest = max(trees, key=lambda own: own["n_trees"])
+    largest = max(trees, key=lambda given: given["n_trees"])
     return {name: largest[name] for name in TREE_PARAMETERS}
 
 
 def _gain(ranker: Ranker) -> dict[str, Any]:
-    """What labels are worth to the models, where they were told."""
+    """The gain of labels, if the models have one as a parameter."""
     told = (getattr(model, "gain", None) for model in _models(ranker))
     gain = next((gain for gain in told if gain is not None), None)
     return {} if gain is None else {"gain": gain}
 
 
 def _models(ranker: Ranker) -> Iterator[Ranker]:
-    """The rankers that a ranker is made of, as far as each is trained on all queries."""
+    """The rankers that a ranker is made of and that are trained on all queries."""
     if isinstance(ranker, LocalRanker):
         return
     yield ranker

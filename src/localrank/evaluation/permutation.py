@@ -1,8 +1,9 @@
-"""What a ranking loses when a feature tells documents of a query no longer apart."""
+"""Permutation importance: what a ranking loses when a feature is shuffled within each query."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,17 +11,25 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
 from localrank.estimator import drawn_seed
+from localrank.evaluation.frames import frame
+from localrank.evaluation.plotted import Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.parallel import in_parallel
+from localrank.plots import draw_bars
+from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 
-# Features of a printed result at most.
-N_LINES = 15
+if TYPE_CHECKING:
+    import pandas
+    from matplotlib.figure import Figure
+
+# Most features of a printed or drawn result.
+N_SHOWN = 15
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PermutationImportance:
-    """What is lost without each feature; prints the features that matter most.
+class PermutationImportance(Printed, Plotted):
+    """The loss without each feature. It prints the features that matter most.
 
     Attributes
     ----------
@@ -28,12 +37,12 @@ class PermutationImportance:
     value : float
         Mean of the measure with all features.
     means : ndarray of shape (n_features,)
-        Mean loss over the queries: positive where the feature helps, whether larger values of
-        the measure are better or smaller ones.
+        Mean loss over the queries. A positive loss means that the feature helps, also if smaller
+        values of the measure are better.
     standard_errors : ndarray of shape (n_features,)
-        Of the means, over queries; NaN where only one query counts.
+        Standard errors of the means over queries. NaN: only one query counts.
     losses : ndarray of shape (n_features, n_queries)
-        The loss of each query, the mean of the repeats; NaN where the measure skips a query.
+        The loss of each query, averaged over the repeats. NaN: the measure skips the query.
     feature_names : tuple of str
     """
 
@@ -44,19 +53,47 @@ class PermutationImportance:
     losses: Floats
     feature_names: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        order = np.argsort(-self.means, kind="stable")
-        shown = order[:N_LINES]
-        width = max(len(self.feature_names[column]) for column in shown)
-        lines = [f"{self.measure} is {self.value:.4f}. It loses without"]
-        lines += [
-            f"  {self.feature_names[column]:<{width}}  {self.means[column]:+.4f} "
-            f"± {self.standard_errors[column]:.4f}"
-            for column in shown
+    def to_frame(self) -> pandas.DataFrame:
+        """One row per feature, in the order of the columns; needs pandas."""
+        return frame(
+            {
+                "feature": list(self.feature_names),
+                "mean": self.means,
+                "standard_error": self.standard_errors,
+            }
+        )
+
+    def plot(self) -> Figure:
+        """Bars of the features that matter most. Needs the extra `localrank[plots]`."""
+        shown = self._order()[:N_SHOWN]
+        figure = draw_bars(
+            {f"Loss in {self.measure} without a feature": {"mean loss": self.means[shown]}},
+            [self.feature_names[column] for column in shown],
+            f"loss in {self.measure}",
+            numbers="%.3f",
+        )
+        for axes in figure.axes:
+            axes.tick_params(axis="x", labelrotation=60)
+        return figure
+
+    def _order(self) -> Integers:
+        return np.argsort(-self.means, kind="stable")
+
+    def _shown(self) -> list[str | Table]:
+        order = self._order()
+        rows = [
+            [
+                self.feature_names[column],
+                f"{self.means[column]:+.4f}",
+                f"{self.standard_errors[column]:.4f}",
+            ]
+            for column in order[:N_SHOWN]
         ]
-        if len(order) > len(shown):
-            lines.append(f"  and less without the {len(order) - len(shown):,} others")
-        return "\n".join(lines)
+        title = f"{self.measure} is {self.value:.4f}; its loss without a feature"
+        n_more = len(order) - len(rows)
+        table = Table(title, ["feature", "loss", "standard error"], rows)
+        more = f"The loss without each of the other {n_more:,} features is smaller."
+        return [table, more] if n_more else [table]
 
 
 def permutation_importance(
@@ -70,22 +107,22 @@ def permutation_importance(
 ) -> PermutationImportance:
     """What a fitted ranker loses when a feature's values are exchanged within each query.
 
-    The documents of a query keep all other values and labels, and swap the values of one feature
-    at random. It works for every ranker. Features that say the same stand in for each other, and
-    then none of them seems to matter. The result does not depend on the order of queries and
+    The documents of a query swap the values of one feature at random. They keep all other values
+    and their labels. This works for every ranker. Features that say the same replace each other,
+    so that none of them seems to matter. The result does not depend on the order of queries and
     documents.
 
     Parameters
     ----------
     ranker : Ranker
-        Fitted.
+        A fitted ranker.
     dataset : RankingDataset
-        Labelled queries, better not those of the training.
+        Labelled queries, best other queries than those of the training.
     measure : str or Measure, default="ndcg@10"
     n_repeats : int, default=5
-        Random exchanges, the same for every feature.
+        Number of random exchanges. They are the same for every feature.
     n_jobs : int or None, default=None
-        Features at the same time; -1 for all cores. The result does not depend on it.
+        Number of features at the same time. -1: all cores. The result does not depend on it.
     random_state : int or None, default=0
 
     Examples
@@ -106,12 +143,12 @@ def permutation_importance(
     measure = parse_measure(measure)
     sign = 1.0 if measure.higher_is_better else -1.0
     ranker.predict(dataset)  # refuses what the ranker cannot rank
-    # In an order that the content decides, so that the same values are exchanged in any order.
+    # The content decides the order, so that the same values are exchanged in any order.
     rows, queries = content_order(dataset)
     dataset = dataset.reordered(rows, queries)
     before = measure.of_rows(dataset, ranker.predict_rows(dataset))
     if np.isnan(before).all():
-        raise ValueError(f"{measure} skips every query: there is nothing to lose.")
+        raise ValueError(f"{measure} skips every query, so there is nothing to lose.")
     orders = _orders_within_queries(dataset, n_repeats, drawn_seed(random_state))
 
     def losses_without(

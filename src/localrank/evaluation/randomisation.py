@@ -1,4 +1,4 @@
-"""Randomisation: what exchanging the values of two methods would do to their difference."""
+"""The randomisation test: exchange the values of two methods at random."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LOOKUPS = 2**21
 def sign_flip_p_value(differences: Floats, n_resamples: int, random_state: int | None) -> float:
     """Two-sided p-value of the mean of paired differences, by exchanging the two of a pair.
 
-    It is the share of sign patterns whose sum lies at least as far from zero as that of the
-    differences. Zeros have no sign. All patterns are counted where there are no more than
-    `n_resamples`; otherwise as many are drawn, and the given one counts among them.
+    It is the share of sign patterns whose sum is at least as far from zero as the sum of the
+    differences. Zeros have no sign. If there are at most `n_resamples` patterns, all are counted.
+    Otherwise `n_resamples` are drawn, and the given pattern counts as one more.
 
     Examples
     --------

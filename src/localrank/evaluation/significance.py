@@ -21,15 +21,15 @@ CORRECTIONS = ("holm", "benjamini-hochberg")
 
 Key = TypeVar("Key", bound=Hashable)
 
-# Differences up to this are rounding: the two methods rank the query alike.
+# Differences up to this size are rounding: both methods rank the query alike.
 _EQUAL = 1e-9
-# scipy's noncentral t takes ever longer from here on, and its limit is exact to 0.3 %.
+# Beyond this, scipy's noncentral t takes ever longer, and its limit is exact to 0.3 %.
 _LARGE_T = 1000.0
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class PairedTest:
-    """How far a method's values lie above another's on the same queries.
+    """A comparison of two methods by their values on the same queries.
 
     Attributes
     ----------
@@ -37,24 +37,24 @@ class PairedTest:
     mean_difference : float
         Mean of the first method's values less the second's.
     interval : (float, float)
-        Confidence interval of the mean difference, by the t distribution whichever the test.
+        Confidence interval of the mean difference, by the t distribution for every test.
     effect_size : float
-        Mean difference over the standard deviation of the differences (Cohen's d_z); infinite
-        where all differences are equal and not zero.
+        Mean difference divided by the standard deviation of the differences (Cohen's d_z).
+        Infinite: all differences are equal and not zero.
     effect_interval : (float, float)
-        Its confidence interval, by the noncentral t distribution (for |t| > 1000 by its limit);
-        NaN where the effect is infinite.
+        Confidence interval of the effect size, by the noncentral t distribution, or its limit for
+        |t| > 1000. NaN: the effect is infinite.
     confidence : float
-        Of both intervals.
+        Confidence of both intervals.
     p_value : float
-        Two-sided.
+        Two-sided p-value.
     wins, ties, losses : int
         Queries on which the first method's value is larger, equal (to 1e-9) and smaller.
     n_queries : int
     n_left_out : int
-        Queries without a value of both methods.
+        Number of queries that lack a value of one of the methods.
     corrected_p_value : float or None
-        Where the test is one of several.
+        P-value corrected for the number of tests. None: the test is the only one.
     """
 
     test: str
@@ -73,12 +73,12 @@ class PairedTest:
 
     @property
     def p(self) -> float:
-        """The corrected p-value, or where the test is the only one the p-value."""
+        """The corrected p-value, or the p-value of a test that is the only one."""
         return self.p_value if self.corrected_p_value is None else self.corrected_p_value
 
     @property
     def sign(self) -> int:
-        """1 for a gain, -1 for a loss, 0 where neither is established."""
+        """1: a gain. -1: a loss. 0: neither is established."""
         return int(np.sign(self.mean_difference)) if self.p < LEVEL else 0
 
     def _repr_html_(self) -> str:
@@ -106,27 +106,27 @@ def paired_test(
 ) -> PairedTest:
     """Compare two methods by their values on the same queries, two-sided.
 
-    Differences up to 1e-9 count as zero, in every test. Without any other, p is 1.
+    Differences up to 1e-9 count as zero in every test. If all are zero, p is 1.
 
     - `"t"`: the paired t-test.
-    - `"wilcoxon"`: the signed-rank test. Zero differences take part in the ranking and their
-      ranks are dropped (Pratt [1]_), so that the many queries on which two methods agree do not
-      count as evidence; differences that agree to nine decimals share their rank. Exact up to
-      16 non-zero differences, and up to 50 where none are zero or of equal size; from there on
-      by the normal approximation.
-    - `"randomisation"`: each query's two values are exchanged at random, and p is how often the
-      mean difference is at least as large as the one observed [2]_. All sign patterns of the
-      non-zero differences are counted where there are no more than `n_resamples`; otherwise as
-      many are drawn, and the observed one counts among them.
+    - `"wilcoxon"`: the signed-rank test. Zero differences are ranked, and then their ranks are
+      dropped (Pratt [1]_). So the many queries on which two methods agree are not evidence.
+      Differences that agree to nine decimals share their rank. The test is exact up to 16
+      non-zero differences, and up to 50 if none are zero or of equal size. For more it uses the
+      normal approximation.
+    - `"randomisation"`: each query's two values are exchanged at random. p is how often the mean
+      difference is at least as large as the observed one [2]_. If the non-zero differences have
+      at most `n_resamples` sign patterns, all are counted. Otherwise `n_resamples` are drawn, and
+      the observed pattern counts as one more.
 
     Parameters
     ----------
     a, b : array-like of shape (n_queries,)
-        Larger is better: negate a measure that is better when smaller. NaN where a measure
-        skips a query, which is then left out. At least two must remain.
+        Values of each query. Larger is better: negate a measure that is better when smaller. NaN:
+        the measure skips the query, and it is left out. At least two queries must remain.
     test : {"t", "wilcoxon", "randomisation"}, default="t"
     n_resamples : int, default=100_000
-        Of the randomisation test.
+        Number of resamples of the randomisation test.
     confidence : float, default=0.95
     random_state : int or None, default=0
 
@@ -208,7 +208,7 @@ def paired_tests(
     baseline : array-like of shape (n_queries,)
     correction : {"holm", "benjamini-hochberg"}, default="holm"
     **options
-        Of `paired_test`.
+        Options of `paired_test`.
 
     Examples
     --------
@@ -251,8 +251,8 @@ def correct(
     ----------
     p_values : sequence of float, or dict from name to float
     method : {"holm", "benjamini-hochberg"}, default="holm"
-        Holm bounds the chance of one false discovery or more, Benjamini-Hochberg the expected
-        share of false ones among the discoveries.
+        Holm bounds the chance of any false discovery. Benjamini-Hochberg bounds the expected
+        share of false discoveries.
 
     Examples
     --------
@@ -277,7 +277,7 @@ def correct(
 
 
 def p_text(p_value: float) -> str:
-    """A p-value in print.
+    """A p-value as text.
 
     Examples
     --------
@@ -296,7 +296,7 @@ def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
 
 
 def _mean_and_deviation(differences: Floats) -> tuple[float, float]:
-    """Mean and standard deviation, which is zero where the differences differ by rounding."""
+    """Mean and standard deviation. It is zero if the differences differ only by rounding."""
     deviation = differences.std(ddof=1) if np.ptp(differences) > _EQUAL else 0.0
     return float(differences.mean()), float(deviation)
 

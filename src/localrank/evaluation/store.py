@@ -1,4 +1,4 @@
-"""One method on one fold, and a folder of finished ones, so that interrupted work can go on."""
+"""The result of one method on one fold, and a folder of them, so that work can be resumed."""
 
 from __future__ import annotations
 
@@ -17,34 +17,36 @@ from localrank.data.deferred import feature_blocks
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.measures import parse_measure
+from localrank.printing import Printed, Table
 
 BOUND = ("selected", "values", "control")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run:
-    """One method on one fold.
+class FoldResult(Printed):
+    """The result of one method on one fold.
 
     Attributes
     ----------
     fold : str
     scores : ndarray of shape (n_test_documents,)
-        Row by row of the test queries. Empty where the method failed.
+        Scores of the test documents, query by query. Empty: the method failed.
     groups : ndarray of shape (n_test_queries,)
-        The group that weighs most for each query. Empty where there are no groups.
+        The group with the largest weight for each query. Empty: the method has no groups.
     train_seconds, train_cpu_seconds, predict_seconds : float
-        Of a tuned method, training is the final fit. CPU seconds count every thread.
+        Times of training and scoring. Training a tuned method is its final fit. CPU seconds count
+        every thread.
     n_models : int
     model_bytes : int
         Size of the saved model.
     chosen : dict or None
-        The parameters that tuning chose.
+        The parameters that tuning chose. None: not tuned.
     path : list of dict or None
-        Every combination that was tried, as `Tuning.table` has it.
+        Every combination that was tried: `Tuning.rows`.
     bound : ClairvoyantBound or None
     map : GroupMap or None
     failed : str or None
-        The reason.
+        Why the method failed. None: it did not.
     """
 
     fold: str
@@ -61,27 +63,28 @@ class Run:
     map: GroupMap | None = None
     failed: str | None = None
 
-    def __repr__(self) -> str:
+    def _shown(self) -> list[str | Table]:
         if self.failed:
-            return f"Run on {self.fold}: failed: {self.failed}"
-        return (
-            f"Run on {self.fold}: {len(self.scores):,} documents scored; "
-            f"{'1 model' if self.n_models == 1 else f'{self.n_models:,} models'} "
-            f"of {self.model_bytes / 1024:,.0f} KiB, trained in {self.train_seconds:.1f} s"
-        )
+            return [f"FoldResult of {self.fold}: failed: {self.failed}"]
+        models = "1 model" if self.n_models == 1 else f"{self.n_models:,} models"
+        return [
+            f"FoldResult of {self.fold}: {len(self.scores):,} documents scored; {models} of "
+            f"{self.model_bytes / 1024:,.0f} KiB, trained in {self.train_seconds:.1f} s"
+        ]
 
 
 class Store:
-    """Keeps runs in a folder, one file for each fold and method. None stores nothing.
+    """Keeps results in a folder, one file for each fold and method. None stores nothing.
 
-    A run is found again only by the key it was put in with: a digest of all that decides it.
+    A result is returned only for the key that it was stored with: a digest of all that decides
+    it.
     """
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
 
-    def get(self, fold: str, method: str, key: str) -> Run | None:
-        """The run with this key, where there is one that can be read."""
+    def get(self, fold: str, method: str, key: str) -> FoldResult | None:
+        """The result with this key. None: there is none, or it cannot be read."""
         path = self._path(fold, method)
         if path is None or not path.is_file():
             return None
@@ -96,12 +99,12 @@ class Store:
                     facts["bound"] = ClairvoyantBound(measure, **facts["bound"], **arrays)
                 if facts["map"] is not None:
                     facts["map"] = _group_map(facts["map"])
-                return Run(fold, kept["scores"], kept["groups"], **facts)
-        except Exception:  # damage shows in many ways, and what it hit is done again
+                return FoldResult(fold, kept["scores"], kept["groups"], **facts)
+        except Exception:  # damage shows in many ways; damaged work is done again
             return None
 
-    def put(self, method: str, key: str, run: Run) -> None:
-        """Keep a run. Failed ones are tried again the next time."""
+    def put(self, method: str, key: str, run: FoldResult) -> None:
+        """Keep a result. Failed methods are not kept: they are tried again."""
         path = self._path(run.fold, method)
         if path is None or run.failed:
             return
@@ -135,7 +138,7 @@ def fingerprint(fold: Fold) -> str:
 
 
 def described(value: Any) -> Any:
-    """A ranker's class and the parameters that decide its result, parts too; threads do not.
+    """A ranker's class and the parameters that decide its result, without `n_jobs`.
 
     Examples
     --------
@@ -155,7 +158,7 @@ def described(value: Any) -> Any:
 
 def _group_map(facts: dict[str, Any]) -> GroupMap:
     groups = [
-        MappedGroup(group["size"], [StrongFeature(**one) for one in group["strongest"]])
+        MappedGroup(group["size"], [StrongFeature(**feature) for feature in group["strongest"]])
         for group in facts.pop("groups")
     ]
     return GroupMap(**facts, groups=groups)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -16,100 +15,14 @@ from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.deferred import view
 from localrank.estimator import clone
+from localrank.evaluation.trials import Parameters, Trial, Tuning, parameters_text
 from localrank.measures import Measure, parse_measure
-from localrank.measures.base import mean_of_queries
 from localrank.names import unknown
 from localrank.parallel import cpu_seconds, in_parallel, one_thread
-from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 from localrank.rankers.inputs import has_two_labels, held_out_queries
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
-Parameters = dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Trial:
-    """One combination of parameters, and how well it ranks held-out queries.
-
-    Parameters
-    ----------
-    parameters : dict
-    mean : float
-        Over the queries that the measure does not skip.
-    standard_error : float
-        Of the mean; NaN where only one query counts.
-    values : ndarray of shape (n_queries,)
-        The measure of each query, NaN where it is skipped.
-    """
-
-    parameters: Parameters
-    mean: float
-    standard_error: float
-    values: Floats
-
-    def __repr__(self) -> str:
-        return f"{parameters_text(self.parameters)}: {self.mean:.4f} ± {self.standard_error:.4f}"
-
-    @classmethod
-    def of(cls, parameters: Parameters, values: Floats) -> Trial:
-        """Mean and standard error of the values that count."""
-        counted = values[~np.isnan(values)]
-        error = counted.std(ddof=1) / np.sqrt(counted.size) if counted.size > 1 else np.nan
-        return cls(parameters, mean_of_queries(values), float(error), values)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Tuning(Printed):
-    """What `tune` found.
-
-    Parameters
-    ----------
-    best_parameters : dict
-    best_estimator : Ranker
-        With these parameters, fitted on the whole dataset.
-    path : tuple of Trial
-        Every combination, in the order of the grid.
-    best_index : int
-        Position of the best one.
-    measure : Measure
-    fit_seconds, fit_cpu_seconds : float
-        What fitting `best_estimator` took; CPU seconds count every thread.
-    """
-
-    best_parameters: Parameters
-    best_estimator: Ranker
-    path: tuple[Trial, ...]
-    best_index: int
-    measure: Measure
-    fit_seconds: float
-    fit_cpu_seconds: float
-
-    def table(self) -> list[dict[str, Any]]:
-        """One row per combination, for `pandas.DataFrame` and the like."""
-        return [
-            {
-                **trial.parameters,
-                "mean": trial.mean,
-                "standard_error": trial.standard_error,
-                "best": index == self.best_index,
-            }
-            for index, trial in enumerate(self.path)
-        ]
-
-    def _shown(self) -> list[str | Table]:
-        n_queries = int(np.sum(~np.isnan(self.path[0].values)))
-        rows = [
-            [
-                parameters_text(trial.parameters),
-                f"{trial.mean:.4f}",
-                f"{trial.standard_error:.4f}",
-                "best" if index == self.best_index else "",
-            ]
-            for index, trial in enumerate(self.path)
-        ]
-        columns = ["parameters", "mean", "standard error", ""]
-        return [Table(f"{self.measure} of {n_queries:,} held-out queries", columns, rows)]
 
 
 def tune(
@@ -128,16 +41,18 @@ def tune(
 
     The queries are cut into folds at random, the same for all combinations of parameters. Each
     combination is fitted on all folds but one and scored on that one, so that every query is
-    scored once; the best mean over the queries wins, the first of equal ones. A ranker with
-    `fit_path` (RankSVM and SVMMap for C, LGMML for margin and step) is fitted along the path.
+    scored once. The combination with the best mean over the queries wins; of equal ones, the
+    first. A ranker with `fit_path` (RankSVM and SVMMap for C, LGMML for margin and step) is
+    fitted along the path.
 
     Parameters
     ----------
     estimator : Ranker or callable
-        A ranker, which stays as it is; or what makes one of the parameters, as `local_rank`.
+        A ranker, which is not changed; or a function that makes one from parameters, such as
+        `local_rank`.
     grid : dict of str to sequence, or list of such
-        Values to try of each parameter. Those of a ranker go by scikit-learn's names ("ranker__C"
-        for the C of the ranker inside). Of several dicts each makes its own combinations.
+        Values to try for each parameter. Parameters of a ranker have scikit-learn's names:
+        "ranker__C" is the C of the ranker inside. Each dict of a list makes its own combinations.
     dataset : RankingDataset
     folds : int, default=5
     measure : str or Measure, default="ndcg@10"
@@ -146,7 +61,7 @@ def tune(
     fit_with_valid : bool, default=False
         Give `valid` to the final fit too, for rankers that choose their size by it.
     n_jobs : int or None, default=None
-        Fits at the same time, with one thread each; -1 for all cores. The result does not
+        Number of fits at the same time, with one thread each. -1: all cores. The result does not
         depend on it.
     random_state : int or None, default=0
         Seed of the folds.
@@ -196,12 +111,12 @@ def tune(
         together, fold = item
         train, test = dataset, scored
         if cross:
-            own = np.isin(np.arange(dataset.n_queries), parts[fold])
-            train, test = view(dataset).select(~own), view(dataset).select(own)
+            held_out = np.isin(np.arange(dataset.n_queries), parts[fold])
+            train, test = view(dataset).select(~held_out), view(dataset).select(held_out)
         try:
             fitted = _fitted([one_thread(models[index]) for index in together], train)
             return [measure(test, model.predict(test)) for model in fitted]
-        except Exception as error:  # whatever it is, it is raised again, with what was tried
+        except Exception as error:  # raised again with the parameters that were tried
             tried = " or ".join(parameters_text(combinations[index]) for index in together)
             where = f", fold {fold + 1} held out" if cross else ""
             kind = ValueError if isinstance(error, ValueError) else RuntimeError
@@ -218,13 +133,13 @@ def tune(
         n_jobs=n_jobs,
         description="Tuning",
     )
-    for (together, fold), found in zip(items, results, strict=True):
-        for index, held_out in zip(together, found, strict=True):
-            values[index, parts[fold]] = held_out
+    for (together, fold), scored_together in zip(items, results, strict=True):
+        for index, of_fold in zip(together, scored_together, strict=True):
+            values[index, parts[fold]] = of_fold
     path = tuple(map(Trial.of, combinations, values))
     means = np.array([trial.mean for trial in path])
     if np.isnan(means).any():
-        raise ValueError(f"There is nothing to choose by: {measure} skips every query.")
+        raise ValueError(f"{measure} skips every query, so there is nothing to choose by.")
     best = int(means.argmax() if measure.higher_is_better else means.argmin())
     start, cpu_start = time.perf_counter(), cpu_seconds()
     model = models[best].fit(dataset, valid=valid if fit_with_valid else None)
@@ -242,7 +157,7 @@ def _combinations(grid: Grid) -> list[Parameters]:
                 raise ValueError(f"Values of {name!r} must be a list. Got {values!r} instead.")
             if not len(values):
                 raise ValueError(f"The grid has no values of {name!r}.")
-    # Plain numbers instead of numpy's, which print worse.
+    # Plain numbers print better than numpy's.
     plain = [
         {name: v.tolist() if isinstance(v, np.ndarray) else list(v) for name, v in part.items()}
         for part in parts
@@ -254,7 +169,7 @@ def _with_parameters(estimator: Ranker | Callable[..., Ranker], parameters: Para
     if not isinstance(estimator, Ranker):
         return estimator(**parameters)
     model: Ranker = clone(estimator)
-    # From the outside in: a value may be a part whose own parameters are in the grid.
+    # From the outside in: a value may be a part with parameters that are in the grid, too.
     for name in sorted(parameters, key=lambda name: name.count("__")):
         known = model.get_params()
         if name not in known:
@@ -279,13 +194,13 @@ def _parts(dataset: RankingDataset, folds: int, random_state: int | None) -> lis
         if not np.delete(teaches, part).any():
             raise ValueError(
                 f"There is nothing to learn without fold {fold + 1}: no other query has two "
-                f"different labels. Take another number of folds, or another 'random_state'."
+                f"different labels. Choose another number of folds or another 'random_state'."
             )
     return parts
 
 
 def _paths(models: Sequence[Ranker], combinations: Sequence[Parameters]) -> list[list[int]]:
-    """Combinations to fit together, because they differ only along the ranker's path."""
+    """Combinations to fit together: they differ only along the ranker's path."""
     paths: dict[Any, list[int]] = {}
     for index, (model, parameters) in enumerate(zip(models, combinations, strict=True)):
         key: Any = index
@@ -304,14 +219,3 @@ def _fitted(models: list[Any], dataset: RankingDataset) -> list[Ranker]:
     }
     path: list[Ranker] = models[0].fit_path(dataset, **along)
     return path
-
-
-def parameters_text(parameters: Parameters) -> str:
-    """A combination for people.
-
-    Examples
-    --------
-    >>> parameters_text({"C": 0.1, "ranker": "rank-svm"})
-    "C=0.1, ranker='rank-svm'"
-    """
-    return ", ".join(f"{name}={value!r}" for name, value in parameters.items())

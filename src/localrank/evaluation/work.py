@@ -21,7 +21,7 @@ from localrank.data.passes import in_partitions
 from localrank.estimator import clone
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.group_map import group_map
-from localrank.evaluation.store import Run, described
+from localrank.evaluation.store import FoldResult, described
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure
@@ -30,24 +30,24 @@ from localrank.persistence import library_versions
 from localrank.progress import progress
 from localrank.rankers import Ranker
 
-# Bounds of rankers with more groups would train too many models for their controls.
+# Most groups of a ranker with a bound. The controls of more would train too many models.
 MOST_GROUPS = 20
-# Parts for tuning where a fold has no validation queries.
+# Parts for tuning in a fold without validation queries.
 TUNING_FOLDS = 3
-# How often scoring is timed where that takes less than this many seconds: other work on the
-# machine can lengthen a short time tenfold.
+# How often scoring is timed if it takes less than this many seconds: other work on the machine
+# can make a short time ten times longer.
 N_REPEATS, SHORT = 3, 0.5
-# Queries for the warm-up, to train on and to score.
+# Numbers of queries to train on and to score in the warm-up.
 WARM_TRAIN, WARM_TEST = 30, 3
-# Methods that were warmed up in this process, of each comparison.
+# Pairs of comparison and method that were warmed up in this process.
 _warm: set[tuple[str, str]] = set()
-# Warming up silences warnings, for the whole process.
+# Warming up silences the warnings of the whole process.
 _warming = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Work:
-    """What is done with a method on a fold, here or on a worker."""
+    """The work on a method and a fold, here or on a Dask worker."""
 
     measure: Measure
     valid: bool
@@ -57,7 +57,7 @@ class Work:
     comparison: str
 
     def key(self, mark: str, ranker: Ranker, grid: Grid | None) -> str:
-        """A digest of all that decides a run."""
+        """A digest of all that decides the result."""
         decides = (
             mark,
             described(ranker),
@@ -71,14 +71,14 @@ class Work:
 
     def __call__(
         self, method: tuple[str, Ranker, Grid | None], fold: Fold
-    ) -> tuple[Ranker | None, Run]:
+    ) -> tuple[Ranker | None, FoldResult]:
         name, ranker, grid = method
         with _warming:
             if (self.comparison, name) not in _warm:
                 _warm_up(ranker, fold, self.valid, self.n_jobs)
                 _warm.add((self.comparison, name))
-        # Threads of linear algebra that wait for each other on a busy machine burn many times the
-        # CPU seconds of the work itself.
+        # On a busy machine, threads of linear algebra that wait for each other use many times the
+        # CPU seconds of the work.
         with one_blas_thread():
             model, result = _run(
                 ranker, fold, grid, self.measure, self.valid, self.n_controls, self.n_jobs
@@ -94,7 +94,7 @@ def _run(
     valid: bool,
     n_controls: int,
     n_jobs: int | None,
-) -> tuple[Ranker, Run]:
+) -> tuple[Ranker, FoldResult]:
     model = _with_jobs(ranker, n_jobs)
     facts: dict[str, Any] = {}
     if grid is None:
@@ -117,7 +117,7 @@ def _run(
         facts["train_seconds"] = tuning.fit_seconds
         facts["train_cpu_seconds"] = tuning.fit_cpu_seconds
         facts["chosen"] = tuning.best_parameters
-        facts["path"] = tuning.table()
+        facts["path"] = tuning.rows
     facts["n_models"] = model.n_models_
     facts["model_bytes"] = _size(model)
     test = fold.test if in_partitions(fold.test) else gathered(fold.test)
@@ -131,11 +131,11 @@ def _run(
             facts["bound"] = clairvoyant_bound(
                 model, fold.train, test, measure, n_controls=n_controls
             )
-    return model, Run(fold.name, scores, groups, **facts)
+    return model, FoldResult(fold.name, scores, groups, **facts)
 
 
 def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
-    """Scores row by row of the queries, and the shortest time; short times are repeated."""
+    """Scores, query by query, and the shortest time. Short times are measured again."""
     taken: list[float] = []
     while not taken or (len(taken) < N_REPEATS and sum(taken) < SHORT):
         start = time.perf_counter()
@@ -145,7 +145,7 @@ def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
 
 
 def _warm_up(ranker: Ranker, fold: Fold, valid: bool, n_jobs: int | None) -> None:
-    """Compile and load what the method needs; what fails here fails again where it counts."""
+    """Compile and load what the method needs. Errors are ignored: they come again in the work."""
     with contextlib.suppress(Exception), warnings.catch_warnings(), progress("Warming up", 1):
         warnings.simplefilter("ignore")
         teaching = np.flatnonzero(ranker.learns_from(fold.train))
@@ -165,7 +165,7 @@ def _with_jobs(ranker: Ranker, n_jobs: int | None) -> Ranker:
 
 
 def _size(model: Ranker) -> int:
-    """Bytes of the model's file; 0 where it cannot be saved, as a ranker of one's own may not."""
+    """Bytes of the model's file. 0: it cannot be saved, as may be with a user's ranker."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.localrank")
         try:

@@ -215,7 +215,7 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], n_classes: Sequen
     for scale, words in SCALES.items():
         found.claim(
             f"as many local metrics as classes beat one global metric ({words})",
-            verdict(list(gains[scale].values())),
+            all_are_gains(list(gains[scale].values())),
             "MAP " + "; ".join(f"{n} classes {difference(t)}" for n, t in gains[scale].items()),
         )
         found.claim(
@@ -226,7 +226,7 @@ def figure_2(found: Reproduction, local: Callable[..., LGMML], n_classes: Sequen
         )
 
 
-def verdict(tests: Sequence[PairedTest]) -> bool | None:
+def all_are_gains(tests: Sequence[PairedTest]) -> bool | None:
     """Whether all are gains; not where one is a loss, open where one is within the noise."""
     signs = [test.sign for test in tests]
     return False if min(signs) < 0 else True if min(signs) > 0 else None

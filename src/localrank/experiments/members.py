@@ -15,7 +15,7 @@ import numpy as np
 from localrank.aggregation import Aggregator, MeanScore, ZScore
 from localrank.data import Fold
 from localrank.evaluation import MethodResult
-from localrank.evaluation.store import Run
+from localrank.evaluation.store import FoldResult
 from localrank.experiments.setting import N_QUICK_FOLDS, Setting
 from localrank.rankers import ListwiseLinear, ListwiseNet, QueryCoordinates, Ranker, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
@@ -154,7 +154,7 @@ def composed(
     for place, own in enumerate(np.split(scores, ends)):
         parts = [results[member].runs[place] for view in views for member in view]
         costs = {cost: sum(getattr(part, cost) for part in parts) for cost in COSTS}
-        runs.append(Run(parts[0].fold, own, np.empty(0, dtype=np.int64), **costs))
+        runs.append(FoldResult(parts[0].fold, own, np.empty(0, dtype=np.int64), **costs))
     return MethodResult(name, runs, test, first.fold_names)
 
 

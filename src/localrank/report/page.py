@@ -1,4 +1,4 @@
-"""Putting the page together: template, style, scripts and data in one file."""
+"""The page: template, style, scripts and data in one file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Any
 
 from localrank.data.atomic import atomic_write
 
-# Parts of the page's script, which share one scope, in the order that they build on each other.
+# Parts of the page's style, in the order of their precedence.
+STYLES = ("report", "tables", "charts", "screens")
+# Parts of the page's script, in the order that they build on each other. They share one scope.
 SCRIPTS = (
     "dom",
     "charts",
@@ -37,8 +39,8 @@ def render(data: dict[str, Any]) -> str:
     Parameters
     ----------
     data : dict
-        What `localrank.evaluation.contents` makes of a comparison. Plain JSON: a value that does
-        not exist is None, never NaN.
+        The contents that `localrank.evaluation.contents` makes of a comparison. Plain JSON: a
+        missing value is None, never NaN.
 
     Examples
     --------
@@ -58,14 +60,14 @@ def render(data: dict[str, Any]) -> str:
     embedded = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {
         "title": html.escape(data["title"]),
-        "verdict": html.escape(data["verdict"]),
+        "verdict": _verdict(data["verdict"]),
         "policy": f"script-src {_digest(theme)} {_digest(script)}",
-        "style": text("report.css"),
+        "style": "".join(text(f"{name}.css") for name in STYLES),
         "theme": theme,
         "data": embedded,
         "script": script,
     }
-    # In one pass, so that nothing in the data can be taken for a place to fill.
+    # One pass, so that the data cannot hold a place to fill.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text("page.html"))
 
 
@@ -76,6 +78,15 @@ def write(data: dict[str, Any], path: str | PathLike[str]) -> None:
         file.write(page)
 
 
+def _verdict(text: str) -> str:
+    """The first line as the headline, the others below it."""
+    first, *more = map(html.escape, text.split("\n"))
+    items = "".join(f"<li>{line}</li>" for line in more)
+    return f'<p class="verdict">{first}</p>' + (
+        f'<ul class="verdict-more">{items}</ul>' * bool(more)
+    )
+
+
 def _digest(script: str) -> str:
-    """How a content security policy names the one script that it allows."""
+    """The name of a script in a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

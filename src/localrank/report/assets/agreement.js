@@ -1,4 +1,4 @@
-// Groups beside categories that somebody knows, one table for each method and fold.
+// Groups beside known categories, one table for each method and fold.
 
 function agreementTable({ groups, categories, table }) {
   const most = Math.max(1, ...table.flat());
@@ -51,9 +51,9 @@ function groupAgreement() {
   );
   const methodsShown = [...new Set(data.agreements.map(({ method }) => method))];
   const means = methodsShown.map((method) => {
-    const own = data.agreements.filter((one) => one.method === method);
-    const sum = own.reduce((total, one) => total + one.adjusted_rand_index, 0);
-    return `${method} ${decimals(sum / own.length, 3)}`;
+    const folds = data.agreements.filter((agreement) => agreement.method === method);
+    const sum = folds.reduce((total, fold) => total + fold.adjusted_rand_index, 0);
+    return `${method} ${decimals(sum / folds.length, 3)}`;
   });
   const place = section(
     "agreement",
@@ -62,17 +62,16 @@ function groupAgreement() {
     el(
       "p",
       { class: "note" },
-      "How many test queries of each known category each group serves. The adjusted Rand index is 1 where groups " +
-        "and categories are the same, and about 0 where they have nothing to do with each other. Each fold has " +
-        "groups of its own.",
+      "The number of test queries of each known category that each group serves. The adjusted Rand index is 1 if " +
+        "groups and categories are the same partition, and about 0 if they are unrelated. Each fold makes its own groups.",
     ),
     el("p", { class: "summary" }, `Adjusted Rand index, mean of the folds: ${means.join(", ")}.`),
     names.length > 1
       ? el("div", { class: "controls" }, el("label", {}, "Method, fold and index ", select))
       : null,
   );
-  const shown = scroller("Table of groups and categories");
-  place.append(shown);
+  const shown = el("div");
+  place.append(scroller("Table of groups and categories", shown));
   const update = () =>
     shown.replaceChildren(agreementTable(data.agreements[Number(select.value) || 0]));
   select.addEventListener("change", update);

@@ -1,4 +1,4 @@
-// Bounds, apart from the methods, beside their random-partition control.
+// Bounds beside their controls: the same for a random partition.
 
 function boundsTable() {
   if (!data.bounds?.length) return;
@@ -46,15 +46,15 @@ function boundsTable() {
 
   section(
     "bounds",
-    "Bounds, which are no methods",
+    "What a perfect choice of group would gain",
     "Bounds",
     el(
       "p",
       { class: "note" },
-      "A clairvoyant bound serves each query with the group's model that turns out best for it, which takes the " +
-        "query's labels: nobody can deploy it. The best of several models gains by chance alone, so beside each " +
-        "bound stands its control, the same bound over a random partition into groups of the same sizes. Only what " +
-        "a bound has above its control speaks for the groups.",
+      "A clairvoyant bound ranks each query with the group model that ranks it best. That takes the query's " +
+        "labels, so a bound is not a method. The best of several models gains by chance alone. The control shows " +
+        "how much: it is the same bound over a random partition into groups of the same sizes. Only the part of a " +
+        "bound beyond its control is due to the groups.",
     ),
     scroller(
       "Table of bounds",
@@ -67,7 +67,7 @@ function boundsTable() {
           el(
             "tr",
             {},
-            ["Groups of", "Measure"].map((title) => el("th", { scope: "col" }, title)),
+            ["Method", "Measure"].map((title) => el("th", { scope: "col" }, title)),
             ["Groups", "Selected", "Clairvoyant", "Control", "Beyond chance"].map((title) =>
               el("th", { scope: "col", class: "number" }, title),
             ),

@@ -1,29 +1,35 @@
-// Best-feature calibration: two views of where methods gain and lose against the baseline.
+// Best-feature calibration: where methods gain and lose against the baseline, in two views.
 
 const calibrationViews = {
   failure_level: {
     title: "By failure level",
     axis: "Failure level",
-    note: "baseline less best feature: the baseline's own luck picks the queries, so any other model looks better at the left",
+    note: "The baseline's value less the best feature's. The baseline's luck picks the queries, so any other model looks better at the left.",
   },
   best_feature_score: {
     title: "By the best feature's score",
     axis: "Best feature's score",
-    note: "no method's luck picks the queries",
+    note: "No method's luck picks the queries.",
   },
 };
 
+const linesAtFirst = 8;
+
+/** The look of the method in this role. */
+function lookOf(role) {
+  const method = others.find((other) => other.role === role);
+  return methodLooks.get(method?.name) ?? { colour: "var(--muted)", shape: shapes[1] };
+}
+
 function calibrationLines() {
   const { rows, bounds } = data.calibration;
-  let next = others.length; // what is no method of the table takes the looks after theirs
+  let next = others.length; // lines that are not in the table take the next looks
   return [...new Set(rows.map(({ method }) => method))].map((name) => {
     const line = { name, ...(methodLooks.get(name) ?? {}) };
     if (name === "baseline")
       Object.assign(line, { colour: "var(--ink)", shape: shapes[0], strong: true });
-    else if (name === "best feature")
-      Object.assign(line, { colour: "var(--muted)", shape: shapes[1] });
-    else if (name === "control")
-      Object.assign(line, { colour: "var(--muted)", shape: shapes[0], dash: "1.5 4" });
+    else if (name === "best feature") Object.assign(line, lookOf("best feature"));
+    else if (name === "control") Object.assign(line, lookOf("reseeded"), { dash: "1.5 4" });
     else if (!line.colour) Object.assign(line, look(next++));
     if (bounds?.includes(name)) line.dash = "6 4";
     return line;
@@ -32,21 +38,24 @@ function calibrationLines() {
 
 function calibrationPlots() {
   if (!data.calibration?.rows?.length) return;
-  const { rows, measure, verdict } = data.calibration;
-  const [first, ...rest] = verdict.split("\n");
+  const { rows, measure, summary, reading, by_method: byMethod } = data.calibration;
   const lines = calibrationLines();
+  // The best methods at first: more lines than these are a tangle.
+  lines.slice(linesAtFirst).forEach((line) => (line.hidden = true));
   const place = section(
     "calibration",
     "Where the best single feature beats the baseline",
     "Calibration",
-    el(
-      "div",
-      { class: "verdict-text" },
-      el("p", {}, first),
+    el("p", { class: "summary" }, summary),
+    folded(
+      `How to read it, and the figures of ${count(Object.keys(byMethod).length, "method")}`,
+      reading.map((text) => el("p", {}, text)),
       el(
         "ul",
         {},
-        rest.map((line) => el("li", {}, line)),
+        Object.entries(byMethod).map(([name, text]) =>
+          el("li", {}, el("strong", {}, name), `: ${text}`),
+        ),
       ),
     ),
   );
@@ -64,8 +73,8 @@ function calibrationPlots() {
     for (let value = Math.min(...sizes.keys()); value <= Math.max(...sizes.keys()); value++) {
       levels.push({ value, text: decimals(value / 10, 1), n: sizes.get(value) ?? 0 });
     }
-    // An interval from two queries covers everything and tells nothing.
-    // The lines' looks and whether they are hidden belong to both views, the points to one.
+    // An interval from two queries covers everything, so it is left out. Both views share the
+    // lines' looks; each has its points.
     const points = new Map(
       lines.map(({ name }) => [
         name,
@@ -94,8 +103,8 @@ function calibrationPlots() {
     el(
       "p",
       { class: "note" },
-      "Points are means, with 95 % intervals where a level has three queries or more. Dashed: bounds, which know the labels. Dotted: the control, a second global " +
-        "model with another seed; what it gains at negative failure levels is regression to the mean. Click a name to hide its line.",
+      "Points are means, with 95 % intervals for levels of three queries or more. Dotted: the control, which is the baseline with another seed; " +
+        "its gain at negative failure levels is regression to the mean. Dashed: bounds, which know the labels. Click a name to show or hide its line.",
     ),
   );
 }

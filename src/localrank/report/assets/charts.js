@@ -2,8 +2,11 @@
 
 // ---- Colours and shapes. A method looks alike in every plot.
 
-const nColours = 8;
-const colour = (index) => `var(--series-${(index % nColours) + 1})`;
+const nColours = 7;
+const colour = (index) => {
+  const place = (index % nColours) + 1;
+  return `var(--mark-${place}, var(--series-${place}))`;
+};
 
 const plus = [
   [0.85, 0],
@@ -31,11 +34,9 @@ const shapes = [
     `M${x - 1.25 * r} ${y - 0.4 * r}${plus.map(([dx, dy]) => `l${dx * r} ${dy * r}`).join("")}Z`,
 ];
 
-/** How the index-th of several things is drawn: first by colour, then by colour and shape. */
-const look = (index) => ({
-  colour: colour(index),
-  shape: shapes[(index - Math.floor(index / nColours)) % shapes.length],
-});
+/** Colour and shape of the index-th of several things. There is one colour more than there are
+ * shapes, so that 42 things differ in one or the other. */
+const look = (index) => ({ colour: colour(index), shape: shapes[index % shapes.length] });
 
 const methodLooks = new Map(others.map((method, index) => [method.name, look(index)]));
 methodLooks.set(data.baseline, { colour: "var(--ink)", shape: shapes[0] });
@@ -72,7 +73,7 @@ function roundTicks(low, high, n) {
   return ticks;
 }
 
-/** Powers of ten between low and high, with 2 and 5 times them where there are few. */
+/** Powers of ten between low and high; if they are few, also 2 and 5 times them. */
 function logTicks(low, high, format, n) {
   const between = (factors) => {
     const values = [];
@@ -117,7 +118,7 @@ function chart(parent, label, draw) {
   return { host, redraw };
 }
 
-/** Grid lines, tick texts and titles. `box` holds the plot's own left, right, top and bottom. */
+/** Grid lines, tick texts and titles. `box` holds the plot's left, right, top and bottom. */
 function axes(box, x, xTicks, xTitle, y, yTicks, yTitle) {
   const { left, right, top, bottom } = box;
   return svg(
@@ -158,7 +159,7 @@ const hideTooltip = () => (tooltip.hidden = true);
 addEventListener("scroll", hideTooltip, { passive: true });
 addEventListener("keydown", (event) => event.key === "Escape" && hideTooltip());
 
-/** Where a pointer is, in the drawing's own coordinates. */
+/** The place of the pointer, in the drawing's coordinates. */
 function position(host, event) {
   const drawing = host.querySelector("svg");
   const box = drawing.getBoundingClientRect();
@@ -368,7 +369,7 @@ function legend(parent, series, redraw) {
       series.map((line) => {
         const button = el(
           "button",
-          { type: "button", "aria-pressed": "true" },
+          { type: "button", "aria-pressed": String(!line.hidden) },
           sample(line),
           line.name,
         );

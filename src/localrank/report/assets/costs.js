@@ -1,7 +1,7 @@
 // Time and size against the measure.
 
-/** A place for each label beside its point that meets no other label, point or edge. */
-function placeLabels(points, width, { top, bottom }) {
+/** A place for each label beside its point, free of other labels, points and edges. */
+function placeLabels(points, width, { left, top, bottom }) {
   const taken = points.map(({ px, py }) => [px - 6, py - 6, px + 6, py + 6]);
   const meets = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
   return points.map(({ px, py, name }) => {
@@ -18,14 +18,14 @@ function placeLabels(points, width, { top, bottom }) {
     ];
     const free = places.find(
       ({ box }) =>
-        box[0] >= 0 &&
+        box[0] >= left &&
         box[2] <= width &&
         box[1] >= top - 6 &&
         box[3] <= bottom &&
         !taken.some((other) => meets(box, other)),
     );
     if (free) taken.push(free.box);
-    return free; // a point without room is named by its tooltip and the legend
+    return free; // without room, the tooltip and the legend name the point
   });
 }
 
@@ -53,7 +53,7 @@ function costPlot(parent, { title, key, format }) {
       py: y(method.means[chosen.measure]),
     }));
     const labels = placeLabels(points, width, box);
-    // Methods that none beats at their cost or less.
+    // Methods that no cheaper method beats.
     let best = -Infinity;
     const frontier = [...points]
       .sort((a, b) => a.px - b.px || a.py - b.py)
@@ -136,7 +136,7 @@ function costPlots() {
     el(
       "p",
       { class: "note" },
-      "Better is higher, cheaper is further left; the scale of the costs is logarithmic. The line joins the methods that nothing cheaper beats.",
+      "Higher is better, further left is cheaper. Costs have a logarithmic scale. The line joins the methods that no cheaper method beats.",
     ),
   );
   place.append(

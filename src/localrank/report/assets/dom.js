@@ -1,4 +1,4 @@
-// The data, what the reader has chosen, elements and numbers as text.
+// The data, the reader's choices, elements, and numbers as text.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const measures = data.measures ?? [];
@@ -6,10 +6,10 @@ const methods = data.methods ?? [];
 const working = methods.filter((method) => !method.failed);
 const others = working.filter((method) => method.name !== data.baseline);
 
-/** Difference of a measure, signed so that more is better. */
+/** 1 where larger values of a measure are better, -1 where smaller ones are. */
 const direction = (measure) => ((data.smaller_is_better ?? []).includes(measure) ? -1 : 1);
 
-// ---- What the reader has chosen. A view that depends on it watches it.
+// ---- The reader's choices. A view that depends on a choice watches it.
 
 const judged = others.filter((method) => method.role !== "opponent");
 const best = judged.sort(
@@ -58,7 +58,7 @@ function section(id, title, short, ...children) {
   return node;
 }
 
-/** A labelled choice among names; `key` is what it chooses. */
+/** A labelled choice among names. `key` names the choice. */
 function chooser(label, key, names) {
   const select = el("select", { onchange: () => choose({ [key]: select.value }) });
   select.append(...names.map((name) => el("option", { value: name }, name)));
@@ -67,16 +67,23 @@ function chooser(label, key, names) {
   return el("label", {}, `${label} `, select);
 }
 
-/** A box that scrolls sideways on its own, by keyboard too. */
+/** Text behind a click. */
+const folded = (title, ...children) =>
+  el("details", { class: "folded" }, el("summary", {}, title), ...children);
+
+/** A box that scrolls sideways by itself, by keyboard too. It says so where it is too narrow. */
 function scroller(label, ...children) {
   const box = el(
     "div",
     { class: "scroller", tabindex: 0, role: "region", "aria-label": label },
+    el("p", { class: "sideways", "aria-hidden": "true" }, "Scroll sideways for more columns →"),
     ...children,
   );
-  // The right edge fades where there is more to see.
-  const update = () =>
+  // The right edge fades while there is more to see.
+  const update = () => {
+    box.classList.toggle("wide", box.scrollWidth > box.clientWidth + 2);
     box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  };
   const observer = new ResizeObserver(update);
   observer.observe(box);
   children.forEach((child) => observer.observe(child));

@@ -29,7 +29,7 @@ function queryExplorer() {
   const everyId = new Map();
   for (const index of order)
     everyId.set(data.queries.ids[index], (everyId.get(data.queries.ids[index]) ?? 0) + 1);
-  // An id that several folds share is told with its fold.
+  // An id that several folds share is shown with its fold.
   const nameOf = (index) =>
     everyId.get(data.queries.ids[index]) > 1
       ? `${data.queries.ids[index]} · ${data.queries.folds[index]}`
@@ -59,7 +59,7 @@ function queryExplorer() {
   };
   const part =
     explored.size < data.queries.ids.length
-      ? ` ${explored.size.toLocaleString("en")} of the ${queriesText(data.queries.ids.length)} are kept here.`
+      ? ` ${explored.size.toLocaleString("en")} of the ${queriesText(data.queries.ids.length)} are in this report.`
       : "";
   section(
     "explorer",
@@ -68,8 +68,8 @@ function queryExplorer() {
     el(
       "p",
       { class: "note" },
-      `The documents of one query in the order of each method, with their labels and how far each moved from its rank by ${data.baseline}. ` +
-        `Point at a document, or move with the arrow keys, to follow it across the methods.${part}`,
+      `The documents of one query, ranked by each method. Coloured numbers are labels; arrows show how far a document moved from its rank by ${data.baseline}. ` +
+        `Point at a document, or use the arrow keys, to follow it across the methods.${part}`,
     ),
     el(
       "div",
@@ -114,7 +114,9 @@ function queryExplorer() {
 
   const columnsOf = (query) => {
     const names = working.map(({ name }) => name).filter((name) => query.scores[name]);
-    return names.sort((a, b) => (b === data.baseline) - (a === data.baseline));
+    // The baseline and the chosen method stand side by side.
+    const place = (name) => (name === data.baseline ? 2 : name === chosen.method ? 1 : 0);
+    return names.sort((a, b) => place(b) - place(a));
   };
 
   function heading(query, name) {

@@ -44,5 +44,5 @@ function howMade() {
         Object.entries(made.versions).map(([name, version]) => el("li", {}, `${name} ${version}`)),
       ),
   );
-  section("made", "How it was made", "Made", el("dl", { class: "made" }, facts));
+  section("made", "How this report was made", "About", el("dl", { class: "made" }, facts));
 }

@@ -19,7 +19,7 @@ function themeSwitch() {
     try {
       localStorage.setItem("localrank-theme", root.dataset.theme);
     } catch {
-      // The choice then lasts as long as the page.
+      // Without storage the choice lasts as long as the page.
     }
     show();
   });
@@ -39,16 +39,28 @@ function factsLine() {
   document.getElementById("facts").textContent = parts.join(" · ");
 }
 
+/** Paper shows what is behind a click. */
+function openForPrint() {
+  const opened = [];
+  addEventListener("beforeprint", () => {
+    opened.push(...document.querySelectorAll("details:not([open])"));
+    opened.forEach((node) => (node.open = true));
+  });
+  addEventListener("afterprint", () => opened.splice(0).forEach((node) => (node.open = false)));
+}
+
 measureSwitch();
 themeSwitch();
 factsLine();
+// From the result to its reasons: methods, queries, groups, then diagnostics.
 if (methods.length) comparisonTable();
-boundsTable();
+costPlots();
 queryDifferences();
-calibrationPlots();
-tuningPlots();
+queryExplorer();
 queryMap();
 groupAgreement();
-queryExplorer();
-costPlots();
+boundsTable();
+tuningPlots();
+calibrationPlots();
 howMade();
+openForPrint();

@@ -1,4 +1,4 @@
-// The map of the training queries, coloured by group, and what each group is like.
+// The map of the training queries, coloured by group, and a table of the groups.
 
 const groupLooks = (group) => look(group);
 
@@ -120,8 +120,8 @@ function queryMap() {
     el(
       "p",
       { class: "note" },
-      `Each mark is a training query at the first two components of its description; queries close together look alike to the method. ` +
-        `Results are ${measures[0]} on the test queries that the group serves. Press a group to single it out.`,
+      `Each mark is a training query. Queries close together look alike to the method. ` +
+        `The table has ${measures[0]} of the test queries that each group serves. Click a group to highlight it.`,
     ),
     names.length > 1
       ? el("div", { class: "controls" }, el("label", {}, "Method and fold ", select))
@@ -133,8 +133,8 @@ function queryMap() {
 
   const columns = el("div", { class: "map-and-groups" });
   const figure = el("figure");
-  const groups = scroller("Table of groups");
-  columns.append(figure, groups);
+  const groups = el("div");
+  columns.append(figure, scroller("Table of groups", groups));
   place.append(columns);
 
   const drawing = chart(
@@ -148,12 +148,12 @@ function queryMap() {
       const radius = Math.max(1.6, Math.min(4.5, 90 / Math.sqrt(places.length)));
       const marks = map.groups.map((_, group) => {
         const { colour, shape } = groupLooks(group);
-        const own = places.filter((_, i) => map.group[i] === group);
+        const members = places.filter((_, i) => map.group[i] === group);
         return svg("path", {
           class: `mark point${only !== null && only !== group ? " faint" : ""}`,
           "--c": colour,
           "data-group": group,
-          d: own
+          d: members
             .map(([px, py]) => shape(Number(px.toFixed(1)), Number(py.toFixed(1)), radius))
             .join(""),
         });

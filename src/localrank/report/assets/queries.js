@@ -13,7 +13,7 @@ function differences(method, measure) {
   return list.sort((a, b) => sign * (b.difference - a.difference) || a.index - b.index);
 }
 
-/** The fold is told where there are several. */
+/** A query's name, with its fold where there are several. */
 const severalFolds = new Set(data.queries?.folds ?? []).size > 1;
 const queryName = (index) =>
   `Query ${data.queries.ids[index]}${severalFolds ? ` · ${data.queries.folds[index]}` : ""}`;
@@ -37,8 +37,8 @@ function queryDifferences() {
     el(
       "p",
       { class: "note" },
-      "One bar for each test query, the largest gain at the left. A mean near zero may be many small differences " +
-        "or a few large ones both ways.",
+      "One bar for each test query, the largest gain at the left. The bars show whether the mean comes from many " +
+        "small differences or from a few large ones.",
     ),
     el(
       "div",
@@ -132,7 +132,7 @@ function queryDifferences() {
     host.setAttribute("aria-valuetext", text);
     readout.textContent =
       `${text} (${data.baseline} ${decimals(item.base)}, ${chosen.method} ${decimals(item.value)}). ` +
-      (explored.has(item.index) ? "" : "It is not among the queries of the explorer.");
+      (explored.has(item.index) ? "" : "The explorer does not have this query.");
     opener.hidden = !explored.has(item.index);
     return item;
   }
@@ -146,10 +146,10 @@ function queryDifferences() {
     summary.textContent =
       `${chosen.method} is better on ${won.toLocaleString("en")}, equal on ${(list.length - won - lost).toLocaleString("en")} and worse on ` +
       `${lost.toLocaleString("en")} of ${queriesText(list.length)} by ${chosen.measure}` +
-      (skipped ? `, which skips ${skipped.toLocaleString("en")}` : "") +
+      (skipped ? ` (it skips ${skipped.toLocaleString("en")})` : "") +
       `. The mean difference is ${signed(meanOf(list))} (dashed).`;
     readout.textContent =
-      "Point at a bar or tap it, or move with the arrow keys, to see its query.";
+      "Point at a bar, tap it, or use the arrow keys to see its query.";
     opener.hidden = true;
     at = -1;
     host.setAttribute("aria-valuemax", list.length);

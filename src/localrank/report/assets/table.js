@@ -1,11 +1,12 @@
 // The table of methods.
 
-/** Wins, ties and losses; more wins sort first. */
-const record = (test) => (test ? `${test.wins} / ${test.ties} / ${test.losses}` : missing);
+/** Wins, ties and losses. */
+const record = (test) =>
+  test ? [test.wins, test.ties, test.losses].join("\u2009/\u2009") : missing;
 
 const isSignificant = (test) => known(test?.p) && test.p < 0.05;
 
-/** gain, loss or nothing: only where the corrected p-value speaks. */
+/** gain or loss where the corrected p-value is below 0.05, else nothing. */
 function tone(test) {
   if (!isSignificant(test)) return "";
   return test.difference * direction(chosen.measure) > 0 ? "gain" : "loss";
@@ -27,15 +28,15 @@ function differenceCell(test) {
 /** Intervals of all rows share one scale, so that their lengths compare. */
 function intervalPlot(test, reach) {
   if (!test) return [missing];
-  const x = scale([-reach, reach], [6, 90]);
+  const x = scale([-reach, reach], [6, 72]);
   const across = (from, to) => Math.max(2, Math.abs(x(to) - x(from)));
   return [
     svg(
       "svg",
       {
         class: `range ${tone(test)}`,
-        viewBox: "0 0 96 22",
-        width: 96,
+        viewBox: "0 0 78 22",
+        width: 78,
         height: 22,
         role: "img",
         "aria-label": `${signed(test.difference)}, 95 % interval ${interval(test)}`,
@@ -60,7 +61,7 @@ function intervalPlot(test, reach) {
   ];
 }
 
-/** Columns: what they are called, sort by and show. Text sorts upwards first, numbers downwards. */
+/** Columns: title, sort key and cell. Numbers sort downwards first, unless `upwards` is set. */
 function columns() {
   const { measure } = chosen;
   const against = (method) => method.against_baseline?.[measure];
@@ -90,14 +91,14 @@ function columns() {
     })),
     {
       title: `Difference in ${measure}`,
-      hint: `to ${data.baseline}, with its 95 % interval`,
+      hint: `to ${data.baseline}`,
       upwards: direction(measure) < 0,
       key: (method) => against(method)?.difference,
       cell: (method) => differenceCell(against(method)),
     },
     {
       title: "Interval",
-      hint: `around 0, to ±${decimals(reach, 3)}`,
+      hint: `±${decimals(reach, 3)}`,
       upwards: direction(measure) < 0,
       key: (method) => against(method)?.low,
       cell: (method) => intervalPlot(against(method), reach),
@@ -111,22 +112,31 @@ function columns() {
       cell: (method) => [pValue(against(method)?.p)],
     },
     {
-      title: "Won, tied, lost",
-      hint: "queries",
+      title: "Queries",
+      hint: "won / tied / lost",
       class: "number",
       key: (method) => against(method) && against(method).wins - against(method).losses,
       cell: (method) => [record(against(method))],
     },
     working.some(equal) && {
       title: "At equal cost",
-      hint: "to the stronger opponent of as many models",
+      hint: "to an opponent of as many models",
       upwards: direction(measure) < 0,
       key: (method) => equal(method)?.difference,
       cell: (method) => {
         const test = equal(method);
         if (!test) return [missing];
-        const against = `to ${method.opponent}, p ${pValue(test.p)}`;
-        return [...differenceCell(test), el("small", {}, against)];
+        const [difference, range] = differenceCell(test);
+        return [
+          el(
+            "span",
+            { class: "number" },
+            difference,
+            el("span", { class: "p-value" }, ` p ${pValue(test.p)}`),
+          ),
+          range,
+          el("small", { class: "against" }, `to ${method.opponent}`),
+        ];
       },
     },
     {
@@ -138,14 +148,15 @@ function columns() {
     },
     {
       title: "Training",
-      hint: "CPU, all folds",
+      hint: "CPU",
       class: "number",
       upwards: true,
       key: (method) => method.train_cpu_seconds,
       cell: (method) => [duration(method.train_cpu_seconds)],
     },
     {
-      title: "ms per query",
+      title: "Ranking",
+      hint: "ms a query",
       class: "number",
       upwards: true,
       key: (method) => method.milliseconds_per_query,
@@ -161,7 +172,7 @@ function columns() {
   ].filter(Boolean);
 }
 
-/** What stands behind a method's name: what it is, its parameters, what tuning chose. */
+/** Behind a method's name: its summary, its parameters, and the choices of tuning. */
 function details(method) {
   const folds = [...new Set(data.queries?.folds ?? [])];
   const choices = (method.chosen ?? []).map((choice, i) =>
@@ -179,6 +190,26 @@ function details(method) {
   ];
 }
 
+/** What the columns and marks of the table mean. */
+function tableKey() {
+  const hasRole = (role) => working.some((method) => method.role === role);
+  return el(
+    "ul",
+    {},
+    [
+      `Difference: the mean over queries of the method's value less that of ${data.baseline}, with its 95 % interval. All intervals are drawn on one scale, around 0.`,
+      "▲ better and ▼ worse: p is below 0.05, corrected by Holm's rule for the number of methods. The dot of the interval is then filled.",
+      working.some((method) => method.at_equal_cost) &&
+        "At equal cost: the difference to an opponent of as many models, the stronger of those trained. A method of one model has the baseline as its opponent.",
+      hasRole("reseeded") &&
+        "Second seed: the baseline, trained again with another seed. A difference as small as this one is chance.",
+      "Training is the CPU time of all folds.",
+    ]
+      .filter(Boolean)
+      .map((text) => el("li", {}, text)),
+  );
+}
+
 function comparisonTable() {
   const sorted = { column: null, descending: true };
   const table = el("table", { class: "methods" });
@@ -189,14 +220,13 @@ function comparisonTable() {
     el(
       "p",
       { class: "note" },
-      `Every method was trained and tested on the same queries. Differences are to ${data.baseline}, query by query; ` +
-        "▲ and ▼ mark those with p below 0.05, corrected for the number of methods by Holm; there the dot of the interval is filled. " +
-        "Click a heading to sort, a name to see its parameters.",
+      "All methods are trained and tested on the same queries. Click a heading to sort, or a name to see its parameters.",
     ),
+    folded("How to read this table", tableKey()),
     scroller("Table of methods", table),
   );
 
-  // One body for each method holds its row and its details, which so stay together when sorted.
+  // Each method has one body, so that its row and its details stay together.
   const bodies = working.map((method) => {
     const row = el("tr");
     const more = el("tr", { class: "details", hidden: true });
@@ -286,11 +316,13 @@ function comparisonTable() {
       el(
         "div",
         { class: "unequal", role: "note" },
-        el("h3", {}, "Equal in models, not in cost"),
-        el(
-          "ul",
-          {},
-          unequal.map((note) => el("li", {}, note)),
+        folded(
+          `Equal models, unequal cost: ${count(unequal.length, "note")}`,
+          el(
+            "ul",
+            {},
+            unequal.map((note) => el("li", {}, note)),
+          ),
         ),
       ),
     );

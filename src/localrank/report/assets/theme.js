@@ -1,4 +1,4 @@
-// Runs before the page is drawn, so that a remembered choice does not flash.
+// Runs before the page is drawn, so that the wrong theme does not flash.
 (() => {
   const root = document.documentElement;
   let remembered = null;

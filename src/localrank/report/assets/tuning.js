@@ -4,12 +4,14 @@ function tuningPlots() {
   if (!data.tuning?.length) return;
   const place = section(
     "tuning",
-    `Measure against ${data.tuning.every(({ parameter }) => parameter === "n_clusters") ? "number of clusters" : "tuned parameters"}`,
+    data.tuning.every(({ parameter }) => parameter === "n_clusters")
+      ? "Choosing the number of clusters"
+      : "Choosing parameters",
     "Tuning",
     el(
       "p",
       { class: "note" },
-      "Mean over the validation queries with its standard error, for each value tried. The test queries had no part in it.",
+      "Mean over the validation queries for each value tried, with its standard error. The test queries are not used.",
     ),
   );
   const grid = el("div", { class: "trio" });
