@@ -1,8 +1,8 @@
 """Adaptive training, and where it helps: best-feature calibration with its control.
 
-Clusters of queries are refined by how well each cluster's model ranks each query; logistic
-regression chooses a cluster for a new query, or blends the models. On built-in queries, in some
-seconds; the plot is written where matplotlib is installed (`pip install 'localrank[plots]'`).
+Adaptive training moves each query to the cluster whose model ranks it best. Logistic regression
+then chooses a cluster for a new query, or blends the models. The example runs in some seconds, on
+built-in queries. It writes a plot if matplotlib is installed (`pip install 'localrank[plots]'`).
 """
 
 from pathlib import Path
@@ -38,8 +38,8 @@ fusion = adaptive_training(4, ranker=trees, select="fusion", n_jobs=-1).fit(trai
 scores["fusion"] = fusion.predict(test)
 
 for name in ("selective", "fusion"):
-    found = paired_test(NDCG(5)(test, scores[name]), NDCG(5)(test, scores["baseline"]))
-    print(f"{name} against the baseline:", found)
+    difference = paired_test(NDCG(5)(test, scores[name]), NDCG(5)(test, scores["baseline"]))
+    print(f"{name} against the baseline:", difference)
 print(clairvoyant_bound(selective, train, test, "ndcg@5", n_controls=2))
 
 calibration = best_feature_calibration(

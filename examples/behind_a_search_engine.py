@@ -1,9 +1,9 @@
-"""A search engine finds candidates, the service ranks them: SQLite's full text search here.
+"""A search engine finds candidates, and a localrank service ranks them.
 
-The engine returns fifty products for the words of a query, with what it knows of each as features.
-A model is trained from a log of such features and of what people chose, served by
-`localrank serve`, and asked through `localrank.client` for the order to show. With another engine
-only `candidates` changes.
+SQLite's full-text search is the engine. It returns fifty products for a query, with features of
+each. A model learns from a log of these features and of what people liked. `localrank serve`
+serves it, and `localrank.client` asks it for the order to show. For another engine, change only
+`candidates`.
 """
 
 import re
@@ -42,7 +42,7 @@ def catalogue() -> sqlite3.Connection:
 
 def candidates(engine: sqlite3.Connection, query: str) -> tuple[list[int], list[str], np.ndarray]:
     """Ids, names and features of the fifty products that fit the words best."""
-    # The engine's own score is negative, and better where it is lower.
+    # The engine's score is negative; lower is better.
     rows = engine.execute(
         "select rowid, name, -bm25(product, 1, 0), -bm25(product, 0, 1), price, rating, sold "
         "from product where product match ? order by rank limit 50",
@@ -52,7 +52,7 @@ def candidates(engine: sqlite3.Connection, query: str) -> tuple[list[int], list[
 
 
 def liking(features: np.ndarray) -> np.ndarray:
-    """What people think of products: what the log of an engine would tell."""
+    """How much people like products. A real log would tell."""
     name, text, price, rating, sold = features.T
     noise = rng.normal(0, 1, len(name))
     return np.asarray(name + text + 2 * rating - price / 50 + np.sqrt(sold) + noise)
@@ -86,8 +86,8 @@ with TemporaryDirectory() as folder:
     assert service.stderr is not None
     address = ""
     for line in service.stderr:
-        if found := re.search(r"http://[\d.:]+", line):
-            address = found[0]
+        if match := re.search(r"http://[\d.:]+", line):
+            address = match[0]
         if "is ready" in line:
             break
     try:

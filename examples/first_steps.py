@@ -1,7 +1,7 @@
-"""Train, measure, look closer, save: on built-in queries, in a few seconds.
+"""Train a model, measure it, look closer and save it. It takes a few seconds on built-in queries.
 
 Replace `make_queries` by `read_letor("train.txt")` or `RankingDataset.from_arrays(X, y, qid)`
-to do the same with data of your own.
+to use your data. `first_steps.ipynb` compares methods and explains a ranking, as a notebook.
 """
 
 from pathlib import Path

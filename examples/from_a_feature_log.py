@@ -1,7 +1,7 @@
-"""From what a search engine logged to a model for it: features by name, clicks as grades.
+"""Train a model from the feature log of a search engine, with clicks as grades.
 
-The log is made up here, in the form in which Elasticsearch and OpenSearch send it with the
-learning-to-rank plugin. With an engine of your own, write its responses to such a file instead.
+The example makes up a log in the format of Elasticsearch and OpenSearch with the learning-to-rank
+plugin. For your engine, write its responses to such a file instead.
 """
 
 import json
@@ -47,7 +47,7 @@ with TemporaryDirectory() as name:
                 n_clicks = rng.binomial(100, share)
                 print(f"query {query},item-{number},{n_clicks},100", file=clicks)
 
-    # Grades 0 to 3: how many of the rates of clicks a document reaches.
+    # The grade of a document, 0 to 3, is the number of these click rates that it reaches.
     dataset = read_feature_log(
         folder / "log.jsonl", clicks=folder / "clicks.csv", rates=[0.1, 0.25, 0.5]
     )
@@ -62,8 +62,10 @@ with TemporaryDirectory() as name:
     later = read_feature_log(folder / "log.jsonl", features=model.feature_names_in_)
     print(f"\nBest of {later.query_ids[0]}: {model.rank(later)['document'][:3].tolist()}")
 
-    # Into the engine: files to upload, and the order in which it will rank the logged documents.
+    # Export the model to the engine, and check that it will rank the logged documents alike.
     files = export(model, "opensearch-ltr", folder / "shop", name="shop")
     print("Files for the engine:", ", ".join(sorted(path.name for path in files)))
     result = verify(model, "opensearch-ltr", folder / "shop", later)
-    print(f"Lists in the same order there: {result.n_equal_lists} of {result.n_lists}")
+    print(
+        f"Lists that the engine ranks in the same order: {result.n_equal_lists} of {result.n_lists}"
+    )

@@ -1,7 +1,7 @@
-"""Whether query-adaptive models help, on which queries, and how much there is to gain.
+"""How much models for groups of queries help, on which queries, and what they could gain at most.
 
-On built-in queries of hidden types, in a few seconds. Replace `make_queries` by
-`read_letor("train.txt")` to ask the same of data of your own.
+The example runs in a few seconds, on built-in queries of hidden types. Replace `make_queries` by
+`read_letor("train.txt")` to ask the same of your data.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from localrank.recipes import local_rank
 queries, _ = make_queries(400, separation=0.5, random_state=0)
 train, test = queries.select(range(300)), queries.select(range(300, 400))
 
-# The number of clusters by cross-validation; 1 is the global model.
+# Choose the number of clusters by cross-validation. One cluster is the global model.
 tuning = tune(
     local_rank(ranker=RankSVM()),
     {"grouping__n_clusters": [1, 2, 4, 8]},
@@ -34,7 +34,7 @@ values = {
 }
 print("\nlocal against global on the test queries:", paired_test(values["local"], values["global"]))
 
-# The best group in hindsight, beside the same for random groups: what chance alone would gain.
+# What the best group of each query would gain in hindsight, and what random groups would gain.
 print(clairvoyant_bound(local, train, test, "ndcg@10", n_controls=3))
 
 # Why does the query that gains most get its ranking?

@@ -4,7 +4,6 @@
 outputs into the file, without times and without what differs from one machine to the next.
 """
 
-import os
 import sys
 from pathlib import Path
 
@@ -15,8 +14,6 @@ from nbclient import NotebookClient
 def executed(path):
     """The notebook with the outputs that it has now."""
     notebook = nbformat.read(path, as_version=4)
-    # Warnings of the kernel itself, about the machine it runs on, are no part of an output.
-    os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     client = NotebookClient(
         notebook,
         timeout=300,
@@ -24,10 +21,20 @@ def executed(path):
         record_timing=False,
         resources={"metadata": {"path": str(Path(path).parent)}},
     )
-    return client.execute()
+    client.execute()
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs = [output for output in cell.outputs if not _tells_of_compiling(output)]
+    return notebook
+
+
+def _tells_of_compiling(output):
+    """Whether an output is the notice of a machine that runs localrank for the first time."""
+    return output.get("name") == "stderr" and output.text.startswith("localrank: compiling")
 
 
 def write(path):
+    """Execute a notebook and write its outputs into the file."""
     notebook = executed(path)
     notebook.metadata = {
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},

@@ -69,12 +69,12 @@ def test_contributions_sum_to_the_scores(name, fitted, queries):
     order = np.random.default_rng(0).permutation(queries.n_documents)
     mixed = rearranged(queries, order)
     for dataset in (queries, mixed):
-        found = ranker.contributions(dataset)
-        assert found.values.shape == (queries.n_documents, queries.n_features)
-        sums = found.base + found.together + found.values.sum(axis=1)
+        contributions = ranker.contributions(dataset)
+        assert contributions.values.shape == (queries.n_documents, queries.n_features)
+        sums = contributions.base + contributions.together + contributions.values.sum(axis=1)
         scores = ranker.predict(dataset)
-        assert_allclose(sums, scores, rtol=1e-9, atol=1e-9 * np.abs(found.values).max())
-        assert_allclose(found.scores, sums, rtol=1e-12, atol=1e-12)
+        assert_allclose(sums, scores, rtol=1e-9, atol=1e-9 * np.abs(contributions.values).max())
+        assert_allclose(contributions.scores, sums, rtol=1e-12, atol=1e-12)
     assert_allclose(
         ranker.contributions(mixed).values, ranker.contributions(queries).values[order], atol=1e-9
     )
@@ -131,9 +131,9 @@ def test_contributions_check_what_they_are_given(queries):
 
 def test_a_linear_rankers_are_weight_times_value(queries):
     ranker = RankSVM(scaling=None).fit(queries)
-    found = ranker.contributions(queries)
-    assert_allclose(found.values, queries.features * ranker.coef_)
-    assert_array_equal(found.base, 0.0)
+    contributions = ranker.contributions(queries)
+    assert_allclose(contributions.values, queries.features * ranker.coef_)
+    assert_array_equal(contributions.base, 0.0)
     assert_allclose(ranker.feature_importances_, np.abs(ranker.coef_) / np.abs(ranker.coef_).sum())
 
 
@@ -150,9 +150,9 @@ def test_rank_boosts_are_the_weak_rankers_of_each_feature(queries):
 def test_trees_give_lightgbms_contributions(queries):
     ranker = LambdaMART(20, min_leaf_documents=5).fit(queries)
     expected = ranker.booster.predict(queries.features, pred_contrib=True, num_threads=1)
-    found = ranker.contributions(queries)
-    assert_allclose(found.values, expected[:, :-1], atol=1e-12)
-    assert_allclose(found.base, expected[:, -1])
+    contributions = ranker.contributions(queries)
+    assert_allclose(contributions.values, expected[:, :-1], atol=1e-12)
+    assert_allclose(contributions.base, expected[:, -1])
     gains = ranker.booster.feature_importance("gain")
     assert_allclose(ranker.feature_importances_, gains / gains.sum(), rtol=1e-6)
 
@@ -173,18 +173,18 @@ def test_a_standardised_ensemble_divides_by_the_deviation_of_each_query(queries)
     for member in ensemble.rankers_:
         values, scores = member.contributions(queries).values, member.predict(queries)
         for begin, end in zip(queries.offsets[:-1], queries.offsets[1:], strict=True):
-            own = values[begin:end] - values[begin:end].mean(axis=0)
-            expected[begin:end] += own / scores[begin:end].std() / 2
-    found = ensemble.contributions(queries)
-    assert_allclose(found.values, expected, atol=1e-12)
-    assert_allclose(found.base, 0.0, atol=1e-12)
+            centred = values[begin:end] - values[begin:end].mean(axis=0)
+            expected[begin:end] += centred / scores[begin:end].std() / 2
+    contributions = ensemble.contributions(queries)
+    assert_allclose(contributions.values, expected, atol=1e-12)
+    assert_allclose(contributions.base, 0.0, atol=1e-12)
 
 
 def test_a_list_of_one_score_has_no_say_in_a_standardised_ensemble(queries):
     one = queries.select([3])
     flat = one.with_features(np.ones_like(one.features), one.feature_names)
-    found = Ensemble([RankSVM(), RankBoost(5)]).fit(queries).contributions(flat)
-    assert_array_equal(found.values, 0.0)
+    contributions = Ensemble([RankSVM(), RankBoost(5)]).fit(queries).contributions(flat)
+    assert_array_equal(contributions.values, 0.0)
 
 
 @pytest.mark.parametrize("aggregator", [Borda(), WeightedBorda(), MarkovChain(), MedianRank()])
@@ -209,14 +209,14 @@ def test_columns_of_coordinates_count_for_their_feature(queries):
     ranker = QueryCoordinates(LambdaMART(20, min_leaf_documents=5)).fit(queries)
     inner = ranker.ranker_.contributions(ranker.expanded(queries))
     names = list(ranker.ranker_.feature_names_in_)
-    own = [name for name in names if name.split(" (")[0] == "f3"]
-    assert own == ["f3", "f3 (z)", "f3 (p)", "f3 (b)"]
-    columns = [names.index(name) for name in own]
-    found = ranker.contributions(queries)
-    assert_allclose(found.values[:, 2], inner.values[:, columns].sum(axis=1), atol=1e-12)
+    of_f3 = [name for name in names if name.split(" (")[0] == "f3"]
+    assert of_f3 == ["f3", "f3 (z)", "f3 (p)", "f3 (b)"]
+    columns = [names.index(name) for name in of_f3]
+    contributions = ranker.contributions(queries)
+    assert_allclose(contributions.values[:, 2], inner.values[:, columns].sum(axis=1), atol=1e-12)
     aggregates = [i for i, name in enumerate(names) if not name.startswith("f")]
     assert len(aggregates) == 9
-    assert_allclose(found.together, inner.values[:, aggregates].sum(axis=1), atol=1e-12)
+    assert_allclose(contributions.together, inner.values[:, aggregates].sum(axis=1), atol=1e-12)
     shares = ranker.ranker_.feature_importances_
     assert ranker.feature_importances_[2] == pytest.approx(shares[columns].sum())
     assert ranker.feature_importances_.sum() == pytest.approx(1 - shares[aggregates].sum())
@@ -225,9 +225,9 @@ def test_columns_of_coordinates_count_for_their_feature(queries):
 @pytest.mark.parametrize("parts", ["z", "ba", "abpz", "dm", "mad"])
 def test_any_parts_of_coordinates_are_given_back(parts, queries):
     ranker = QueryCoordinates(RankSVM(), parts=parts).fit(queries)
-    found = ranker.contributions(queries)
-    assert_allclose(found.scores, ranker.predict(queries), atol=1e-9)
-    assert ("a" in parts) == (found.together != 0).any()
+    contributions = ranker.contributions(queries)
+    assert_allclose(contributions.scores, ranker.predict(queries), atol=1e-9)
+    assert ("a" in parts) == (contributions.together != 0).any()
 
 
 def test_the_order_of_the_parts_of_coordinates_does_not_matter(queries):
@@ -261,9 +261,9 @@ def test_products_count_half_for_either_feature(queries):
 
 def test_expansions_may_be_nested(queries):
     ranker = Quadratic(QueryCoordinates(RankSVM(C=0.1), parts="a")).fit(queries)
-    found = ranker.contributions(queries)
-    size = np.abs(found.entries).max()
-    assert_allclose(found.scores, ranker.predict(queries), atol=1e-9 * size)
+    contributions = ranker.contributions(queries)
+    size = np.abs(contributions.entries).max()
+    assert_allclose(contributions.scores, ranker.predict(queries), atol=1e-9 * size)
 
 
 def test_a_local_model_adds_up_its_groups(queries):
@@ -280,12 +280,12 @@ def test_a_local_model_adds_up_its_groups(queries):
 
 
 def test_the_largest_contributions_come_first(queries):
-    found = RankSVM().fit(queries).contributions(queries)
-    largest = found.largest(3)
-    sizes = np.take_along_axis(np.abs(found.entries), largest, axis=1)
+    contributions = RankSVM().fit(queries).contributions(queries)
+    largest = contributions.largest(3)
+    sizes = np.take_along_axis(np.abs(contributions.entries), largest, axis=1)
     assert (np.diff(sizes, axis=1) <= 0).all()
-    assert_array_equal(sizes[:, 0], np.abs(found.entries).max(axis=1))
-    assert found.names[-1] == TOGETHER
+    assert_array_equal(sizes[:, 0], np.abs(contributions.entries).max(axis=1))
+    assert contributions.names[-1] == TOGETHER
 
 
 def rows_of(printed):
@@ -300,14 +300,16 @@ def test_a_preference_tells_the_difference_of_two_documents(queries):
     ranker = RankSVM().fit(queries)
     qid = queries.query_index[order]
     above, below = np.flatnonzero(qid == 4)[:2]
-    found = ranker.contributions(mixed)
-    told = found.why(above, below)
+    contributions = ranker.contributions(mixed)
+    told = contributions.why(above, below)
     scores = ranker.predict(mixed)
     assert told.scores == pytest.approx((scores[above], scores[below]))
     assert told.values.sum() == pytest.approx(scores[above] - scores[below])
     assert (np.diff(np.abs(told.values)) <= 0).all()
     column = queries.feature_names.index(told.names[0])
-    assert told.values[0] == found.values[above, column] - found.values[below, column]
+    assert (
+        told.values[0] == contributions.values[above, column] - contributions.values[below, column]
+    )
     assert_array_equal(told.features[:, 0], queries.features[order][[above, below], column])
     place = "above" if scores[above] > scores[below] else "below"
     assert f"document {above} is {place} document {below}" in repr(told)
@@ -338,12 +340,12 @@ def test_contributions_print_the_features_that_decide_rankings(queries):
 
 
 def test_documents_of_different_queries_are_not_compared(queries):
-    found = RankSVM().fit(queries).contributions(queries)
+    contributions = RankSVM().fit(queries).contributions(queries)
     last = queries.n_documents - 1
     with pytest.raises(ValueError, match="Document 0 is of query 1, document .* of query 60"):
-        found.why(0, last)
+        contributions.why(0, last)
     with pytest.raises(ValueError, match=f"positions from 0 to {last}. Got -1 instead"):
-        found.why(-1, 0)
+        contributions.why(-1, 0)
 
 
 # Ranked lists

@@ -54,10 +54,11 @@ def test_a_notebook_is_published_with_the_outputs_that_it_has(notebooks):
     assert texts(now)[0] == texts(published)[0]
     assert texts(now)[1] == pytest.approx(texts(published)[1], rel=0.02, abs=0.002)
     kinds = [
-        [[sorted(output.get("data", ())) for output in of_cell] for of_cell in outputs(notebook)]
+        [sorted(output.get("data", ())) for of_cell in outputs(notebook) for output in of_cell]
         for notebook in notebooks
     ]
     assert kinds[0] == kinds[1]
+    assert any("image/png" in kind for kind in kinds[0])
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -52,8 +52,9 @@ def show(monkeypatch):
     def notebook(has_reader=True):
         cell = Notebook()
         shell = SimpleNamespace(kernel=SimpleNamespace(_allow_stdin=has_reader))
-        monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
-        monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=cell.display))
+        display = SimpleNamespace(display=cell.display)
+        ipython = SimpleNamespace(get_ipython=lambda: shell, display=display)
+        monkeypatch.setitem(sys.modules, "IPython", ipython)
         monkeypatch.setattr(sys, "stderr", io.StringIO())
         monkeypatch.setattr("localrank.progress.INTERVAL", 0.0)
         return cell

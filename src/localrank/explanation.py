@@ -10,7 +10,7 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.printing import Printed, Table
 
-# Groups and documents that are shown at most.
+# Largest numbers of groups and documents to show.
 N_GROUPS, N_DOCUMENTS = 6, 10
 
 
@@ -22,20 +22,20 @@ class Explanation(Printed):
     ----------
     query : id
     weights : ndarray of shape (n_groups,)
-        Of each group's model.
+        Weight of each group's model.
     group_sizes : ndarray of shape (n_groups,)
-        Number of training queries.
+        Number of training queries of each group.
     neighbours : ndarray
-        Ids of the nearest training queries, nearest first, as the selector sees queries.
+        Ids of the nearest training queries, nearest first, by the selector's distance.
     neighbour_groups : ndarray
-        The group that serves each of them.
+        The group that serves each neighbour.
     distances, similarities : ndarray
-        Between the query and each of them.
+        Between the query and each neighbour.
     document_ids, labels : ndarray of shape (n_documents,) or None
     scores : ndarray of shape (n_documents,)
-        What `predict` gives.
+        The scores that `predict` gives.
     group_scores : ndarray of shape (n_documents, n_groups)
-        What each group's model alone would give.
+        The scores that each group's model alone would give.
     """
 
     query: Any

@@ -15,9 +15,9 @@ from unicodedata import category
 
 from rich.cells import cell_len
 
-# Stands for a blank at which a line does not break, as in "6.9 %".
+# A blank at which a line does not break, as in "6.9 %".
 UNBROKEN = "\u00a0"
-# Kinds of characters that a terminal obeys instead of showing them.
+# Unicode categories of characters that control a terminal instead of being shown.
 STEERING = ("Cc", "Cf", "Cs")
 NARROWEST = 20
 # Styles of cells in a notebook. They set no colour: its theme does.
@@ -54,9 +54,9 @@ class Printed:
 
 
 def as_text(shown: Iterable[str | Table]) -> str:
-    """Lines that are as wide as the terminal at most, where no number must be split for it.
+    """Text that fits the width of the terminal. No number is split.
 
-    A table that is too wide goes on below, with its first column again.
+    A table that is too wide continues below, with its first column again.
 
     Examples
     --------
@@ -116,12 +116,12 @@ def _html_table(table: Table) -> str:
 
 
 def terminal_width() -> int:
-    """Characters in a line; 80 where there is no terminal."""
+    """Characters in a line; 80 if there is no terminal."""
     return max(shutil.get_terminal_size().columns, NARROWEST)
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """Lines of whole words, without characters that would steer the terminal.
+    """Lines of whole words, without control characters.
 
     Examples
     --------
@@ -138,9 +138,9 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 def _table(table: Table, width: int) -> str:
-    """The title, then as many blocks of columns as it takes, each with the first column."""
+    """The title, then as many blocks of columns as needed, each with the first column."""
     columns = list(zip(table.columns, *table.rows, strict=True))
-    # Before the first column stands a blank, before every other one two.
+    # One blank precedes the first column, two precede every other one.
     longest = max(cell_len(word) for cell in columns[0] for word in cell.split(" "))
     others = [[wrapped(cell, width - longest - 3) for cell in column] for column in columns[1:]]
     widest = max(map(_width, others), default=0)
@@ -150,7 +150,7 @@ def _table(table: Table, width: int) -> str:
         if 1 + sum(2 + _width(one) for one in [*blocks[-1], column]) - 2 > width:
             blocks.append([names])
         blocks[-1].append(column)
-    # A column without room for it beside the names makes a block all the same.
+    # A column that does not fit beside the names makes a block, too.
     shown = [block for block in blocks if len(block) > 1 or not others]
     return "\n\n".join(["\n".join(wrapped(table.title, width)), *map(_block, shown)])
 

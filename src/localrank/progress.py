@@ -153,10 +153,12 @@ class _NotebookBars:
             self._send({"text/plain": "", "text/html": ""})
 
     def _send(self, content: dict[str, str]) -> None:
-        from IPython.display import display
+        from IPython import display
 
+        # Untyped in IPython.
+        show: Any = display.display
         if self._handle is None:
-            self._handle = display(content, raw=True, display_id=True)
+            self._handle = show(content, raw=True, display_id=True)
         else:
             self._handle.update(content, raw=True)
 

@@ -261,7 +261,7 @@ def test_scores_of_other_data_are_refused(run, logs, model, tmp_path):
     ):
         code, _, err = run(*command)
         assert code == 1
-        assert "part-00099.parquet: belongs to no partition of the data" in err
+        assert "part-00099.parquet: the file belongs to no partition of the data" in err
     (scores / "part-00099.parquet").unlink()
     path.unlink()
     _, _, err = run("evaluate", scores, logs / "data")
@@ -279,7 +279,7 @@ def test_scores_never_take_the_place_of_data(form, run, logs, model, tmp_path):
     shutil.copytree(logs / "data", tmp_path / "other")
     before = by_name(tmp_path / "data") | by_name(tmp_path / "other")
     for folder, fault in (
-        ("data", "data: has the data that is to be ranked"),
+        ("data", "data: the folder holds the data to rank"),
         ("other", "part-00000.parquet: was not written by `localrank rank`"),
     ):
         code, _, err = run(
@@ -296,7 +296,7 @@ def test_partitions_of_one_name_are_not_ranked_into_one_file(run, logs, model, t
     feather.write_feather(parquet.read_table(second), tmp_path / "a.arrow")
     code, _, err = run("rank", model, tmp_path, "-o", tmp_path / "scores")
     assert code == 1
-    assert "its scores would have the name of those of" in err
+    assert "its scores would get the same file name as those of" in err
 
 
 def test_scores_of_documents_in_another_order_are_refused(run, model, tmp_path):

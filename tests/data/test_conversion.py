@@ -80,11 +80,11 @@ def assert_holds(folder, rows, width):
         assert firsts == sorted(firsts)
         assert part.n_features == width
         for place, name in enumerate(names):
-            own = slice(part.offsets[place], part.offsets[place + 1])
+            rows_of_query = slice(part.offsets[place], part.offsets[place + 1])
             labels = [row[0] for row in expected[name]]
             features = [[row[1].get(i + 1, 0.0) for i in range(width)] for row in expected[name]]
-            assert_array_equal(part.relevance[own], labels)
-            assert_array_equal(part.features[own], features)
+            assert_array_equal(part.relevance[rows_of_query], labels)
+            assert_array_equal(part.features[rows_of_query], features)
     assert seen == whole
     numbers = all(map(is_written_as_integer, expected))
     assert opened.query_ids.dtype.kind == ("i" if numbers else "U")
@@ -107,7 +107,7 @@ def test_no_query_is_divided_and_no_row_lost(rows, size, cuts, tmp_path_factory)
     n_partitions = convert(paths, folder / "out", partition_size=size)
     opened = assert_holds(folder / "out", rows, width)
     assert len(opened.partitions) == n_partitions
-    largest = max(len(own) for own in by_query(rows).values())
+    largest = max(len(documents) for documents in by_query(rows).values())
     assert max(part.n_documents for part in opened.partitions) <= size + largest
 
 
@@ -201,7 +201,7 @@ def test_sizes_of_queries_beside_the_file(ending, tmp_path):
     assert sorted(opened.query_ids.tolist()) == ["train.txt:1", "train.txt:2", "train.txt:3"]
     assert_same_queries(opened, read_letor(path, zero_based=True))
     (tmp_path / f"train.txt{ending}").write_text("10\n1\n")
-    with pytest.raises(ValueError, match="its 2 queries have 11 documents, and .* has 30"):
+    with pytest.raises(ValueError, match="its 2 queries have 11 documents, but .* has 30"):
         convert(path, tmp_path / "other", zero_based=True)
 
 
@@ -303,9 +303,12 @@ def test_the_same_input_gives_the_same_bytes(dataset, tmp_path):
     ("text", "message"),
     [
         ("0 qid:7 1:1\n0 qid:7 1:x\n", r"a.txt:2: value 'x'"),
-        ("0 qid:7 1:1\n0 1:2\n", r"a.txt:2: found '1:2' after the label"),
-        ("", r"a.txt: no documents"),
-        ("0 qid:7\n", r"a.txt: no features in any line"),
+        (
+            "0 qid:7 1:1\n0 1:2\n",
+            r"a.txt:2: expected a query id like 'qid:7' after the label, found '1:2'",
+        ),
+        ("", r"a.txt: the file has no documents"),
+        ("0 qid:7\n", r"a.txt: no line has a feature"),
         ("0 qid:7 0:1\n", r"a.txt:1: feature id 0 .*zero_based=True"),
         ("0 qid:7 1:1e60\n", r"a.txt:1: value '1e60' of feature 1 is too large"),
     ],
@@ -323,7 +326,10 @@ def test_a_line_without_query_late_in_a_file_is_not_taken_for_another_format(tmp
     monkeypatch.setattr("localrank.data.letor_reader._BLOCK", 18)
     text = "".join(f"0 qid:{i} 1:{i}\n" for i in range(100))
     (tmp_path / "a.txt").write_text(text + "0 1:5 #qid = 7\n" + text)
-    with pytest.raises(ValueError, match=r"a.txt:101: found '1:5' after the label"):
+    with pytest.raises(
+        ValueError,
+        match=r"a.txt:101: expected a query id like 'qid:7' after the label, found '1:5'",
+    ):
         convert(tmp_path / "a.txt", tmp_path / "out")
 
 
@@ -389,7 +395,7 @@ def test_a_folder_in_use_is_replaced_when_asked(tmp_path):
     (tmp_path / "b.txt").write_text("0 qid:x 1:5\n")
     out = tmp_path / "out"
     assert convert(tmp_path / "a.txt", out, partition_size=1) > 3
-    with pytest.raises(ValueError, match="out: is not empty.*--overwrite"):
+    with pytest.raises(ValueError, match="out: the folder is not empty.*--overwrite"):
         convert(tmp_path / "b.txt", out)
     convert(tmp_path / "b.txt", out, overwrite=True)
     assert os.listdir(out) == ["part-00000.parquet"]
@@ -401,11 +407,13 @@ def test_what_others_wrote_is_never_replaced(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     parquet.write_table(pa.table({"qid": [1]}), out / "part-00000.parquet")
-    with pytest.raises(ValueError, match="part-00000.parquet: was not written by"):
+    with pytest.raises(
+        ValueError, match="part-00000.parquet: `localrank convert` did not write this file"
+    ):
         convert(tmp_path / "a.txt", out, overwrite=True)
     (out / "part-00000.parquet").unlink()
     (out / "notes.txt").write_text("mine")
-    with pytest.raises(ValueError, match="notes.txt: was not written by"):
+    with pytest.raises(ValueError, match="notes.txt: `localrank convert` did not write this file"):
         convert(tmp_path / "a.txt", out, overwrite=True)
     assert (out / "notes.txt").read_text() == "mine"
 
@@ -436,7 +444,9 @@ def test_a_killed_conversion_leaves_nothing_that_opens(tmp_path):
         pytest.fail("nothing was written")
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with pytest.raises(ValueError, match=r"out: is not complete: .* Convert again, with --overwr"):
+    with pytest.raises(
+        ValueError, match=r"out: the partitions are not complete. .* Convert again, with --overwr"
+    ):
         PartitionedDataset.open(out)
     with pytest.raises(ValueError, match="is not empty"):
         convert(path, out)
@@ -454,7 +464,7 @@ def test_compressed_input_that_ends_too_early_is_named(tmp_path):
 def test_a_file_named_twice_is_refused(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("1 qid:1 1:2\n")
-    with pytest.raises(ValueError, match=r"a\.txt: is named twice"):
+    with pytest.raises(ValueError, match=r"a\.txt: the file is named twice"):
         convert([path, tmp_path / "." / "a.txt"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

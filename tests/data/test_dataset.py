@@ -212,7 +212,7 @@ def test_a_column_without_values_is_missing(frame):
         ({"X": np.array([["2024-01-01"]] * 2, dtype="M8[D]")}, "must be numbers. Got datetime64"),
         ({"X": pl.LazyFrame({"a": [1.0, 2.0]})}, r"Call its collect\(\) first"),
         ({"X": pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"])}, "unique column names"),
-        ({"qid": [2**63, -1]}, "floats too large to tell apart"),
+        ({"qid": [2**63, -1]}, r"floats of 2\*\*53 or more"),
         ({"qid": pd.Series(["a", None], dtype="category")}, "qid must not be missing. Entry 1"),
         ({"y": [1, np.inf]}, r"must lie between -1e\+100 and 1e\+100. Document 1 has inf"),
         ({"y": ["a", "b"]}, "must be numbers"),
@@ -227,8 +227,8 @@ def test_a_column_without_values_is_missing(frame):
         ({"qid": ["a", ""]}, "qid must not be missing. Entry 1 is an empty string"),
         ({"qid": np.array(["a", ""])}, "qid must not be missing. Entry 1 is an empty string"),
         ({"qid": [b"a", b""]}, "qid must not be missing. Entry 1 is an empty string"),
-        ({"qid": ["a", "a\0"]}, "must not hold NUL or half characters. Entry 1"),
-        ({"qid": ["a", "\ud800"]}, "must not hold NUL or half characters. Entry 1"),
+        ({"qid": ["a", "a\0"]}, "must not contain NUL or half of a surrogate pair. Entry 1"),
+        ({"qid": ["a", "\ud800"]}, "must not contain NUL or half of a surrogate pair. Entry 1"),
         ({"qid": np.ma.array([1, 2], mask=[0, 1])}, "qid must not be missing. Entry 1"),
         ({"qid": np.ma.array(["a", "b"], mask=[0, 1])}, "qid must not be missing. Entry 1"),
         ({"document_ids": np.ma.array([1, 2], mask=[0, 1])}, "must not be missing. Entry 1"),
@@ -245,7 +245,7 @@ def test_bad_input_is_refused_with_the_rule_and_the_value(arguments, message):
 
 
 def test_repeated_feature_names_are_refused():
-    with pytest.raises(ValueError, match="'a' is there twice"):
+    with pytest.raises(ValueError, match="'a' occurs twice"):
         RankingDataset.from_arrays([[1.0, 2.0]], qid=[1], feature_names=["a", "a"])
 
 
@@ -253,8 +253,8 @@ def test_repeated_feature_names_are_refused():
     ("parts", "message"),
     [
         ({"offsets": [0, 1]}, "must run from 0 to the number of documents"),
-        ({"offsets": [0, 0, 2]}, "Query number 0 has none"),
-        ({"query_ids": [5, 5]}, "5 is there twice"),
+        ({"offsets": [0, 0, 2]}, "The one at position 0 has none"),
+        ({"query_ids": [5, 5]}, "5 occurs twice"),
         ({"input_order": [0, 0]}, "must be a permutation"),
     ],
 )
@@ -288,7 +288,7 @@ def test_select_counts_negative_positions_from_the_end(scattered):
     ("queries", "message"),
     [
         ([], "no query"),
-        ([0, 0], "Position 0 is there twice"),
+        ([0, 0], "Position 0 occurs twice"),
         ([True], "mask of queries needs 3"),
         ([3], r"from -3 to 2. Got 3 instead"),
         (["b"], "by position or by mask"),

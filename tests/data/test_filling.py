@@ -161,6 +161,6 @@ def test_names_that_are_taken_get_a_mark():
 def test_medians_are_those_of_plain_python(lists):
     values = np.concatenate(lists)[None]
     offsets = np.append(0, np.cumsum([len(values) for values in lists]))
-    for own, result in zip(lists, query_medians(values, offsets)[0], strict=True):
-        present = [value for value in own if not isnan(value)]
+    for values_of_query, result in zip(lists, query_medians(values, offsets)[0], strict=True):
+        present = [value for value in values_of_query if not isnan(value)]
         assert result == median(present) if present else isnan(result)

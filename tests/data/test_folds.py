@@ -22,11 +22,11 @@ def parts_of(dataset: RankingDataset) -> list[int]:
 def test_parts_rotate_as_in_letor(tmp_path, suffix):
     for number in range(1, 6):
         write_letor(part(number), tmp_path / f"S{number}.txt{suffix}")
-    found = [
+    parts = [
         (fold.name, parts_of(fold.train), parts_of(fold.valid), parts_of(fold.test))
         for fold in folds(tmp_path)
     ]
-    assert found == [
+    assert parts == [
         ("Fold1", [1, 2, 3], [4], [5]),
         ("Fold2", [2, 3, 4], [5], [1]),
         ("Fold3", [3, 4, 5], [1], [2]),
@@ -38,11 +38,11 @@ def test_parts_rotate_as_in_letor(tmp_path, suffix):
 def test_parts_without_validation_leave_one_out(tmp_path):
     for number in range(1, 4):
         write_letor(part(number), tmp_path / f"S{number}.txt")
-    found = [
+    parts = [
         (parts_of(fold.train), fold.valid, parts_of(fold.test))
         for fold in folds(tmp_path, validation=False)
     ]
-    assert found == [([2, 3], None, [1]), ([1, 3], None, [2]), ([1, 2], None, [3])]
+    assert parts == [([2, 3], None, [1]), ([1, 3], None, [2]), ([1, 2], None, [3])]
 
 
 def test_whole_folds_are_read_as_they_are_in_numerical_order(tmp_path):
@@ -51,9 +51,9 @@ def test_whole_folds_are_read_as_they_are_in_numerical_order(tmp_path):
         folder.mkdir()
         for position, role in enumerate(("train", "vali", "test")):
             write_letor(part(10 * number + position), folder / f"{role}.txt")
-    found = list(folds(tmp_path))
-    assert [fold.name for fold in found] == ["Fold1", "Fold2", "Fold10"]
-    assert [parts_of(fold.valid) for fold in found] == [[11], [21], [101]]
+    read = list(folds(tmp_path))
+    assert [fold.name for fold in read] == ["Fold1", "Fold2", "Fold10"]
+    assert [parts_of(fold.valid) for fold in read] == [[11], [21], [101]]
 
 
 def test_one_split_is_one_fold(tmp_path):

@@ -56,26 +56,40 @@ def small_blocks(monkeypatch):
         pytest.param(b"inf qid:1 1:0.5", "label 'inf' is not a finite number", id="label-inf"),
         pytest.param(b"1e999 qid:1 1:0.5", "label '1e999' is too large", id="label-large"),
         pytest.param(b"-1e999 qid:1 1:0.5", "label '-1e999' is too large", id="label-neg-large"),
-        pytest.param(b"1 1:0.5", "found '1:0.5' after the label", id="no-qid"),
-        pytest.param(b"1", "found nothing after the label", id="label-only"),
-        pytest.param(b"1 qid: 1:0.5", "query id in 'qid:' is empty", id="empty-qid"),
-        pytest.param(b"1 qid=7 1:0.5", "found 'qid=7' after the label", id="qid-equals"),
-        pytest.param(b"1 qid:1 0:0.5", "feature id 0 in '0:0.5'; ids start at 1", id="feature-0"),
         pytest.param(
-            b"1 qid:1 -2:0.5", "feature id -2 in '-2:0.5'; ids start at 1", id="feature-neg"
+            b"1 1:0.5",
+            "expected a query id like 'qid:7' after the label, found '1:0.5'",
+            id="no-qid",
+        ),
+        pytest.param(
+            b"1", "expected a query id like 'qid:7' after the label, found nothing", id="label-only"
+        ),
+        pytest.param(b"1 qid: 1:0.5", "query id in 'qid:' is empty", id="empty-qid"),
+        pytest.param(
+            b"1 qid=7 1:0.5",
+            "expected a query id like 'qid:7' after the label, found 'qid=7'",
+            id="qid-equals",
+        ),
+        pytest.param(
+            b"1 qid:1 0:0.5", "feature id 0 in '0:0.5' is too small; ids start at 1", id="feature-0"
+        ),
+        pytest.param(
+            b"1 qid:1 -2:0.5",
+            "feature id -2 in '-2:0.5' is too small; ids start at 1",
+            id="feature-neg",
         ),
         pytest.param(
             b"1 qid:1 a:0.5", "feature id 'a' in 'a:0.5' is not a number", id="feature-text"
         ),
-        pytest.param(b"1 qid:1 0.5", "found '0.5' where a feature", id="no-colon"),
+        pytest.param(b"1 qid:1 0.5", "expected a feature like '1:0.5', found '0.5'", id="no-colon"),
         pytest.param(
-            b"1 qid:1 1:0.5 1:0.7", "feature id 1 in '1:0.7' is there twice", id="repeat-adjacent"
+            b"1 qid:1 1:0.5 1:0.7", "feature id 1 in '1:0.7' occurs twice", id="repeat-adjacent"
         ),
         pytest.param(
-            b"1 qid:1 1:1 2:2 3:3 2:4", "feature id 2 in '2:4' is there twice", id="repeat-apart"
+            b"1 qid:1 1:1 2:2 3:3 2:4", "feature id 2 in '2:4' occurs twice", id="repeat-apart"
         ),
         pytest.param(
-            b"1 qid:1 5:1 2:2 5:3", "feature id 5 in '5:3' is there twice", id="repeat-unordered"
+            b"1 qid:1 5:1 2:2 5:3", "feature id 5 in '5:3' occurs twice", id="repeat-unordered"
         ),
         pytest.param(b"1 qid:1 1:0,5", "value '0,5' in '1:0,5' is not a finite", id="value-comma"),
         pytest.param(b"1 qid:1 1:", "value '' in '1:' is not a finite number", id="value-empty"),
@@ -102,16 +116,22 @@ def small_blocks(monkeypatch):
         pytest.param(
             b"1 qid:1 1:1 #docid = a\xff", r"document id 'a\\\\xff' is not UTF-8", id="docid-bytes"
         ),
-        pytest.param(b"1 qid:1 1:1\r1 qid:1 1:1", r"carriage return \(CR\)", id="return"),
-        pytest.param(b"1 qid:1 1:1 # a\r1 qid:1 1:1", "carriage return", id="return-comment"),
-        pytest.param(b"1\r qid:1 1:1", "carriage return", id="return-after-label"),
-        pytest.param(b"# a\r1 qid:1 1:1", "carriage return", id="return-comment-line"),
-        pytest.param(b"1 qid:1 1:0.\x005", "NUL byte", id="nul-in-data"),
-        pytest.param(b"1 qid:1 1:0.5 # a\x00b", "NUL byte", id="nul-in-comment"),
-        pytest.param(b"# a\x00b", "NUL byte", id="nul-in-comment-line"),
+        pytest.param(
+            b"1 qid:1 1:1\r1 qid:1 1:1", r"the line has a carriage return \(CR\)", id="return"
+        ),
+        pytest.param(
+            b"1 qid:1 1:1 # a\r1 qid:1 1:1", "the line has a carriage return", id="return-comment"
+        ),
+        pytest.param(b"1\r qid:1 1:1", "the line has a carriage return", id="return-after-label"),
+        pytest.param(
+            b"# a\r1 qid:1 1:1", "the line has a carriage return", id="return-comment-line"
+        ),
+        pytest.param(b"1 qid:1 1:0.\x005", "the line has a NUL byte", id="nul-in-data"),
+        pytest.param(b"1 qid:1 1:0.5 # a\x00b", "the line has a NUL byte", id="nul-in-comment"),
+        pytest.param(b"# a\x00b", "the line has a NUL byte", id="nul-in-comment-line"),
         pytest.param(
             b"1 qid:1 1000000:1",
-            "feature id 1000000 in .*; the largest allowed is 100000",
+            "feature id 1000000 in .* is too large; the limit is 100000",
             id="feature-too-large",
         ),
         pytest.param(
@@ -129,12 +149,12 @@ def test_malformed_line_is_refused_with_its_place(line, message):
 
 @pytest.mark.parametrize("data", [b"", b"\n \n", b"# nothing\n#\n", b"\xef\xbb\xbf"])
 def test_file_without_documents_is_refused(data):
-    with pytest.raises(ValueError, match=r"^file\.txt: no documents"):
+    with pytest.raises(ValueError, match=r"^file\.txt: the file has no documents"):
         read(data)
 
 
 def test_file_without_features_is_refused():
-    with pytest.raises(ValueError, match=r"^file\.txt: no features"):
+    with pytest.raises(ValueError, match=r"^file\.txt: no line has a feature"):
         read(b"1 qid:1\n")
 
 
@@ -149,7 +169,9 @@ def test_value_beyond_float32_with_many_digits_is_refused_for_float32():
 
 
 def test_feature_above_n_features_is_refused():
-    with pytest.raises(ValueError, match=r"^file\.txt:1: feature id 3 in '3:1'; 'n_features' is 2"):
+    with pytest.raises(
+        ValueError, match=r"^file\.txt:1: feature id 3 in '3:1' is too large; n_features is 2"
+    ):
         read(b"1 qid:1 3:1\n", n_features=2)
 
 

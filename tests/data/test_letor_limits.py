@@ -122,12 +122,16 @@ def test_many_blocks_of_unequal_lines_are_read(tmp_path, monkeypatch):
 
 def test_endless_line_in_a_small_file_is_refused(tmp_path):
     (tmp_path / "file.gz").write_bytes(gzip.compress(b"0 qid:1 1:1\n0 " + b" " * 200_000_000))
-    with pytest.raises(ValueError, match=r"file.gz:2: line longer than 16,777,216 bytes"):
+    with pytest.raises(ValueError, match=r"file.gz:2: the line is longer than 16,777,216 bytes"):
         read_letor(tmp_path / "file.gz")
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [(b"\0", "NUL byte"), (b"1 qid:1 1:1\r", r"carriage return \(CR\)")]
+    ("text", "message"),
+    [
+        (b"\0", "the line has a NUL byte"),
+        (b"1 qid:1 1:1\r", r"the line has a carriage return \(CR\)"),
+    ],
 )
 def test_endless_line_is_refused_by_what_it_holds(text, message, tmp_path):
     (tmp_path / "file.txt").write_bytes(text * (2 * MAX_LINE // len(text)))
@@ -137,7 +141,7 @@ def test_endless_line_is_refused_by_what_it_holds(text, message, tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
 def test_endless_device_is_refused():
-    with pytest.raises(ValueError, match="/dev/zero:1: NUL byte"):
+    with pytest.raises(ValueError, match="/dev/zero:1: the line has a NUL byte"):
         read_letor("/dev/zero")
 
 

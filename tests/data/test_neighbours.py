@@ -69,9 +69,9 @@ def test_query_ids_in_the_lines_count_more_than_sizes(tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
-        ("2\n4\n", r"train.txt.query: its 2 queries have 6 documents, and .*train.txt has 5"),
-        ("2\nx\n", "train.txt.query:2: 'x' is no size of a query"),
-        ("2\n0\n3\n", "train.txt.query:2: '0' is no size of a query"),
+        ("2\n4\n", r"train.txt.query: its 2 queries have 6 documents, but .*train.txt has 5"),
+        ("2\nx\n", "train.txt.query:2: 'x' is not the size of a query"),
+        ("2\n0\n3\n", "train.txt.query:2: '0' is not the size of a query"),
     ],
 )
 def test_sizes_that_do_not_fit_are_refused(tmp_path, sizes, message):
@@ -86,7 +86,10 @@ def test_files_with_sizes_and_the_same_name_are_refused(tmp_path):
     for folder in (tmp_path, tmp_path / "b"):
         (folder / "a.txt").write_text("0 1:1\n")
         (folder / "a.txt.query").write_text("1\n")
-    with pytest.raises(ValueError, match="b/a.txt: has no query ids, and the name of the file is"):
+    with pytest.raises(
+        ValueError,
+        match="b/a.txt: the file has no query ids, and its queries cannot be named after it",
+    ):
         read_letor([tmp_path / "a.txt", tmp_path / "b" / "a.txt"])
 
 
@@ -101,13 +104,13 @@ def test_parts_with_sizes_rotate(tmp_path):
 def test_weights_are_ignored_with_a_word(tmp_path):
     (tmp_path / "train.txt").write_text("0 qid:7 1:1\n")
     (tmp_path / "train.txt.weight").write_text("2.5\n")
-    with pytest.warns(UserWarning, match="train.txt.weight: is not used"):
+    with pytest.warns(UserWarning, match="train.txt.weight: not used"):
         read_letor(tmp_path / "train.txt")
 
 
 def test_a_line_without_a_query_says_where_it_could_be(tmp_path):
     (tmp_path / "train.txt").write_text("0 1:1\n")
-    with pytest.raises(ValueError, match=r"train.txt:1: found '1:1'.*'qid:7'.*#qid = 7.*\.query"):
+    with pytest.raises(ValueError, match=r"train.txt:1: .*'qid:7'.*found '1:1'.*#qid = 7.*\.query"):
         read_letor(tmp_path / "train.txt")
 
 
@@ -154,9 +157,12 @@ def test_query_ids_may_stand_in_comments(tmp_path, form):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("0 1:1", "found nothing after the label"),
-        ("0 1:1 # note", "found 'note' after the label"),
-        ("0 qid:7 1:1 #qid = 7", "found 'qid:7'; in the lines before, the query id is not"),
+        ("0 1:1", "expected a query id like 'qid:7' after the label, found nothing"),
+        ("0 1:1 # note", "expected a query id like 'qid:7' after the label, found 'note'"),
+        (
+            "0 qid:7 1:1 #qid = 7",
+            "found the query id 'qid:7' after the label; the lines before have it elsewhere",
+        ),
         ("0 1:1 #qid =", "is empty or damaged"),
     ],
 )
@@ -240,9 +246,9 @@ def test_weights_of_described_tables_are_ignored_with_a_word(tmp_path):
     ("description", "message"),
     [
         ("0\tLabel\n", "train.cd: no column is the GroupId"),
-        ("0\tLabel\n1\tGroup\n", r"train.cd:2: '1\\tGroup' is no column; .*one of GroupId"),
-        ("0\tLabel\n0\tNum\n", "train.cd:2: column 0 is there twice"),
-        ("0\tLabel\n6\tNum\n", "train.cd:2: column 6 of 6 columns; columns count from 0"),
+        ("0\tLabel\n1\tGroup\n", r"train.cd:2: '1\\tGroup' describes no column; .*one of GroupId"),
+        ("0\tLabel\n0\tNum\n", "train.cd:2: column 0 occurs twice"),
+        ("0\tLabel\n6\tNum\n", "train.cd:2: column 6 does not exist: the table has 6 columns"),
         ("0\tLabel\n1\tGroupId\n3\tLabel\n", "train.cd: .*There are two columns 'label'"),
     ],
 )
@@ -255,5 +261,5 @@ def test_a_description_is_for_files_of_text(tmp_path):
     frame = pd.DataFrame({"qid": [1], "label": [0], "a": [1]})
     frame.to_parquet(tmp_path / "a.parquet")
     for table in (frame, tmp_path / "a.parquet"):
-        with pytest.raises(ValueError, match="describes a file|for tables of text"):
+        with pytest.raises(ValueError, match="describes a file|only text tables"):
             read_table(table, column_description=tmp_path / "a.cd")

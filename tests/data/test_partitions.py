@@ -283,7 +283,7 @@ def test_what_does_not_fit_is_not_gathered(dataset, folder, monkeypatch):
 
 
 def test_nothing_to_open(tmp_path):
-    with pytest.raises(ValueError, match="there are no partitions, which end in .parquet"):
+    with pytest.raises(ValueError, match="the folder has no partitions, which end in .parquet"):
         PartitionedDataset.open(tmp_path)
     with pytest.raises(ValueError, match="list of files is empty"):
         PartitionedDataset.open([])
@@ -292,7 +292,7 @@ def test_nothing_to_open(tmp_path):
     with pytest.raises(ValueError, match=r"train.txt: a partition must end in .parquet"):
         PartitionedDataset.open(tmp_path / "train.txt")
     (tmp_path / ".unfinished").mkdir()
-    with pytest.raises(ValueError, match="is not complete: `localrank convert`"):
+    with pytest.raises(ValueError, match="the partitions are not complete. `localrank convert`"):
         PartitionedDataset.open(tmp_path)
 
 
@@ -319,15 +319,15 @@ def twice_named(table):
         (lambda t: t.append_column("new", t["label"]), "has a column 'new', which part-00000"),
         (
             lambda t: t.set_column(3, t.column_names[3], t.column(3).cast(pa.float32())),
-            "column '.*' is of type float, and of type double in part-00000.parquet",
+            "column '.*' has the type float, but double in part-00000.parquet",
         ),
         (
             lambda t: t.select([*t.column_names[:3], *t.column_names[:2:-1]]),
-            "column '.*' stands where part-00000.parquet has '.*'; .* same order",
+            "column '.*' is at the place of column '.*' in part-00000.parquet. .* same order",
         ),
         (
             lambda t: t.set_column(0, "qid", pa.array(["x"] * len(t))),
-            "column 'qid' is of type string, and of type int64",
+            "column 'qid' has the type string, but int64",
         ),
         (
             lambda t: t.set_column(1, "label", pa.array([np.nan] * len(t))),
@@ -346,7 +346,7 @@ def twice_named(table):
             "the rows of query .* are not next to each other. `localrank convert`",
         ),
         (lambda t: t.append_column("title", pa.array(["x"] * len(t))), "'title' holds text"),
-        (twice_named, "'f1' is there twice"),
+        (twice_named, "'f1' occurs twice"),
     ],
 )
 def test_a_file_that_is_not_right_is_refused_by_name(function, message, folder):
@@ -360,7 +360,7 @@ def test_a_query_in_two_files_is_refused(dataset, folder):
     parquet.write_table(part, folder / "part-00003.parquet")
     with pytest.raises(
         ValueError,
-        match=r"part-00003.parquet: query 1 is also in part-00000.parquet; all documents of a "
+        match=r"part-00003.parquet: query 1 is also in part-00000.parquet. All documents of a "
         r"query must be in one partition. `localrank convert` repartitions.",
     ):
         PartitionedDataset.open(folder)
@@ -407,7 +407,9 @@ def test_another_file_in_the_place_of_the_opened_one_is_noticed(dataset, folder)
     opened = PartitionedDataset.open(folder)
     path = opened.partitions[1].path
     change(path, lambda t: t.set_column(1, "label", pa.array(t["label"].to_numpy() + 1)))
-    with pytest.raises(ValueError, match=r"part-00001.parquet: the file is not the one that"):
+    with pytest.raises(
+        ValueError, match=r"part-00001.parquet: the file has changed since it was opened"
+    ):
         opened.partitions[1].read()
     path.unlink()
     with pytest.raises(FileNotFoundError, match=r"part-00001.parquet: no such file"):

@@ -34,7 +34,7 @@ def test_results_come_in_the_order_of_the_queries(partitioned, n_jobs):
 def test_each_part_has_its_entries_of_what_belongs_to_queries(partitioned):
     ids = partitioned.query_ids
     same = over_parts(
-        lambda part, own, nothing, more: (part.query_ids == own).all() and nothing is None and more,
+        lambda part, ids, nothing, more: (part.query_ids == ids).all() and nothing is None and more,
         partitioned,
         by_query=(ids, None),
         shared=(True,),

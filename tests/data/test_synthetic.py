@@ -28,14 +28,14 @@ def test_types_rank_by_different_features():
     # Without the feature that helps every type, each type has a best one of its own block.
     shared = 8
     for kind in (0, 1):
-        own = dataset.select(types == kind)
-        features = own.features.copy()
+        of_type = dataset.select(types == kind)
+        features = of_type.features.copy()
         features[:, shared:] = 0
-        best = BestFeature().fit(own.with_features(features))
+        best = BestFeature().fit(of_type.with_features(features))
         other = dataset.select(types != kind)
         block = range(4 * kind, 4 * kind + 4)
         assert best.feature_ in block
-        assert NDCG(5).mean(own, own.features[:, best.feature_]) > NDCG(5).mean(
+        assert NDCG(5).mean(of_type, of_type.features[:, best.feature_]) > NDCG(5).mean(
             other, other.features[:, best.feature_]
         )
 
@@ -45,8 +45,8 @@ def test_documents_spread_most_along_their_types_features():
     for query in range(40):
         cloud = dataset.features[dataset.offsets[query] : dataset.offsets[query + 1]]
         spread = cloud.std(axis=0)
-        own, other = spread[4 * types[query] :][:4], spread[4 * (1 - types[query]) :][:4]
-        assert own.mean() > other.mean()
+        along_type, elsewhere = spread[4 * types[query] :][:4], spread[4 * (1 - types[query]) :][:4]
+        assert along_type.mean() > elsewhere.mean()
 
 
 def test_noise_makes_labels_harder_to_predict():

@@ -161,7 +161,7 @@ def test_a_csv_file_with_a_column_twice_is_refused_by_name(tmp_path):
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
 def test_an_endless_device_is_refused(tmp_path):
     (tmp_path / "data.csv").symlink_to("/dev/zero")
-    with pytest.raises(ValueError, match="data.csv: not a regular file"):
+    with pytest.raises(ValueError, match="data.csv: a table must be a regular file"):
         read_table(tmp_path / "data.csv")
 
 

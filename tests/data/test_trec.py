@@ -121,14 +121,14 @@ def test_a_run_of_other_queries_is_refused():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no lines of the form"),
+        ("", "the file has no lines"),
         ("1 Q0 a 1 0.5 x\n1 Q0 b 2 0.4\n", r"run.trec:2: a line must have 6 columns.*Got 5"),
         ("\n1 Q0 a 1 high x\n", "run.trec:2: the score must be a finite number. Got 'high'"),
         ("1 Q0 a 1 nan x\n", "run.trec:1: the score must be a finite number"),
         ("1 Q0 a 1 0.5 x\n1 Q0 a 2 0.4 x\n", "run.trec:2: document 'a' .* again; it is in line 1"),
         ("1 Q0 a 1 1_000 x\n", "run.trec:1: the score must be a finite number. Got '1_000'"),
         ("1 Q0 a 1 ١ x\n", "run.trec:1: the score must be a finite number"),
-        ("1 Q0 a 1 0.5 x\r1 Q0 b 2 0.4 x\r", "run.trec:1: carriage return"),
+        ("1 Q0 a 1 0.5 x\r1 Q0 b 2 0.4 x\r", "run.trec:1: the line has a carriage return"),
     ],
 )
 def test_a_bad_run_is_refused_by_line(text, message, tmp_path):
@@ -145,7 +145,7 @@ def test_bad_judgements_are_refused_by_line(tmp_path):
 
 def test_a_binary_file_is_no_run(tmp_path):
     (tmp_path / "run.trec").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="not a text file"):
+    with pytest.raises(ValueError, match="not text in UTF-8"):
         read_run(tmp_path / "run.trec")
 
 
@@ -216,11 +216,11 @@ def test_a_run_with_one_long_id_takes_no_more_memory_than_its_text(tmp_path):
 
 def test_an_endless_line_is_refused(tmp_path):
     (tmp_path / "run.gz").write_bytes(gzip.compress(b"a" * 50_000_000))
-    with pytest.raises(ValueError, match=r"run.gz:1: line longer than 1,048,576 bytes"):
+    with pytest.raises(ValueError, match=r"run.gz:1: the line is longer than 1,048,576 bytes"):
         read_run(tmp_path / "run.gz")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs /dev/zero")
 def test_an_endless_device_is_refused():
-    with pytest.raises(ValueError, match="/dev/zero:1: NUL byte"):
+    with pytest.raises(ValueError, match="/dev/zero:1: the line has a NUL byte"):
         read_run("/dev/zero")

@@ -19,9 +19,9 @@ _BINARY: int = getattr(os, "O_BINARY", 0)
 def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     """Open a temporary file beside `path` that replaces it when the block ends without error.
 
-    Where the system can (Linux, most file systems) the temporary file has no name until it is
-    complete, so that a killed process leaves nothing behind. A path that is no regular file, such
-    as a pipe, is written to directly.
+    On Linux and most file systems the temporary file has no name until it is complete, so a
+    killed process leaves nothing behind. A path that is not a regular file, such as a pipe, is
+    written to directly.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def _open_temporary(target: Path) -> tuple[int, Path | None]:
-    """A new file in the folder of the target: without a name where the system can do that.
+    """A new file in the folder of the target, without a name if the system can do that.
 
-    Such a file is gone when the process is killed. One with a name would be left behind.
+    Such a file is gone when the process is killed. A file with a name would be left behind.
     """
     if hasattr(os, "O_TMPFILE") and _DESCRIPTORS.is_dir():
         with suppress(OSError):  # not every file system can
@@ -75,7 +75,7 @@ def _named(descriptor: int, target: Path) -> Path:
     temporary = _unused_name(target)
     folder = os.open(_DESCRIPTORS, os.O_RDONLY)
     try:
-        # Only with a folder given does Python call linkat, which follows the link there.
+        # Python calls linkat, which follows the link, only if a folder is given.
         os.link(str(descriptor), temporary, src_dir_fd=folder, follow_symlinks=True)
     finally:
         os.close(folder)

@@ -36,8 +36,7 @@ def as_matrix(X: Any) -> tuple[Array, Sequence[str] | None]:
 def _plain_frame(X: Any) -> tuple[Array, list[str]] | None:
     """A DataFrame of pandas, polars or pyarrow whose columns are plain numbers; None for others.
 
-    It looks at each type of column once, which for short lists is much less work than to look at
-    each column.
+    It looks at each type once, not at each column. For short lists that is much faster.
     """
     if all(hasattr(X, name) for name in ("columns", "dtypes", "to_numpy")):
         names, types = list(X.columns), set(X.dtypes)
@@ -52,7 +51,7 @@ def _plain_frame(X: Any) -> tuple[Array, list[str]] | None:
         values = X.to_numpy()
     else:
         values = np.column_stack([column.to_numpy() for column in X.columns])
-    # Of missing integers some libraries make objects.
+    # Some libraries turn integers with missing values into objects.
     return None if values.dtype.kind not in "fiu" else (values, [str(name) for name in names])
 
 
@@ -67,7 +66,7 @@ def _any_frame(X: Any) -> tuple[Array, list[str] | None]:
         raise ValueError(f"X must have unique column names: {error}") from None
     if not isinstance(frame, nw.DataFrame):
         return np.asarray(X), None
-    # A column of nothing but missing values has no type of numbers.
+    # A column with only missing values does not have a numeric type.
     empty = [
         name
         for name, dtype in frame.schema.items()
@@ -103,7 +102,7 @@ def as_array(values: Any) -> Array:
         series = nw.from_native(values, series_only=True, pass_through=True)
         return series.to_numpy() if isinstance(series, nw.Series) else np.asarray(values)
     if any(issubclass(kind, str | bytes) for kind in set(map(type, values))):
-        # numpy would turn what is no text into text, and give each the room of the longest.
+        # numpy would turn other values into text, and give each the room of the longest.
         array = np.empty(len(values), dtype=object)
         array[:] = values
         return array
@@ -111,7 +110,7 @@ def as_array(values: Any) -> Array:
 
 
 def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
-    """A one-dimensional array of ids of one type, none missing."""
+    """One id per row as an array of one type, none missing."""
     array = as_array(values)
     _check_length(array, length, name, one_per)
     if array.dtype.kind in "OT":
@@ -125,7 +124,7 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
             raise ValueError(f"{name} must hold values of one type. Got {names} instead.")
         if kinds == {str} and (wrong := [i for i, item in enumerate(items) if not is_text(item)]):
             raise ValueError(
-                f"{name} must not hold NUL or half characters. Entry {wrong[0]} is "
+                f"{name} must not contain NUL or half of a surrogate pair. Entry {wrong[0]} is "
                 f"{items[wrong[0]]!r}."
             )
         array = text_ids(items) if kinds == {str} else np.array(items)
@@ -138,14 +137,17 @@ def checked_ids(values: Any, length: int, name: str, one_per: str) -> Array:
     if array.dtype.kind in "UST" and (empty := np.flatnonzero(array == nothing)).size:
         raise ValueError(f"{name} must not be missing. Entry {empty[0]} is an empty string.")
     if array.dtype.kind == "f" and (np.abs(array) >= 2**53).any():
-        raise ValueError(f"{name} holds floats too large to tell apart: pass integers or strings.")
+        raise ValueError(
+            f"{name} has floats of 2**53 or more, which cannot be told apart. "
+            f"Pass integers or strings."
+        )
     return array
 
 
 def text_ids(names: Sequence[str]) -> Array:
-    """Strings as an array: of fixed width, unless a few long ones would make that very large.
+    """Strings as an array of fixed width, or of StringDType if a few long ones would waste memory.
 
-    Then it is of numpy's StringDType, which takes little more room than the strings do.
+    numpy's StringDType takes little more room than the strings.
 
     Examples
     --------
@@ -161,7 +163,7 @@ def text_ids(names: Sequence[str]) -> Array:
 
 
 def joined_ids(parts: Sequence[Array]) -> Array:
-    """Ids of the same kind one after another; of fixed width where that is not very large."""
+    """Ids of the same kind one after another, of fixed width unless that would waste memory."""
     if any(part.dtype.kind not in "UT" for part in parts):
         return np.concatenate(parts)
     if any(part.dtype.kind == "T" for part in parts):
@@ -174,12 +176,12 @@ def joined_ids(parts: Sequence[Array]) -> Array:
 
 
 def fits_fixed_width(n: int, longest: int, total: int) -> bool:
-    """Whether strings of that number and length may take the room of the longest each."""
+    """Whether each string may take the room of the longest without wasting memory."""
     return 4 * n * longest <= max(_FIXED_WIDTH_BYTES, _FIXED_WIDTH_RATIO * 4 * total)
 
 
 def natural_ids(names: Sequence[str]) -> Array:
-    """The ids as integers where each is written as one would be printed, else as strings.
+    """Integers if every id is written as Python prints an integer, otherwise strings.
 
     Examples
     --------
@@ -202,7 +204,7 @@ def first_repeated(values: Array) -> Any:
 
 
 def checked_features(values: Any, names: Sequence[str] | None = None) -> Array:
-    """A C-contiguous table of float64 or float32, none infinite or larger than is allowed."""
+    """A C-contiguous table of float64 or float32 without infinite or too large values."""
     if isinstance(values, np.ma.MaskedArray):
         values = np.ma.filled(values.astype(np.float64), np.nan)
     features = np.asarray(values)
@@ -212,7 +214,7 @@ def checked_features(values: Any, names: Sequence[str] | None = None) -> Array:
             f"Got shape {features.shape} instead."
         )
     if len(features) == 0:
-        raise ValueError("There are no documents.")
+        raise ValueError("There are no documents: X has no rows.")
     if features.dtype not in (np.float32, np.float64):
         features = _as_float(features, "Features")
     features = np.ascontiguousarray(features)
@@ -237,7 +239,7 @@ def _first_too_large(features: Array) -> tuple[int, int] | None:
     """Row and column of the first value that is infinite or too large, or None."""
     values = features.ravel()
     with np.errstate(over="ignore", invalid="ignore"):
-        # The sum of squares bounds each of them. It needs one pass and no temporary table.
+        # The sum of squares bounds every value. It needs one pass and no temporary table.
         if np.vdot(values, values) < MAX_MAGNITUDE**2 / 2:
             return None
     limit = min(MAX_MAGNITUDE, float(np.finfo(features.dtype).max))
@@ -279,7 +281,7 @@ def checked_names(names: Sequence[str] | None, n_features: int) -> tuple[str, ..
         raise ValueError(f"There are {n_features} features. Got {len(result)} names instead.")
     if len(set(result)) < len(result):
         twice = next(name for i, name in enumerate(result) if name in result[:i])
-        raise ValueError(f"Feature names must be unique. {twice!r} is there twice.")
+        raise ValueError(f"Feature names must be unique. {twice!r} occurs twice.")
     return result
 
 
@@ -313,11 +315,11 @@ def _as_float(values: Array, name: str) -> Floats:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, NaN, or pandas' own marks."""
+    """Whether a value means "missing": None, NaN, or pandas' NA and NaT."""
     nan = isinstance(value, float) and value != value
     return nan or value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
 def is_text(value: str) -> bool:
-    """Whether an array and a file can hold a string: no NUL, no half of a surrogate pair."""
+    """Whether arrays and files can store a string: no NUL, no half of a surrogate pair."""
     return "\0" not in value and (value.isascii() or not _SURROGATES.search(value))

@@ -18,7 +18,7 @@ class CleaningReport:
     n_documents: int
     n_queries: int
     query_ids: Array
-    """Queries that went, because they had no relevant document (left)."""
+    """Queries that were removed, because they had no relevant document (left)."""
 
     def __repr__(self) -> str:
         return (
@@ -30,8 +30,9 @@ class CleaningReport:
 def clean(dataset: RankingDataset) -> tuple[RankingDataset, CleaningReport]:
     """Remove contradictory documents, then queries without a relevant document.
 
-    Within a query, documents with identical features and conflicting labels all go [1]_; then
-    queries in which no document is relevant. Rows of the result are its input order.
+    Within a query, all documents with identical features and conflicting labels are removed [1]_.
+    Then queries in which no document is relevant are removed. The input order of the result is
+    the order of its rows.
 
     References
     ----------

@@ -19,12 +19,12 @@ _MISSING = ("", "nan", "na", "null", "none", "-")
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """What each column of a table is; the columns have no other names than these.
+    """The role and the name of each column of a table.
 
     Parameters
     ----------
     names : sequence of str
-        Of all columns, each once.
+        Names of all columns, each once.
     qid, label, document_id : str or None
     features : sequence of str
         In the order of the file.
@@ -88,8 +88,8 @@ def read_description(path: Path, first_line: Sequence[str]) -> ColumnDescription
             names.append(next((r for k, r in roles.items() if kind in k), f"\n{i} {kind}"))
     if repeated := {name for name in names if names.count(name) > 1}:
         raise ValueError(
-            f"{path}: each feature needs a name of its own, and query, label and document id are "
-            f"one column each. There are two columns {min(repeated)!r}."
+            f"{path}: each feature needs a different name, and query, label and document id one "
+            f"column each. There are two columns {min(repeated)!r}."
         )
     if "qid" not in names:
         raise ValueError(f"{path}: no column is the GroupId, which tells the queries apart.")
@@ -117,18 +117,19 @@ def _declared(path: Path, n_columns: int) -> dict[int, tuple[str, str]]:
         index, kind, name, *_ = (cell.strip() for cell in [*line.split("\t"), "", ""])
         if not (index.isascii() and index.isdecimal()) or kind not in _TYPES:
             raise ValueError(
-                f"{path}:{number}: {line!r} is no column; a line is a column's index from 0, a tab "
-                f"and its type, which is one of {', '.join(_TYPES)}"
+                f"{path}:{number}: {line!r} describes no column; a line needs the column's index "
+                f"from 0, a tab and its type, one of {', '.join(_TYPES)}"
             )
         if int(index) in declared or int(index) >= n_columns:
-            reason = "is there twice" if int(index) in declared else f"of {n_columns} columns"
-            raise ValueError(f"{path}:{number}: column {index} {reason}; columns count from 0")
+            known = f"does not exist: the table has {n_columns} columns, counted from 0"
+            reason = "occurs twice" if int(index) in declared else known
+            raise ValueError(f"{path}:{number}: column {index} {reason}")
         declared[int(index)] = (kind, name)
     return declared
 
 
 def _is_number(cell: str) -> bool:
-    """Whether a cell is a number or stands for a missing one."""
+    """Whether a cell is a number or a missing value."""
     if cell.strip().lower() in _MISSING:
         return True
     try:

@@ -30,8 +30,8 @@ def as_numbers(
 ) -> nw.DataFrame[Any]:
     """The feature columns, each of them numbers.
 
-    Categories are numbers only by an order that is part of the column's type: then the same value
-    has the same number in every table of that type, and nothing has to be kept for later tables.
+    Categories become numbers only if their order is part of the column's type. Then a value has
+    the same number in every table of that type, and a model does not have to remember it.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def as_numbers(
     declared : sequence of str, default=()
         Columns that are categories whatever they hold, as a description of the file says.
     source : str, default=""
-        What errors begin with.
+        The beginning of error messages.
     """
     kinds = {name: _kind(frame[name], name in declared) for name in features}
     ordered = [name for name, kind in kinds.items() if kind == "ordered categories"]
@@ -58,11 +58,11 @@ def as_numbers(
 
 
 def _kind(column: nw.Series[Any], declared: bool) -> str | None:
-    """What a column holds that is no number; None for numbers."""
+    """The kind of values in a column that are not numbers; None for numbers."""
     dtype = column.dtype
     if declared:
         return "categories"
-    # A column of nothing but missing values has no type of numbers.
+    # A column with only missing values does not have a numeric type.
     if dtype.is_numeric() or dtype == nw.Boolean or column.is_null().all():
         return None
     if dtype == nw.Enum:
@@ -76,7 +76,7 @@ def _kind(column: nw.Series[Any], declared: bool) -> str | None:
         return "text"
     if dtype.is_temporal():
         return "dates or times"
-    # pandas keeps text, and what it cannot tell, as objects.
+    # pandas stores text, and values of unknown type, as objects.
     return "text" if dtype == nw.Object else f"values of type {dtype}"
 
 
@@ -89,7 +89,7 @@ def _places(column: nw.Series[Any]) -> nw.Series[Any]:
 
 
 def refusal(wrong: dict[str, str], source: str) -> AdvisedError:
-    """Name the columns, and say how to leave them out and what else there is."""
+    """The error for columns that are not numbers: their names, and what to do."""
     shown = list(wrong)[:10]
     held = ", ".join(f"column {name!r} holds {wrong[name]}" for name in shown)
     held += f", and {len(wrong) - len(shown)} more" if len(wrong) > len(shown) else ""

@@ -16,8 +16,9 @@ from localrank.data.partitions import PartitionedDataset
 def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     """Put datasets with different queries one after another.
 
-    Rows of the result are its input order. Features need the same names; labels and document
-    ids are kept where every part has them. Partitioned datasets together are one again.
+    The input order of the result is the order of its rows. All parts need the same feature names.
+    Labels and document ids are kept if every part has them. Partitioned datasets become one
+    partitioned dataset.
 
     Examples
     --------
@@ -26,7 +27,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     array([0, 1, 2])
     """
     if isinstance(datasets, RankingDataset) or not datasets:
-        raise ValueError("concatenate needs a list of datasets, not empty.")
+        raise ValueError("concatenate needs a list of datasets, at least one.")
     first = datasets[0]
     for other in datasets[1:]:
         if other.n_features != first.n_features:
@@ -36,7 +37,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             )
         if other.feature_names != first.feature_names:
             raise ValueError("Datasets to concatenate need the same feature names.")
-    # Strings of very unequal length have a type of their own.
+    # Strings of very unequal length have a different type.
     if len({part.query_ids.dtype.kind.replace("T", "U") for part in datasets}) > 1:
         raise ValueError("Datasets to concatenate need query ids of the same kind.")
     query_ids = joined_ids([part.query_ids for part in datasets])

@@ -1,4 +1,4 @@
-"""Data of any size into partitions of whole queries, without ever holding all of it."""
+"""Converts data of any size into partitions of whole queries, a part of it at a time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from localrank.progress import progress
 _PART = re.compile(r"part-\d{5,}\.parquet")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?b)?", re.IGNORECASE)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".parquet")
-# What a byte of an input may become as features: a guess, that partitions are divided by.
+# Bytes of features that a byte of input becomes: a guess, to plan the number of partitions.
 _GROWTH = {False: 0.7, True: 4.0}
 _MOST_BUCKETS = 4096
 _MOST_BATCH_BYTES = 2**24
@@ -47,41 +47,41 @@ def convert(
 ) -> int:
     r"""Write data as Parquet files that hold whole queries, for `PartitionedDataset.open`.
 
-    The rows of a query may be anywhere, also in several files. They are spread over partitions by
-    a hash of their query's id. In a partition, queries are in the order in which they first
-    appear, and the rows of a query in the order of the input. The result depends on nothing but
-    the input, the order of its files and the size of partitions.
+    The rows of a query may be scattered, even over several files. A hash of the query's id decides
+    its partition. In a partition, queries are in the order in which they first appear, and the
+    rows of a query in the order of the input. The result depends only on the input, the order of
+    its files and the size of partitions.
 
-    Memory holds about one partition. The folder's disk must have room for the features twice,
-    while the work goes on. The files are there when all are complete; until then the folder does
-    not open as a dataset.
+    Memory holds about one partition. While the work goes on, the disk must have room for the
+    features twice. The files appear when all are complete. Until then the folder does not open as
+    a dataset.
 
     Parameters
     ----------
     path_or_paths : path or sequence of paths
         LETOR files as `read_letor` reads them, or tables as `read_table` does: Parquet, CSV, Arrow.
     folder : path
-        Made where it does not exist. It must be empty, unless `overwrite` is given.
+        Created if it does not exist. It must be empty, unless `overwrite` is given.
     partition_size : int or str, default="128MB"
-        About how large partitions are: a number of documents, or bytes of features in memory, as
-        "64MB" or "1GB". A query is never divided, so that one may be larger.
+        Approximate size of a partition: a number of documents, or bytes of features in memory,
+        such as "64MB" or "1GB". A query is never divided, so a partition may be larger.
     dtype : float32 or float64, default=float32
-        Of the features.
+        Precision of the features.
     overwrite : bool, default=False
-        Whether to replace partitions that this function has written there.
+        Whether to replace partitions that this function has written to the folder before.
     n_features : int, optional
         Number of features of LETOR files that may lack the last ones.
     zero_based : bool, default=False
         Whether features of LETOR files are counted from 0.
     qid, label, document_id, features, ignore, column_description
-        Columns of tables, as in `read_table`. Without `document_id`, a column of that name has
-        the document ids, where there is one. With None as `label` there are no labels.
+        Columns of tables, as in `read_table`. `document_id=None`: use the column `document_id` if
+        the table has one. `label=None`: the data has no labels.
 
     Returns
     -------
     int
         Number of partitions. Their columns are `qid`, `label`, `document_id` and the features.
-        Those of LETOR files are called 1, 2, 3, ... Ids are integers where all are written so.
+        Features of LETOR files are called 1, 2, 3, ... Ids are integers if all are written so.
 
     Examples
     --------
@@ -110,10 +110,10 @@ def convert(
         if not path.exists():
             raise FileNotFoundError(f"{path}: no such file.")
         if path.resolve() in seen:
-            raise ValueError(f"{path}: is named twice, which would double its documents.")
+            raise ValueError(f"{path}: the file is named twice, which would double its documents.")
         seen.add(path.resolve())
         if path.is_dir():
-            raise ValueError(f"{path}: is a folder. Name the files in it.")
+            raise ValueError(f"{path}: this is a folder. Name the files in it.")
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise ValueError(
             f"The 'dtype' argument of convert must be float64 or float32. Got {dtype} instead."
@@ -168,8 +168,8 @@ def parsed_size(size: int | str) -> tuple[int | None, int | None]:
     unit = (match[2] or "").lower() if match else ""
     if value <= 0 or (not unit and value != int(value)):
         raise ValueError(
-            f"The size of partitions must be a number of documents, as 100000, or of bytes, as "
-            f"64MB. Got {size!r} instead."
+            f"The size of partitions must be a number of documents, such as 100000, or of bytes, "
+            f"such as 64MB. Got {size!r} instead."
         )
     if not unit:
         return int(value), None
@@ -180,13 +180,13 @@ def parsed_size(size: int | str) -> tuple[int | None, int | None]:
 def _feature_names(path: Path, reader: LetorBatches | TableBatches) -> list[str]:
     if isinstance(reader, LetorBatches):
         if reader.n_columns == 0:
-            raise ValueError(f"{path}: no features in any line, like '1:0.5'")
+            raise ValueError(f"{path}: no line has a feature, like '1:0.5'.")
         return [str(number) for number in range(1, reader.n_columns + 1)]
     names = list(reader.feature_names or ())
     if taken := [name for name in ("qid", "label", "document_id") if name in names]:
         raise ValueError(
-            f"{path}: a feature must not be called {taken[0]!r}, which is the name of another "
-            f"column of partitions."
+            f"{path}: a feature must not be called {taken[0]!r}: partitions have another column "
+            f"of that name."
         )
     return names
 
@@ -195,17 +195,17 @@ def _feature_names(path: Path, reader: LetorBatches | TableBatches) -> list[str]
 def _unfinished(folder: Path, overwrite: bool) -> Iterator[Path]:
     """A folder to work in, whose partitions are moved up when all are complete."""
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: is a file. Name a folder for the partitions.")
+        raise ValueError(f"{folder}: this is a file. Name a folder for the partitions.")
     old = sorted(folder.iterdir()) if folder.exists() else []
     if old and not overwrite:
         raise ValueError(
-            f"{folder}: is not empty. Name another folder, or replace its partitions with "
+            f"{folder}: the folder is not empty. Name another one, or replace its partitions with "
             f"--overwrite (overwrite=True)."
         )
     for path in old:
         if path.name != UNFINISHED and not (_PART.fullmatch(path.name) and made_here(path)):
             raise ValueError(
-                f"{path}: was not written by `localrank convert`, which replaces nothing else. "
+                f"{path}: `localrank convert` did not write this file, and replaces only its own. "
                 f"Name another folder."
             )
     made = not folder.exists()

@@ -32,27 +32,27 @@ class RankingDataset:
     """Query-document features with relevance labels, contiguous by query.
 
     The documents of query `i` are the rows `offsets[i]` to `offsets[i + 1]` of `features`.
-    Arrays are checked when the dataset is built, read-only, and shared with the caller where no
-    conversion was needed: do not write to yours afterwards. Most datasets come from
+    Arrays are checked when the dataset is built, and read-only. An array that needs no conversion
+    is shared with the caller: do not write to it afterwards. Most datasets come from
     `from_arrays`, `localrank.data.read_letor` or `localrank.data.read_table`.
 
     Parameters
     ----------
     features : ndarray of shape (n_documents, n_features)
-        float64 or float32, C-contiguous. NaN stands for a missing value; infinities and values
-        beyond ±1e100 are refused.
+        float64 or float32, C-contiguous. NaN is a missing value. Infinities and values beyond
+        ±1e100 are refused.
     relevance : ndarray of shape (n_documents,) or None
-        Labels, larger is better; None for documents without labels. Documents with labels above
-        0 are relevant. A negative label, as of spam, is lower than 0 to rankers, and 0 to measures.
+        Labels; larger is better. None: the documents have no labels. Documents with labels above
+        0 are relevant. Negative labels (spam) are lower than 0 to rankers, and 0 to measures.
     offsets : ndarray of shape (n_queries + 1,)
-        Where each query's rows begin, and the end.
+        The first row of each query, then the number of documents.
     query_ids : ndarray of shape (n_queries,)
-        Unique, of any dtype.
+        One unique id per query, of any dtype.
     document_ids : ndarray of shape (n_documents,), optional
     feature_names : sequence of str, optional
     input_order : ndarray of shape (n_documents,), optional
-        Row `i` stood at position `input_order[i]` of the input; None where nothing moved.
-        Scores that `predict` returns and measures take are in input order.
+        Row `i` was at position `input_order[i]` of the input. None: no row moved. Scores are in
+        input order: `predict` returns them so, and measures expect them so.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class RankingDataset:
     document_ids: Array | None = None
     feature_names: tuple[str, ...] | None = None
     input_order: Integers | None = None
-    # What each document weighs in training, where documents of a query differ in it.
+    # The weight of each document in training, if documents of a query have different weights.
     document_weights: Floats | None = field(default=None, init=False)
     # The library of the DataFrame that the dataset was built from: frames of it are of that one.
     frame_library: str | None = field(default=None, init=False)
@@ -89,10 +89,12 @@ class RankingDataset:
                 f"Got {offsets} instead."
             )
         if (empty := np.flatnonzero(np.diff(offsets) < 1)).size:
-            raise ValueError(f"Every query needs a document. Query number {empty[0]} has none.")
+            raise ValueError(
+                f"Every query needs a document. The one at position {empty[0]} has none."
+            )
         query_ids = checked_ids(self.query_ids, len(offsets) - 1, "query_ids", "query")
         if (repeated := first_repeated(query_ids)) is not None:
-            raise ValueError(f"query_ids must be unique. {repeated!r} is there twice.")
+            raise ValueError(f"query_ids must be unique. {repeated!r} occurs twice.")
         relevance = document_ids = None
         if self.relevance is not None:
             relevance = checked_relevance(self.relevance, n_documents)
@@ -171,7 +173,7 @@ class RankingDataset:
 
     @classmethod
     def _checked(cls, **fields: Any) -> Self:
-        """Build from parts that are known to be right, without checking them again."""
+        """Build from fields that were checked before."""
         dataset = cls.__new__(cls)
         dataset._set(**fields)
         return dataset
@@ -216,7 +218,7 @@ class RankingDataset:
         return not sum_is_finite(self.features) and bool(np.isnan(self.features).any())
 
     def count(self, marked: Flags) -> Integers:
-        """How many documents of each query are marked.
+        """The number of marked documents of each query.
 
         Examples
         --------
@@ -239,13 +241,13 @@ class RankingDataset:
 
     @property
     def labels(self) -> Floats:
-        """The relevance, for callers that cannot do without: an error where there is none."""
+        """The relevance; an error if the dataset has none."""
         if self.relevance is None:
             raise ValueError("The dataset has no relevance labels, and this needs them.")
         return self.relevance
 
     def feature_label(self, column: int) -> str:
-        """How to call a feature in print: its name, or its number counted from 1 as in LETOR.
+        """The name of a feature for display, or its number from 1 as in LETOR files.
 
         Examples
         --------
@@ -267,9 +269,9 @@ class RankingDataset:
         return values if self.input_order is None else values[self.input_order]
 
     def select(self, queries: ArrayLike) -> Self:
-        """The given queries, by position or by boolean mask, as a dataset of its own.
+        """A dataset of some queries, given by position or by boolean mask.
 
-        Rows of the result are its input order.
+        The input order of the result is the order of its rows.
 
         Examples
         --------
@@ -300,16 +302,16 @@ class RankingDataset:
             )
         positions = positions % self.n_queries
         if (repeated := first_repeated(positions)) is not None:
-            raise ValueError(f"A query may be selected once. Position {repeated} is there twice.")
+            raise ValueError(f"A query may be selected once. Position {repeated} occurs twice.")
         return self.taken(positions)
 
     def taken(self, positions: Integers) -> Self:
-        """The queries at different positions from 0 on, without checking them."""
+        """The queries at some positions, each once, without checking them."""
         rows, offsets = rows_of(self.offsets, positions)
         return self.with_rows(rows, offsets, positions)
 
     def reordered(self, rows: Integers, queries: Integers) -> Self:
-        """The same documents, their rows and queries in another order, without checking it.
+        """The same documents with rows and queries in another order, without checking it.
 
         Parameters
         ----------
@@ -323,7 +325,7 @@ class RankingDataset:
         return self.with_rows(rows, offsets, queries).replaced(input_order=order)
 
     def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
-        """Some documents of some queries, query by query, without checking that they are."""
+        """Some documents of some queries, query by query, without checking the order."""
         return self._checked(
             features=self.features[rows],
             **self._of_rows(rows),
@@ -334,13 +336,13 @@ class RankingDataset:
         )
 
     def _of_rows(self, rows: Integers | slice) -> dict[str, Any]:
-        """What some documents have beside their features."""
+        """The labels, ids and weights of some documents."""
         names = ("relevance", "document_ids", "document_weights")
         values = ((name, getattr(self, name)) for name in names)
         return {name: None if value is None else value[rows] for name, value in values}
 
     def replaced(self, **changes: Any) -> Self:
-        """The dataset with some of its fields replaced by others that are known to be right."""
+        """The dataset with some fields replaced, without checking the new ones."""
         kept = {field.name: getattr(self, field.name) for field in fields(self)}
         return self._checked(**kept | changes)
 

@@ -14,17 +14,16 @@ from localrank.arrays import Array, Integers
 from localrank.data.checks import sum_is_finite
 from localrank.data.dataset import RankingDataset
 
-# What the features of a block should take, unless one query takes more.
+# Memory for the features of a block, unless one query needs more.
 BLOCK_BYTES = 2**22
-# What a block that is scored should take, with what is made of it, unless one query takes more.
+# Memory for a block that is scored, with all that is computed from it, unless one query needs more.
 SCORED_BYTES = 2**24
 
 
 class BlockwiseDataset(RankingDataset, ABC):
     """A dataset whose features are not all in memory: `feature_blocks` reads or makes them.
 
-    `features` makes a table of all, each time it is asked for: who needs them more than once
-    takes `gathered`.
+    `features` makes a table of all rows each time. Use `gathered` if you need it more than once.
     """
 
     @property
@@ -46,7 +45,7 @@ class BlockwiseDataset(RankingDataset, ABC):
 
 
 class DeferredDataset(BlockwiseDataset):
-    """A dataset in another order or with other features, of which few rows exist at a time.
+    """A dataset in another order or with other features. Few of its rows exist at a time.
 
     Examples
     --------
@@ -71,16 +70,16 @@ class DeferredDataset(BlockwiseDataset):
         make: Callable[[RankingDataset], Array] | None = None,
         like: RankingDataset | None = None,
     ) -> Self:
-        """A dataset with the features that a function makes of it, or with its own.
+        """A dataset with the features that a function makes of it, or with the same features.
 
         Parameters
         ----------
         dataset : RankingDataset
         make : callable, optional
-            The features of the rows of a dataset, looking at each query by itself. Of features
-            without missing values it makes such.
+            Makes the features of the rows of a dataset, one query at a time. If its input has no
+            missing values, neither has its result. None: keep the features.
         like : RankingDataset, optional
-            With as many features as it makes, of the same names and precision.
+            A dataset with the number, names and precision of the features that `make` makes.
         """
         like = like or dataset
         return cls._checked(
@@ -103,7 +102,7 @@ class DeferredDataset(BlockwiseDataset):
 
     @cached_property
     def has_missing(self) -> bool:
-        """Whether a feature is NaN or, where features are made, one that they are made of."""
+        """Whether a feature is NaN, or one of the features that these are made of."""
         if not self._source.has_missing or self._make is not None:
             return self._source.has_missing
         return any(not sum_is_finite(block) for _, block in self.feature_blocks())
@@ -142,28 +141,28 @@ class DeferredDataset(BlockwiseDataset):
     def replaced(self, **changes: Any) -> Self:
         if "features" in changes:
             return cast(Self, RankingDataset._checked(**small_fields(self) | changes))
-        kept = {name: getattr(self, name) for name in _OWN}
+        kept = {name: getattr(self, name) for name in _DEFERRED_FIELDS}
         return self._checked(**small_fields(self) | kept | changes)
 
     def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
-        order, own = self._source_rows, self._source_queries
+        order, positions = self._source_rows, self._source_queries
         return self.replaced(
             **self._of_rows(rows),
             offsets=offsets,
             query_ids=self.query_ids[queries],
             input_order=None,
             _source_rows=rows if order is None else order[rows],
-            _source_queries=queries if own is None else own[queries],
+            _source_queries=queries if positions is None else positions[queries],
         )
 
 
-_OWN = ("_source", "_make", "_width", "_dtype", "_source_rows", "_source_queries")
+_DEFERRED_FIELDS = ("_source", "_make", "_width", "_dtype", "_source_rows", "_source_queries")
 
 
 def view(dataset: RankingDataset) -> RankingDataset:
-    """The same dataset, whose parts are rows of its table and not copies of them.
+    """The same dataset, whose parts refer to rows of its table instead of copying them.
 
-    A dataset whose features are not a table in memory is such a one already.
+    A dataset whose features are not a table in memory does so already, and is returned.
 
     Examples
     --------
@@ -194,13 +193,13 @@ def feature_blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Array]]:
 
 
 def query_blocks(dataset: RankingDataset, row_bytes: int) -> Iterator[RankingDataset]:
-    """A dataset a few queries at a time, with their features; itself where it is small.
+    """A dataset a few queries at a time, with their features; all at once if it is small.
 
     Parameters
     ----------
     dataset : RankingDataset
     row_bytes : int
-        What a row takes, with what is made of it.
+        Memory for a row, with all that is computed from it.
 
     Examples
     --------
@@ -208,8 +207,8 @@ def query_blocks(dataset: RankingDataset, row_bytes: int) -> Iterator[RankingDat
     >>> [block.query_ids.tolist() for block in query_blocks(dataset, SCORED_BYTES)]
     [['a'], ['b']]
     """
-    # A block's last query may reach beyond its end: such a block is not cut once more by a ranker
-    # inside another one.
+    # The last query of a block may reach beyond its end. A ranker inside another one must not cut
+    # such a block once more.
     if dataset.n_documents * row_bytes < 2 * SCORED_BYTES:
         yield gathered(dataset)
         return
@@ -233,7 +232,7 @@ def _stretch(dataset: RankingDataset, begin: int, end: int) -> RankingDataset:
 
 
 def gathered(dataset: RankingDataset) -> RankingDataset:
-    """The dataset with all its rows, itself where it has them."""
+    """The dataset with all its rows in memory."""
     return dataset.gathered() if isinstance(dataset, BlockwiseDataset) else dataset
 
 
@@ -243,9 +242,10 @@ def is_made(dataset: RankingDataset) -> bool:
 
 
 def table_and_rows(dataset: RankingDataset) -> tuple[Array, Integers]:
-    """A table of features in memory, and which of its rows each document is.
+    """A table of features in memory, and the row of each document in it.
 
-    That of the source for a dataset in another order; of all rows where features are made.
+    For a dataset in another order this is the table of its source. For made features it is a new
+    table of all rows.
 
     Examples
     --------
@@ -276,7 +276,7 @@ def blocks_of_queries(
 
 
 def small_fields(dataset: RankingDataset, *besides: str) -> dict[str, Any]:
-    """All but the features, and others besides."""
+    """All fields but the features and the named ones."""
     left_out = ("features", *besides)
     names = (field.name for field in fields(dataset) if field.name not in left_out)
     return {name: getattr(dataset, name) for name in names}

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from localrank.arrays import Floats, Integers
-from localrank.printing import Table, as_html
 
 if TYPE_CHECKING:
     from localrank.data.dataset import RankingDataset
+    from localrank.printing import Table
 
 # Labels that are counted one by one; more are summed up as a range.
 N_LABELS = 8
@@ -39,6 +39,9 @@ def described_in_html(dataset: RankingDataset, facts: Sequence[str]) -> str:
     first = ""
     if _is_table(dataset):
         facts = [*facts, _missing(dataset)]
+        # Imported by those who need it: to load a model takes less.
+        from localrank.printing import as_html
+
         first = f"<details><summary>First documents</summary>{as_html([_first(dataset)])}</details>"
     items = "".join(f"<li>{html.escape(fact)}</li>" for fact in facts)
     return (
@@ -131,6 +134,8 @@ def _missing(dataset: RankingDataset) -> str:
 
 def _first(dataset: RankingDataset) -> Table:
     """The first documents, with as many features as there is room for."""
+    from localrank.printing import Table
+
     rows = slice(0, N_DOCUMENTS)
     n_shown = min(dataset.n_features, N_FEATURES)
     columns = {"query": [str(dataset.query_ids[query]) for query in dataset.query_index[rows]]}

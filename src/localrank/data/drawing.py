@@ -12,14 +12,14 @@ from localrank.data.content_order import hash_factors, stirred
 from localrank.data.dataset import RankingDataset
 from localrank.data.passes import in_partitions
 
-# Documents that a model learns from, unless told otherwise, where the data is in partitions.
+# Documents that a model learns from by default if the data is in partitions.
 MAX_DRAWN_DOCUMENTS = 2_000_000
-# What `max_documents` takes: a number, None for all, or what suits the data.
+# Values of `max_documents`: a number, None for all, or "auto".
 Limit = int | Literal["auto"] | None
 
 # Ids whose texts are looked at together.
 _BLOCK = 2**14
-# The longest ids are hashed by this many characters from their beginning, and as many of the end.
+# Of longer ids this many characters at the beginning and at the end are hashed.
 _WIDTH = 256
 
 
@@ -44,11 +44,11 @@ class SampleWarning(UserWarning):
 def drawn_queries(
     dataset: RankingDataset, queries: Integers, max_documents: int, teaches: Flags
 ) -> Integers:
-    """Some queries of those at the given positions, with at most so many documents in all.
+    """Draw queries from those at the given positions, with at most `max_documents` in all.
 
-    Queries come in the order of a hash of their ids, until the next one would be too much. So
-    the draw is the same for any order of the queries and any layout of their files, and that of
-    a smaller number is a part of it.
+    Queries are taken in the order of a hash of their ids, until the next one would be too much.
+    So the draw is the same for any order of the queries and any layout of their files. A draw of
+    fewer documents is a part of a draw of more.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ def drawn_queries(
     queries : ndarray of int
         Positions, ascending.
     max_documents : int
-        Not less than the largest query has.
+        Limit on the documents; at least the size of the largest query.
     teaches : ndarray of shape (n_queries,)
-        Queries that can be learned from. Where none of them would be drawn, they alone are drawn
-        from.
+        Queries that a model can learn from. If none of them would be drawn, the draw is from them
+        alone.
 
     Returns
     -------
@@ -75,10 +75,10 @@ def drawn_queries(
     sizes = dataset.query_sizes[queries]
     if sizes.sum() <= max_documents:
         return queries
-    own = queries[np.argsort(id_keys(dataset.query_ids[queries]), kind="stable")]
-    drawn = _first(own, dataset.query_sizes, max_documents)
-    if not teaches[drawn].any() and teaches[own].any():
-        drawn = _first(own[teaches[own]], dataset.query_sizes, max_documents)
+    shuffled = queries[np.argsort(id_keys(dataset.query_ids[queries]), kind="stable")]
+    drawn = _first(shuffled, dataset.query_sizes, max_documents)
+    if not teaches[drawn].any() and teaches[shuffled].any():
+        drawn = _first(shuffled[teaches[shuffled]], dataset.query_sizes, max_documents)
     return np.sort(drawn)
 
 
@@ -124,8 +124,8 @@ def id_keys(query_ids: Array, seed: int = 0) -> NDArray[np.uint64]:
         texts = _texts(query_ids[begin : begin + _BLOCK])
         # Missing characters are 0, and count nothing.
         letters = np.ascontiguousarray(texts).view(np.uint32).reshape(len(texts), -1)
-        own = letters.astype(np.uint64) @ factors[1 : letters.shape[1] + 1]
-        keys[begin : begin + _BLOCK] = stirred(stirred(own + factors[0]))
+        sums = letters.astype(np.uint64) @ factors[1 : letters.shape[1] + 1]
+        keys[begin : begin + _BLOCK] = stirred(stirred(sums + factors[0]))
     return keys
 
 

@@ -1,4 +1,4 @@
-"""Sums without rounding, which are the same for any order and any partition of what is added.
+"""Sums without rounding: the same for any order and any partition of the numbers.
 
 A number in double precision is a whole number of 53 bits times a power of two. The whole numbers
 with the same power are added up, and their sums are put together as integers of any length: only
@@ -58,7 +58,7 @@ class ExactSums:
 
 
 def added(sums: Iterable[ExactSums]) -> ExactSums:
-    """The sum of several, of which there is one at least.
+    """The sum of one or more.
 
     Examples
     --------

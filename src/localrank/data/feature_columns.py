@@ -12,7 +12,7 @@ from localrank.data.passes import over_parts
 
 
 def column_of(dataset: RankingDataset, value: Any) -> int:
-    """The column of a feature given by number or name, negative where there is none.
+    """The column of a feature that is given by number or name; negative if it does not exist.
 
     Examples
     --------
@@ -28,20 +28,20 @@ def column_of(dataset: RankingDataset, value: Any) -> int:
 
 
 def known_columns(dataset: RankingDataset) -> str:
-    """What a feature may be given by, for an error."""
+    """The valid ways to give a feature, for an error message."""
     columns = f"a column from 0 to {dataset.n_features - 1}"
     return f"{columns} or the name of one" if dataset.feature_names else columns
 
 
 def values_of_queries(dataset: RankingDataset, columns: Integers, role: str) -> Floats:
-    """The values of some columns for each query; an error where documents of a query differ.
+    """The values of some columns for each query; an error if documents of a query differ.
 
     Parameters
     ----------
     dataset : RankingDataset
     columns : ndarray of int
     role : str
-        What the columns are, for the error.
+        The role of the columns, for the error message.
 
     Examples
     --------

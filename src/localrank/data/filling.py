@@ -1,4 +1,4 @@
-"""Missing values filled in, for whatever cannot take them."""
+"""Missing values filled in, for models that cannot take them."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ SMALL_BYTES = 2**26
 
 @dataclass(frozen=True, eq=False)
 class Filling:
-    """What missing values become: a part of a model that was trained on some.
+    """Fills missing values: a part of models that do not take them.
 
     A missing value becomes the median of the feature over the documents of its query that have
-    it. Where none has it, it becomes the feature's fill value: the same for the whole query. Then
-    comes a column for each indicator, 1 where a value is missing and 0 elsewhere, so that what is
-    missing may count by itself.
+    it. If none of them has it, it becomes the feature's fill value. Indicator columns follow the
+    features: 1 if the value is missing and 0 otherwise, so that a model can learn what it means
+    that a value is missing.
 
     Parameters
     ----------
     values : ndarray of shape (n_features,)
-        The fill values: the median of the training queries' medians, 0 for a feature that was
-        never missing in training, or always.
+        The fill values: the median of the training queries' medians. 0 for a feature that was
+        never or always missing in training.
     indicators : ndarray of int
         The columns with an indicator. Features that were missing in the same training documents
-        share one, that of the first.
+        share the indicator of the first.
 
     Examples
     --------
@@ -60,13 +60,13 @@ class Filling:
 
     @classmethod
     def learned(cls, dataset: RankingDataset, *, indicators: bool = True) -> Self | None:
-        """The filling by training queries; None where they miss nothing.
+        """Learn fill values and indicators from training queries; None if nothing is missing.
 
         Parameters
         ----------
         dataset : RankingDataset
         indicators : bool
-            Whether to have any.
+            Whether to add indicators.
         """
         if not dataset.has_missing:
             return None
@@ -91,7 +91,7 @@ class Filling:
 
     @classmethod
     def unlearned(cls, n_features: int) -> Self:
-        """The filling of a model whose training queries missed nothing."""
+        """The filling of a model whose training queries have no missing values."""
         return cls(np.zeros(n_features), np.empty(0, np.int64))
 
     @property
@@ -144,7 +144,7 @@ class Filling:
 
 
 def query_medians(values: Array, offsets: Integers) -> Floats:
-    """The median of the values present in each query, NaN where there are none.
+    """The median of the values that are not missing in each query; NaN if all are missing.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def query_medians(values: Array, offsets: Integers) -> Floats:
     array([[2.5, nan]])
     """
     n_columns, n_documents = values.shape
-    # Every column of every query is a list of its own. Missing values come last in it.
+    # Every column of every query is one list, with the missing values at its end.
     begins = (n_documents * np.arange(n_columns)[:, None] + offsets[:-1]).ravel()
     missing = np.isnan(values).ravel()
     known = np.where(missing, -np.inf, values.ravel())

@@ -1,4 +1,4 @@
-"""Folds for cross-validation: the published ones where the files have them, or made here."""
+"""Folds for cross-validation: those that a collection publishes, or folds of a dataset."""
 
 from __future__ import annotations
 
@@ -31,9 +31,17 @@ ROLES = {
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fold(Printed):
-    """One split of the queries; `valid` is None where the split has no validation part.
+    """One split of the queries into training, validation and test queries.
 
-    Parts of a dataset are views of it: features are gathered each time they are asked for.
+    `valid` is None if the split has no validation part. Parts of a dataset are views: `features`
+    makes a table of their rows each time.
+
+    Examples
+    --------
+    >>> dataset = RankingDataset.from_arrays(np.zeros((7, 1)), qid=np.arange(7))
+    >>> fold = folds(dataset, 3)[0]
+    >>> fold.name, fold.train.n_queries, fold.test.n_queries
+    ('Fold1', 3, 2)
     """
 
     name: str
@@ -52,7 +60,7 @@ class Fold(Printed):
 
 
 class Folds(Sequence[Fold]):
-    """Folds that exist one at a time: made, or read, when they are asked for.
+    """A sequence of folds. Each is made, or read from files, when you ask for it.
 
     Parameters
     ----------
@@ -106,9 +114,9 @@ def folds(
     dtype: DTypeLike = np.float64,
     zero_based: bool = False,
 ) -> Folds:
-    """The folds of a folder, or folds made of a dataset's queries, one at a time.
+    """Folds for cross-validation, from a folder or from a dataset.
 
-    A folder's whole folds are read when they are asked for, and read again the next time. Parts
+    Folds that a folder holds as `Fold1`, `Fold2`, ... are read each time you ask for them. Parts
     of a dataset, or of files `S1.txt`, `S2.txt`, ..., are views: all features exist once.
 
     Parameters
@@ -118,19 +126,19 @@ def folds(
         `vali.txt`; or with parts `S1.txt`, `S2.txt`, ...; or with one split `train.txt`,
         `test.txt`, `vali.txt`. LETOR 2 and 3 call these `trainingset.txt`, `testset.txt` and
         `validationset.txt`. Names may be in capitals and files compressed. A dataset is cut at
-        random into `n_folds` parts with as equal numbers of queries as can be.
+        random into `n_folds` parts. Their numbers of queries differ by one at most.
     n_folds : int, default=5
-        Number of parts to make of a dataset; a folder has its own number.
+        Number of parts to make of a dataset. The files of a folder decide its number.
     validation : bool, default=True
-        How parts rotate. With True, as in LETOR: of k parts, fold i trains on the k - 2 parts
-        from i on, validates on the next and tests on the last. With False, fold i tests on part
-        i and trains on all others. Folders that hold whole folds are read as they are.
+        How k parts rotate. True: as in LETOR, fold i trains on the k - 2 parts from i on,
+        validates on the next and tests on the last. False: fold i tests on part i and trains on
+        all others. Folders that hold whole folds are read as they are.
     random_state : int or None, default=0
-        Seed of the cut of a dataset.
+        Seed for cutting a dataset.
     dtype : float64 or float32, default=float64
-        Precision of the features of a folder's files; a dataset has its own.
+        Precision of the features that are read from a folder. A dataset keeps its precision.
     zero_based : bool, default=False
-        Whether the ids of the features in a folder's files begin at 0, as `read_letor` says.
+        Whether feature ids in the files of a folder begin at 0, as for `read_letor`.
 
     Examples
     --------
@@ -188,7 +196,7 @@ def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: boo
             train, valid, test = np.concatenate(turned[: k - 2]), turned[k - 2], turned[k - 1]
         else:
             train, valid, test = np.concatenate(turned[1:]), None, turned[0]
-        # In another order than that of its files, a partitioned dataset would have to be in memory.
+        # A partitioned dataset in another order than its files would have to be in memory.
         train = np.sort(train)
         held_out = None if valid is None else source.taken(valid)
         return Fold(f"Fold{number + 1}", source.taken(train), held_out, source.taken(test))
@@ -197,7 +205,7 @@ def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: boo
 
 
 def _joined(parts: list[RankingDataset]) -> RankingDataset:
-    """All parts as one dataset. Each is given up once it is copied, so that few exist twice."""
+    """All parts as one dataset. Each is dropped once it is copied, so that few exist twice."""
     width = max(part.n_features for part in parts)
     without = [part.with_features(np.empty((part.n_documents, 0))) for part in parts]
     joined = concatenate(without)
@@ -232,8 +240,8 @@ def _same_width(parts: Sequence[RankingDataset]) -> list[RankingDataset]:
 
 
 def _numbered(folder: Path, pattern: str) -> list[Path]:
-    found = [(re.fullmatch(pattern, path.name, re.IGNORECASE), path) for path in folder.iterdir()]
-    return [path for _, path in sorted((int(m[1]), path) for m, path in found if m)]
+    names = [(re.fullmatch(pattern, path.name, re.IGNORECASE), path) for path in folder.iterdir()]
+    return [path for _, path in sorted((int(match[1]), path) for match, path in names if match)]
 
 
 def _find(folder: Path, role: str) -> Path | None:

@@ -74,7 +74,7 @@ def frame_of(
     # Only those who want a frame need it.
     import narwhals.stable.v1 as nw
 
-    backend = library or origin or _first_installed()
+    backend: Any = library or origin or _first_installed()
     if find_spec(backend) is None:
         raise ImportError(f"A frame of {backend} needs {backend}: pip install {backend}.")
     # All libraries read lists of texts alike. They differ on arrays of texts.

@@ -44,27 +44,27 @@ def read_letor(
         Several files are read as one dataset; no query may be in two of them. Files that end in
         `.gz`, `.bz2` or `.xz` are decompressed.
     n_features : int, optional
-        Number of columns, where the file may lack the last features. The largest feature in the
-        file if not given.
+        Number of features, for files that may lack the last ones. None: the largest feature id in
+        the files.
     dtype : float64 or float32, default=float64
-        Of the features. Numbers are rounded as Python's `float` rounds them.
+        Precision of the features. Numbers are rounded as Python's `float` rounds them.
     zero_based : bool, default=False
-        Whether the ids of the features begin at 0, as in files for LightGBM and XGBoost; column
-        `j` of the dataset is then feature `j`, else feature `j + 1`.
+        Whether feature ids begin at 0, as in files for LightGBM and XGBoost. True: column `j` of
+        the dataset is feature `j`. False: it is feature `j + 1`.
 
     Returns
     -------
     RankingDataset
         Query ids are integers if all of them are written like integers, strings otherwise.
-        Document ids are there if every line has one.
+        It has document ids if every line has one.
 
     Notes
     -----
-    Where the first line has no query id after its label, it is looked for elsewhere: in comments
-    like `#qid = 7` or `#qid = 7 docid = D`, then in a file of the same name with `.query`
-    (LightGBM) or `.group` (XGBoost) at its end, which has the number of lines of each query. Such
-    queries are named after the file: `train.txt:1`, `train.txt:2`, and so on. Weights in a file
-    that ends in `.weight` are not used, and a warning says so.
+    If the first line has no query id after its label, the query ids may be in comments, like
+    `#qid = 7` or `#qid = 7 docid = D`. Or a file of the same name with `.query` (LightGBM) or
+    `.group` (XGBoost) at its end has the number of lines of each query. Such queries are named
+    after the file: `train.txt:1`, `train.txt:2`, and so on. Weights in a file that ends in
+    `.weight` are not used, and a warning says so.
 
     Examples
     --------

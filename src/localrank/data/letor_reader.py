@@ -1,4 +1,4 @@
-"""The work behind `read_letor`: blocks of lines, growing tables, and errors with a line number."""
+"""The work behind `read_letor`: blocks of lines, rows, and errors with a line number."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from localrank.data.advice import AdvisedError
 from localrank.data.checks import fits_fixed_width, natural_ids, text_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
+from localrank.data.growing_table import GrowingTable
 from localrank.data.letor_messages import shown_token
 from localrank.data.query_sizes import (
     check_sizes,
@@ -38,51 +39,17 @@ _BLOCK = 1 << 20
 _QUERY_IN_COMMENT = re.compile(rb"^[^#]*#[ \t\v\f]*qid[ \t\v\f]*[=:]")
 
 
-class _Table:
-    """Rows of equal width that grow in both directions, in one piece of memory.
-
-    Growing moves pages, not bytes, so the rows need never be held twice. The room of the first
-    call is not occupied before it is written to; what is added later is, because numpy fills it
-    with zeros. So ask for little more than was read.
-    """
-
-    def __init__(self, dtype: Any, width: int) -> None:
-        self.values = np.zeros(0, dtype=dtype)
-        self.width = width
-
-    def size_of(self, n_rows: int) -> int:
-        return n_rows * self.width * self.values.itemsize
-
-    def reserve(self, n_rows: int) -> None:
-        size = n_rows * self.width
-        if self.values.size == 0:
-            self.values = np.zeros(size, dtype=self.values.dtype)
-        elif size > self.values.size:
-            self.values.resize(size, refcheck=False)
-
-    def widen(self, n_rows: int, capacity: int, width: int) -> None:
-        before, self.width = self.width, width
-        self.reserve(capacity)
-        parsing.respace(self.values, n_rows, before, width)
-
-    def finish(self, n_rows: int, width: int) -> Array:
-        if width < self.width:
-            parsing.respace(self.values, n_rows, self.width, width)
-        self.values.resize(n_rows * width, refcheck=False)
-        return self.values.reshape(n_rows, width)
-
-
 class LetorReader:
-    """What is known of a dataset while its files are read."""
+    """Reads files line by line, and keeps what it knows of the dataset."""
 
     def __init__(
         self, paths: list[Path], n_features: int | None, dtype: Any, zero_based: bool = False
     ) -> None:
         self.paths = paths
         self.n_features = n_features
-        self.features = _Table(dtype, n_features or 0)
-        self.labels = _Table(np.float64, 1)
-        self.id_sizes = _Table(np.uint16, 1)
+        self.features = GrowingTable(dtype, n_features or 0)
+        self.labels = GrowingTable(np.float64, 1)
+        self.id_sizes = GrowingTable(np.uint16, 1)
         self.id_texts: list[NDArray[np.uint8]] = []
         self.capacity = 0
         self.bytes_left = sum(os.stat(path).st_size for path in paths)
@@ -108,7 +75,7 @@ class LetorReader:
             self._read_lines(path, text, begin, stop, n_queries_before)
         if self.state[parsing.ROW] == self.first_row:
             raise ValueError(
-                f"{path}: no documents; a line like '0 qid:1 1:0.5 2:0.3' is needed for each."
+                f"{path}: the file has no documents. Each needs a line like '0 qid:1 1:0.5 2:0.3'."
             )
         if self.state[parsing.QUERY_PLACE] == parsing.NOT_IN_FILE:
             self._add_sizes(path)
@@ -146,8 +113,8 @@ class LetorReader:
                     buffer = buffer + bytes(len(buffer))
 
     def _long_line(self, path: Path, text: bytearray) -> ValueError:
-        """The error of a line that does not end; what it holds may tell why."""
-        message = f"line longer than {MAX_LINE:,} bytes"
+        """The error for a line that does not end. Its content may tell why."""
+        message = f"the line is longer than {MAX_LINE:,} bytes"
         if b"\0" in text:
             message = letor_messages.NUL
         elif b"\r" in text:
@@ -197,7 +164,7 @@ class LetorReader:
         self._add_runs(path, runs[: state[parsing.N_RUNS]], ids, n_queries_before)
 
     def _reserve(self, path: Path, text: NDArray[np.uint8], stop: int) -> None:
-        """Make room for as many rows as the rest of the input has, were its lines like these."""
+        """Make room for the rest of the input, assuming that its lines are as long as these."""
         rest = text[self.state[parsing.POSITION] - text.ctypes.data : stop]
         n_lines = int(np.count_nonzero(rest == ord("\n")))
         expected = int(1.02 * n_lines * max(1, self.bytes_left / len(rest))) + 16
@@ -210,22 +177,22 @@ class LetorReader:
                 table.reserve(self.capacity)
 
     def _widen(self, path: Path, needed: int, n_bytes: int) -> None:
-        # The first row tells the width; if later ones keep adding to it, few steps must do.
+        # The first row tells the width. If later ones are wider, few steps must suffice.
         width = min(max(needed, self.features.width * 5 // 4), MAX_FEATURES)
         n_rows = int(self.state[parsing.ROW])
-        # Rows expected when they were narrow may be too many now that they are wide.
+        # Wide rows may leave room for fewer of them than was expected.
         self.capacity = min(self.capacity, self._room(self.capacity - n_rows, width, n_bytes))
         with self._memory_named(path, width):
-            # One row more: part of the line to be read again is in place already.
+            # One row more: the line that is read again has written a part of it already.
             self.features.widen(n_rows + 1, self.capacity, width)
         self.prefixes = parsing.feature_prefixes(width, self.first_feature)
         self.seen = np.zeros(width, dtype=np.int64)
 
     def _room(self, expected: int, width: int, n_bytes: int) -> int:
-        """The number of rows to make room for: those read, and as many as can be expected.
+        """The number of rows to make room for: those that were read, and those expected.
 
-        A value takes at least four bytes of text, as in ` 1:0`. Lines that leave out most
-        features may be more than that allows: then room grows by a quarter at a time.
+        A value takes at least four bytes of text, as in ` 1:0`, which limits what to expect. Lines
+        that leave out most features may exceed that: then the room grows by a quarter at a time.
         """
         n_rows = int(self.state[parsing.ROW])
         filled = max(self.bytes_left, n_bytes) // (4 * max(width, 1))
@@ -233,15 +200,15 @@ class LetorReader:
 
     @contextmanager
     def _memory_named(self, path: Path, width: int) -> Iterator[None]:
-        """Say what was too large where memory does not suffice."""
+        """Say what was too large if memory does not suffice."""
         try:
             yield
         except MemoryError:
             size = self.capacity * width * self.features.values.itemsize / 1e9
             raise MemoryError(
                 f"{path}:{self.state[parsing.LINE]}: {self.capacity:,} rows of {width:,} features "
-                f"take {size:,.1f} GB, and there is not as much memory. Features that no line "
-                f"mentions take as much as others; dtype=np.float32 halves it."
+                f"take {size:,.1f} GB, which is more than the memory that is free. Features that "
+                f"no line mentions take as much as others. dtype=np.float32 halves it."
             ) from None
 
     def _apply_fixes(self, path: Path, text: NDArray[np.uint8]) -> None:
@@ -287,7 +254,7 @@ class LetorReader:
             query, line = queries[twice[0]], runs[twice[0], 1]
             raise ValueError(
                 f"{path}:{line}: query {names[twice[0]]} is also in {self.query_paths[query]}; "
-                f"all lines of a query must be in one file"
+                f"all lines of a query must be in one file."
             )
         self.query_paths += [path] * (len(numbers) - len(self.query_paths))
         self.run_queries.append(queries)
@@ -306,7 +273,7 @@ class LetorReader:
         return bool(state[parsing.QUERY_PLACE])
 
     def _add_sizes(self, path: Path) -> None:
-        """Name the queries of a file after it, by the sizes beside it."""
+        """Name the queries after the file, if another file has their sizes."""
         sizes = read_sizes(path)
         check_sizes(path, sizes, int(self.state[parsing.ROW]) - self.first_row)
         n_before = len(self.query_numbers)
@@ -315,8 +282,8 @@ class LetorReader:
         if names[0] in self.query_numbers:
             other = self.query_paths[self.query_numbers[names[0]]]
             raise ValueError(
-                f"{path}: has no query ids, and the name of the file is that of {other}, so they "
-                f"cannot be named after it; read the files one by one."
+                f"{path}: the file has no query ids, and its queries cannot be named after it, "
+                f"because {other} has the same name. Read the files one by one."
             )
         self.query_numbers.update(zip(names, range(n_before, n_before + len(names)), strict=True))
         self.query_paths += [path] * len(names)
@@ -324,7 +291,7 @@ class LetorReader:
         self.run_begins.append(self.first_row + np.cumsum(sizes) - sizes)
 
     def _error(self, path: Path, text: NDArray[np.uint8], status: int) -> ValueError:
-        """The error of a line that the kernel has refused."""
+        """The error for a line that the kernel has refused."""
         begin, line = self.state[parsing.POSITION], self.state[parsing.LINE]
         rest = text[begin - text.ctypes.data :].tobytes().partition(b"\n")[0]
         before = rest[: self.state[parsing.TOKEN] - begin]
@@ -345,10 +312,10 @@ class LetorReader:
         return ValueError(f"{path}:{line}: {message}")
 
     def dataset(self) -> RankingDataset:
-        """The dataset of all that was read."""
+        """All rows that were read, as a dataset."""
         n_rows, n_columns = int(self.state[parsing.ROW]), int(self.state[parsing.LARGEST_FEATURE])
         if n_columns == 0 and self.n_features is None:
-            raise ValueError(f"{self.paths[0]}: no features in any line, like '1:0.5'")
+            raise ValueError(f"{self.paths[0]}: no line has a feature, like '1:0.5'.")
         n_ids = int(self.state[parsing.N_DOCUMENT_IDS])
         documents = None
         if n_ids == n_rows:
@@ -356,8 +323,8 @@ class LetorReader:
             self.id_texts.clear()
         elif n_ids:
             warnings.warn(
-                f"{self.paths[0]}: {n_rows - n_ids} of {n_rows} lines have no '#docid = ...'; "
-                f"all document ids are left out",
+                f"{self.paths[0]}: {n_rows - n_ids:,} of {n_rows:,} lines have no '#docid = ...', "
+                f"so all document ids are left out",
                 stacklevel=3,
             )
         features = self.features.finish(n_rows, self.n_features or n_columns)
@@ -380,7 +347,7 @@ class LetorReader:
 
 
 def _memory() -> float:
-    """Bytes of memory that this machine has, where it tells."""
+    """Bytes of memory of this machine; infinite if it does not tell."""
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -406,9 +373,10 @@ def _is_utf_8(token: bytes) -> bool:
 
 
 def _group(queries: Integers, begins: Integers, n_rows: int) -> tuple[Integers, Integers | None]:
-    """Offsets of the queries, and the row order that makes them contiguous unless they are.
+    """Offsets of the queries, and the order of rows that makes each query contiguous.
 
-    Given the query number and first row of each run of rows.
+    Takes the query number and the first row of each run of rows. The order is None if nothing has
+    to move.
     """
     sizes = np.diff(begins, append=n_rows)
     offsets = np.zeros(queries.max() + 2, dtype=np.int64)

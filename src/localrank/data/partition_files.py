@@ -40,14 +40,16 @@ class PartitionColumns:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """None where columns are called by their numbers from 1, as features in LETOR files."""
+        """Names of the features; None if the columns are called 1, 2, 3, ... as in LETOR files."""
         plain = all(name == str(number) for number, name in enumerate(self.features, start=1))
         return None if plain else self.features
 
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Some queries of a dataset in a file: small enough to be sent to where the file is read.
+    """Some queries of a dataset in a file.
+
+    The object is small, so that it can be sent to another process or machine that reads the file.
 
     Partitions come from `PartitionedDataset.partitions`.
 
@@ -55,20 +57,20 @@ class Partition:
     ----------
     path : Path
     n_queries, n_documents : int
-        Of this partition, which may have a part of the file's.
+        Size of this partition, which may have only a part of the file's queries.
     """
 
     path: Path
     columns: PartitionColumns
     n_queries: int
     n_documents: int
-    # Of the query ids and labels of the file, to notice another in its place.
+    # A hash of the query ids and labels, to notice that the file was replaced.
     digest: bytes
     # Positions of the queries among those of the file; None: all.
     queries: Integers | None = None
 
     def read(self) -> RankingDataset:
-        """The queries with all that the file has of them.
+        """Read the queries: features, labels and document ids.
 
         Examples
         --------
@@ -85,11 +87,11 @@ class Partition:
         return self._read(self.columns.features)
 
     def without_features(self) -> RankingDataset:
-        """The queries with their labels and document ids alone."""
+        """Read the queries with their labels and document ids only."""
         return self._read(())
 
     def of_queries(self, positions: Integers, n_documents: int) -> Partition:
-        """The queries at ascending positions of this partition, which have so many documents."""
+        """A partition with the queries at some ascending positions of this one."""
         if len(positions) == self.n_queries:
             return self
         queries = positions if self.queries is None else self.queries[positions]
@@ -104,7 +106,9 @@ class Partition:
             table = open_table(self.path).read([*others, *features])
             contents = _contents(self.path, table, columns)
             if contents.digest != self.digest:
-                raise ValueError("the file is not the one that was opened: open the dataset again.")
+                raise ValueError(
+                    "the file has changed since it was opened. Open the dataset again."
+                )
             query_ids = contents.query_ids
             if query_ids.dtype.kind in "UT" and columns.ids_are_digits:
                 query_ids = natural_ids(query_ids.tolist())
@@ -152,7 +156,7 @@ def examine(
     features: Sequence[str] | None,
     ignore: Sequence[str],
 ) -> Contents:
-    """Check a file as far as that needs no features: its columns, queries and labels."""
+    """Check the columns, queries and labels of a file, without reading features."""
     with damage_named(path):
         file = open_table(path)
         names = file.schema.names
@@ -192,7 +196,7 @@ class _IPCFile:
 
 
 class _ParquetFile:
-    """A Parquet file, whose pages are compared with their checksums where they have some."""
+    """A Parquet file. Pages that have a checksum are compared with it."""
 
     def __init__(self, path: Path) -> None:
         from pyarrow import parquet
@@ -242,7 +246,7 @@ def _check_columns(
     names = schema.names
     if len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
-        raise ValueError(f"column names must be unique. {twice!r} is there twice.")
+        raise ValueError(f"column names must be unique. {twice!r} occurs twice.")
     named = {name: role for role, name in roles.items() if name is not None}
     for name in [*named, *features]:
         if name in names:

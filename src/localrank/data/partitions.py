@@ -37,14 +37,14 @@ class PartitionedDataset(BlockwiseDataset):
 
     Labels, query ids and the sizes of queries are in memory: 8 bytes per document, and 8 bytes and
     its id per query. Features and document ids are read when they are needed, one file at a time.
-    Whatever looks at queries one by one works on `partitions`, or by `feature_blocks`. Whatever
-    needs all documents at once takes `gathered`, which asks first whether they fit.
+    Work that looks at queries one by one uses `partitions` or `feature_blocks`. Work that needs
+    all documents at once uses `gathered`, which first checks that they fit into memory.
 
-    The files are checked when the dataset is opened: their columns, that no query is in two of
-    them, and labels. Features are checked when they are read.
+    Opening a dataset checks the columns and labels of its files, and that no query is in two of
+    them. Features are checked when they are read.
 
-    `select` and `taken` give a view of some queries. It reads from the same files, unless the
-    queries are in another order than in the files: then it is gathered.
+    `select` and `taken` give a view of some queries, which reads from the same files. If the
+    queries are in another order than in the files, they are gathered in memory instead.
 
     Examples
     --------
@@ -88,12 +88,12 @@ class PartitionedDataset(BlockwiseDataset):
         qid : str, default="qid"
             The column of query ids: integers or text. Rows of a query lie together in one file.
         label : str or None, default="label"
-            The column of relevance labels; None for documents without labels.
+            The column of relevance labels. None: the documents have no labels.
         document_id : str, default="document_id"
-            The column of document ids, where there is one.
+            The column of document ids, if the files have it.
         features : sequence of str or None, default=None
-            The feature columns; by default every other column. Columns called 1, 2, 3, ... are
-            features without names, as those of LETOR files are.
+            The feature columns. None: every other column. Columns called 1, 2, 3, ... are
+            features without names, as in LETOR files.
         ignore : sequence of str, default=()
             Columns to leave out: text, dates, ids.
         """
@@ -108,10 +108,10 @@ class PartitionedDataset(BlockwiseDataset):
         first = contents[0]
         for other in contents[1:]:
             _check_same(first, other)
-        # Files without rows, as other tools write them, have no part in the dataset.
+        # Other tools write files without rows. They are left out.
         contents = [part for part in contents if len(part.query_ids)]
         if not contents:
-            raise ValueError(f"{first.path}: there are no documents.")
+            raise ValueError(f"{first.path}: the files have no documents.")
         query_ids = joined_ids([part.query_ids for part in contents])
         _check_apart(query_ids, contents)
         columns = first.columns
@@ -154,7 +154,7 @@ class PartitionedDataset(BlockwiseDataset):
 
     @property
     def document_ids(self) -> Array | None:
-        """Read from the files each time; None where they have none."""
+        """Read from the files each time; None if they have none."""
         ids = [partition.without_features().document_ids for partition in self._partitions]
         present = [part for part in ids if part is not None]
         return joined_ids(present) if present else None
@@ -173,12 +173,12 @@ class PartitionedDataset(BlockwiseDataset):
             begin = end
 
     def gathered(self) -> RankingDataset:
-        """All queries in memory, where they fit.
+        """All queries in memory, if they fit.
 
         Raises
         ------
         MemoryError
-            Where the features and the largest file need more memory than is free.
+            The features and the largest file need more memory than is free.
         """
         row_bytes = self.n_features * self.dtype.itemsize
         largest = max(partition.n_documents for partition in self._partitions)
@@ -241,7 +241,7 @@ class PartitionedDataset(BlockwiseDataset):
 
     @classmethod
     def joined(cls, parts: Sequence[PartitionedDataset], **fields: Any) -> Self:
-        """Datasets one after another, whose other fields together are known to be right."""
+        """Several datasets as one, with fields that were checked before."""
         common: dict[str, Any] = {"dtype": str(np.result_type(*(part.dtype for part in parts)))}
         if any(part.columns.document_id is None for part in parts):
             common["document_id"] = None
@@ -276,15 +276,15 @@ def partition_paths(
         paths = sorted(path for path in folder.iterdir() if is_partition(path))
         if not paths and not (folder / UNFINISHED).exists():
             raise ValueError(
-                f"{folder}: there are no partitions, which end in {', '.join(PARTITION_SUFFIXES)}. "
-                f"`localrank convert` makes them of other data."
+                f"{folder}: the folder has no partitions, which end in "
+                f"{', '.join(PARTITION_SUFFIXES)}. `localrank convert` makes them of other data."
             )
         paths = paths or [folder / UNFINISHED]
     for path in paths:
         if (path.parent / UNFINISHED).exists():
             raise ValueError(
-                f"{path.parent}: is not complete: `localrank convert` is at work there, or was "
-                f"interrupted. Convert again, with --overwrite."
+                f"{path.parent}: the partitions are not complete. `localrank convert` is still at "
+                f"work, or was interrupted. Convert again, with --overwrite."
             )
         if path.suffix.lower() not in PARTITION_SUFFIXES:
             raise ValueError(
@@ -295,7 +295,7 @@ def partition_paths(
 
 
 def is_partition(path: Path) -> bool:
-    """Whether a file is one of a folder's partitions by its name."""
+    """Whether the name of a file is that of a partition."""
     plain = not path.name.startswith((".", "_"))
     return plain and path.suffix.lower() in PARTITION_SUFFIXES and path.is_file()
 
@@ -304,23 +304,26 @@ def _check_same(first: Contents, other: Contents) -> None:
     """Refuse a file whose columns differ from those of the first."""
     if first.types == other.types:
         return
-    there, here = dict(first.types), dict(other.types)
+    expected, actual = dict(first.types), dict(other.types)
     where = f"{other.path}: "
-    for name in here:
-        if name not in there:
-            raise ValueError(f"{where}has a column {name!r}, which {first.path.name} has not.")
-    for name, kind in there.items():
-        if name not in here:
-            raise ValueError(f"{where}there is no column {name!r}, which {first.path.name} has.")
-        if here[name] != kind:
+    for name in actual:
+        if name not in expected:
             raise ValueError(
-                f"{where}column {name!r} is of type {here[name]}, and of type {kind} in "
-                f"{first.path.name}; partitions need the same columns. {_REPARTITION}"
+                f"{where}the file has a column {name!r}, which {first.path.name} does not have."
             )
-    one, two = next(pair for pair in zip(there, here, strict=True) if pair[0] != pair[1])
+    for name, kind in expected.items():
+        if name not in actual:
+            raise ValueError(f"{where}there is no column {name!r}, which {first.path.name} has.")
+        if actual[name] != kind:
+            raise ValueError(
+                f"{where}column {name!r} has the type {actual[name]}, but {kind} in "
+                f"{first.path.name}. All partitions need the same columns. {_REPARTITION}"
+            )
+    pairs = zip(expected, actual, strict=True)
+    in_first, in_other = next((one, two) for one, two in pairs if one != two)
     raise ValueError(
-        f"{where}column {two!r} stands where {first.path.name} has {one!r}; partitions need "
-        f"columns in the same order. {_REPARTITION}"
+        f"{where}column {in_other!r} is at the place of column {in_first!r} in "
+        f"{first.path.name}. All partitions need their columns in the same order. {_REPARTITION}"
     )
 
 
@@ -331,7 +334,7 @@ def _check_apart(query_ids: Array, contents: Sequence[Contents]) -> None:
         return
     one, two = [part.path for part in contents if (part.query_ids == repeated).any()][:2]
     raise ValueError(
-        f"{two}: query {repeated} is also in {one.name}; all documents of a query must be in one "
+        f"{two}: query {repeated} is also in {one.name}. All documents of a query must be in one "
         f"partition. {_REPARTITION}"
     )
 

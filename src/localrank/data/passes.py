@@ -1,4 +1,4 @@
-"""Passes over the queries of a dataset: where these are in files, a partition at a time."""
+"""Passes over the queries of a dataset, a partition at a time if they are in files."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _n_jobs: ContextVar[int | None] = ContextVar("n_jobs", default=None)
 
 
 class Readable(Protocol):
-    """What reads some queries: a `Partition`, or one whose features are made anew."""
+    """Reads some queries: a `Partition`, or one whose features are computed from it."""
 
     def read(self) -> RankingDataset: ...
 
 
 @contextmanager
 def passes_with(n_jobs: int | None) -> Iterator[None]:
-    """Let passes inside the block read so many partitions at the same time.
+    """Let passes inside the block read `n_jobs` partitions at the same time.
 
     Examples
     --------
@@ -52,12 +52,12 @@ def over_parts(
     by_query: Sequence[Array | None] = (),
     description: str,
 ) -> list[Result]:
-    """Results of a function for each partition, in their order; for a dataset in memory just one.
+    """The results of a function, one for each partition; one for a dataset in memory.
 
     Parameters
     ----------
     function : callable
-        Of the queries of a partition, what `by_query` has of them, and what is shared.
+        Takes the queries of a partition, the entries of `by_query` for them, and `shared`.
     dataset : RankingDataset
     shared : sequence
         Further arguments, the same for every partition.
@@ -71,7 +71,7 @@ def over_parts(
     >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
     >>> weights = np.array([3.0, 4.0])
     >>> over_parts(
-    ...     lambda part, own: part.features.ravel() @ own,
+    ...     lambda part, weights_of_part: part.features.ravel() @ weights_of_part,
     ...     dataset,
     ...     by_query=(weights,),
     ...     description="Products",
@@ -86,9 +86,9 @@ def over_parts(
     for partition, begin, end in zip(
         dataset.partitions, ends[:-1].tolist(), ends[1:].tolist(), strict=True
     ):
-        own = [None if values is None else values[begin:end] for values in by_query]
+        entries = [None if values is None else values[begin:end] for values in by_query]
         rows = slice(dataset.offsets[begin], dataset.offsets[end])
-        items.append((partition, own, None if weights is None else weights[rows]))
+        items.append((partition, entries, None if weights is None else weights[rows]))
     return in_parallel(
         _on_part,
         items,
@@ -103,11 +103,11 @@ def _on_part(
     function: Callable[..., Result],
     *shared: Any,
 ) -> Result:
-    partition, own, weights = item
+    partition, entries, weights = item
     part = partition.read()
     if weights is not None:
         part = part.replaced(document_weights=weights)
-    return function(part, *own, *shared)
+    return function(part, *entries, *shared)
 
 
 def in_partitions(dataset: RankingDataset) -> TypeGuard[PartitionedDataset | MappedDataset]:
@@ -149,14 +149,14 @@ class MappedDataset(BlockwiseDataset):
 
     @classmethod
     def of(cls, dataset: PartitionedDataset | MappedDataset, step: Step) -> Self:
-        """Queries that go through a function, which looks at each by itself.
+        """Queries that go through a function when they are read.
 
         Parameters
         ----------
         dataset : PartitionedDataset or MappedDataset
         step : callable
-            Gives the same documents with other features. Of features without missing values it
-            makes such.
+            Gives the same documents with other features, looking at one query at a time. If its
+            input has no missing values, neither has its result.
         """
         first = dataset.taken(np.zeros(1, np.int64)).gathered()
         like = step(first)

@@ -1,4 +1,4 @@
-"""Sizes of queries in a file of their own: `.query` of LightGBM, `.group` of XGBoost."""
+"""Sizes of queries in a separate file: `.query` of LightGBM, `.group` of XGBoost."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _UNUSED = (".weight", ".init", ".base_margin")
 
 
 def sizes_beside(data: Path) -> Path | None:
-    """The file with the sizes of the queries of a data file, if there is one."""
+    """The file with the sizes of a data file's queries; None if it does not exist."""
     return next((path for ending in (".query", ".group") for path in _beside(data, ending)), None)
 
 
 def read_sizes(data: Path) -> Integers:
-    """The number of lines of each query, one on a line."""
+    """Read the number of lines of each query, one number per line."""
     path = sizes_beside(data)
     if path is None:
         raise FileNotFoundError(f"{data}: there is no file {data}.query or {data}.group.")
@@ -34,18 +34,18 @@ def read_sizes(data: Path) -> Integers:
             continue
         if not re.fullmatch("0*[1-9][0-9]{0,17}", text):
             raise ValueError(
-                f"{path}:{number}: {text[:40]!r} is no size of a query; each line has the number "
-                f"of documents of one query, 1 or larger"
+                f"{path}:{number}: {text[:40]!r} is not the size of a query; each line must have "
+                f"the number of documents of one query, 1 or larger"
             )
         sizes.append(int(text))
     return np.array(sizes, dtype=np.int64)
 
 
 def check_sizes(data: Path, sizes: Integers, n_documents: int) -> None:
-    """Refuse sizes that together are not the number of lines of the data."""
+    """Refuse sizes whose sum is not the number of lines of the data."""
     if sizes.sum() != n_documents:
         raise ValueError(
-            f"{sizes_beside(data)}: its {len(sizes):,} queries have {sizes.sum():,} documents, and "
+            f"{sizes_beside(data)}: its {len(sizes):,} queries have {sizes.sum():,} documents, but "
             f"{data} has {n_documents:,}."
         )
 
@@ -54,7 +54,7 @@ def warn_of_unused(data: Path) -> None:
     """Say that weights and scores beside the data are not used."""
     for ending in _UNUSED:
         for path in _beside(data, ending):
-            warnings.warn(f"{path}: is not used, every document counts the same", stacklevel=5)
+            warnings.warn(f"{path}: not used; all documents have the same weight", stacklevel=5)
 
 
 def _beside(data: Path, ending: str) -> list[Path]:

@@ -1,4 +1,4 @@
-"""Rows of files a few at a time, as text or table, for what never holds them all."""
+"""Rows of text files and tables, a few at a time."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Batch:
     # Ids of queries, and for each row the place of its query among them.
     query_names: Array
     queries: Integers
-    # One for each row, empty where a row has none; None where no row has one.
+    # One id for each row, empty if the row has none. None: no row has one.
     documents: Array | None
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class LetorBatches(LetorReader):
             self._forget()
         if n_rows == 0:
             raise ValueError(
-                f"{path}: no documents; a line like '0 qid:1 1:0.5 2:0.3' is needed for each."
+                f"{path}: the file has no documents. Each needs a line like '0 qid:1 1:0.5 2:0.3'."
             )
         if sizes is not None:
             check_sizes(path, sizes, n_rows)
@@ -96,8 +96,8 @@ class LetorBatches(LetorReader):
         other = self.named_after.setdefault(plain_name(path), path)
         if other != path:
             raise ValueError(
-                f"{path}: has no query ids, and the name of the file is that of {other}, so they "
-                f"cannot be named after it; rename one of them."
+                f"{path}: the file has no query ids, and its queries cannot be named after it, "
+                f"because {other} has the same name. Rename one of them."
             )
         return read_sizes(path)
 
@@ -138,7 +138,7 @@ class LetorBatches(LetorReader):
         self.first_row = -1
 
     def _room(self, expected: int, width: int, n_bytes: int) -> int:
-        # Rows are forgotten when there are enough of them: no need to expect more than these.
+        # Rows are dropped once there are enough for a batch: no need to expect more.
         return self._n_rows + max(expected, 16)
 
 
@@ -167,8 +167,8 @@ class TableBatches:
         batch_bytes: int,
         advance: Callable[[], None],
     ) -> None:
-        found = document_id or "document_id"
-        self.roles = _Roles(qid, label, found, document_id is None, features)
+        ids = document_id or "document_id"
+        self.roles = _Roles(qid, label, ids, document_id is None, features)
         self.ignore = ignore
         self.column_description = column_description
         self.batch_bytes = batch_bytes
@@ -199,7 +199,7 @@ class TableBatches:
                 self.advance()
                 first += table.num_rows
         if first == 1:
-            raise ValueError(f"{path}: there are no documents.")
+            raise ValueError(f"{path}: the file has no documents.")
 
     def _tables(
         self, path: Path, roles: _Roles, described: ColumnDescription | None
@@ -227,7 +227,7 @@ class TableBatches:
                     for column in reader.schema
                     if column.name not in types and _is_number(column.type)
                 ]
-            # A column may begin with whole numbers, or none, and have others later.
+            # A column may begin with integers or missing values, and have fractions later.
             types |= dict.fromkeys(numbers, pyarrow.float64())
             with csv.open_csv(path, **csv_options(path, types, described)) as reader:
                 for batch in reader:
@@ -266,7 +266,7 @@ def _is_number(kind: Any) -> bool:
 
 
 def _texts(ids: Array, what: str) -> Array:
-    """Ids as text, which integers and text can be and floats and dates can not."""
+    """Integers and texts as text; an error for other ids, such as floats and dates."""
     if ids.dtype.kind not in "iuUT":
         raise ValueError(f"{what} must be integers or text. Their type is {ids.dtype}.")
     return ids.astype(str).astype(object)

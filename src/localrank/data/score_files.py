@@ -23,25 +23,25 @@ SUFFIXES: dict[ScoreFormat, str] = {"parquet": ".parquet", "run": ".trec"}
 
 
 def score_path(folder: Path, partition: Partition, form: ScoreFormat) -> Path:
-    """The file for the scores of a partition: called as that one is."""
+    """The file for the scores of a partition: it has the name of the partition."""
     return folder / f"{partition.path.stem}{SUFFIXES[form]}"
 
 
 def content_of(path: Path) -> str:
-    """A number that tells files of other content apart."""
+    """A hash of the content of a file."""
     with path.open("rb") as file:
         return file_digest(file, lambda: blake2b(digest_size=16)).hexdigest()
 
 
 def origin(partition: Partition, **facts: str) -> dict[str, str]:
-    """What decides the scores of a partition: its content, and further facts."""
+    """Facts that decide the scores of a partition: its content, and those given."""
     queries = b"" if partition.queries is None else partition.queries.tobytes()
     which = blake2b(repr(partition.columns).encode() + queries, digest_size=16).hexdigest()
     return {"data": content_of(partition.path), "columns": which, **facts}
 
 
 def is_finished(path: Path, facts: dict[str, str]) -> bool:
-    """Whether a file of scores is there, complete, and comes from these facts."""
+    """Whether a file of scores exists, is complete, and comes from these facts."""
     if not path.is_file():
         return False
     if path.suffix == SUFFIXES["run"]:
@@ -66,8 +66,9 @@ def write_scores(
         The partition, read.
     scores : ndarray of shape (n_documents,)
     path : Path
-        A Parquet file has the columns `qid`, `document_id` or, without such, `row` from 0 on,
-        `score` and `rank` from 1 on; rows as in the partition. Otherwise it is a TREC run.
+        A Parquet file has the columns `qid`, `document_id`, `score` and `rank` (from 1), with the
+        rows of the partition. Without document ids it has `row` (from 0) instead. Another suffix
+        means a TREC run.
     tag : str
         Name of the run.
     facts : dict
@@ -96,9 +97,9 @@ def write_scores(
 
 
 def read_scores(folder: Path, dataset: PartitionedDataset) -> Floats:
-    """The scores of a folder for the rows of a dataset, whose partitions it has files for.
+    """Read the scores of a dataset from a folder with a file for each partition.
 
-    A document that a run does not hold has the score minus infinity: not retrieved.
+    A document that is not in a run was not retrieved: its score is minus infinity.
     """
     parts = in_parallel(
         _scores_of, dataset.partitions, shared=(folder,), n_jobs=1, description="Reading scores"
@@ -107,28 +108,29 @@ def read_scores(folder: Path, dataset: PartitionedDataset) -> Floats:
 
 
 def refuse_others(folder: Path, dataset: PartitionedDataset) -> None:
-    """Refuse a folder with files of scores that are of no partition of the dataset."""
+    """Refuse a folder with scores of partitions that the dataset does not have."""
     known = {partition.path.stem for partition in dataset.partitions}
     for path in sorted(folder.iterdir()):
         if path.suffix in SUFFIXES.values() and path.stem not in known:
             raise ValueError(
-                f"{path}: belongs to no partition of the data. Delete it, or name another folder."
+                f"{path}: the file belongs to no partition of the data. Delete it, or name "
+                f"another folder."
             )
 
 
 def refuse_data(folder: Path, dataset: PartitionedDataset) -> None:
-    """Refuse a folder where scores would take the place of data, or of other scores."""
+    """Refuse a folder in which scores would overwrite data or other scores."""
     seen: dict[str, Path] = {}
     for partition in dataset.partitions:
         other = seen.setdefault(partition.path.stem, partition.path)
         if other != partition.path:
             raise ValueError(
-                f"{partition.path}: its scores would have the name of those of {other}. Rename "
-                f"one of the files, or name a run to write instead of a folder."
+                f"{partition.path}: its scores would get the same file name as those of {other}. "
+                f"Rename one of the files, or name a run to write instead of a folder."
             )
         if folder.resolve() == partition.path.resolve().parent:
             raise ValueError(
-                f"{folder}: has the data that is to be ranked. Name another folder for the scores."
+                f"{folder}: the folder holds the data to rank. Name another folder for the scores."
             )
         path = score_path(folder, partition, "parquet")
         if path.is_file() and not _is_replaceable(path):
@@ -147,7 +149,7 @@ def _is_replaceable(path: Path) -> bool:
 
 
 def _known_facts(path: Path) -> dict[str, Any]:
-    """The facts that a Parquet file's scores come from; none where it has no such."""
+    """The facts that the scores in a Parquet file come from; empty if it has none."""
     with damage_named(path):
         return _parsed((open_table(path).schema.metadata or {}).get(b"localrank", b"{}"))
 
@@ -162,12 +164,12 @@ def _parsed(text: bytes) -> dict[str, Any]:
 
 def _scores_of(partition: Partition, folder: Path) -> Floats:
     paths = [score_path(folder, partition, form) for form in SUFFIXES]
-    there = [path for path in paths if path.is_file()]
-    if len(there) != 1:
-        fault = "there are two files of scores" if there else "there is no file of scores"
+    existing = [path for path in paths if path.is_file()]
+    if len(existing) != 1:
+        fault = "there are two files of scores" if existing else "there is no file of scores"
         raise ValueError(f"{folder}: {fault} for {partition.path.name}.")
     part = partition.without_features()
-    path = there[0]
+    path = existing[0]
     if path.suffix == SUFFIXES["run"]:
         if part.document_ids is None:
             part = part.replaced(document_ids=np.array(run_document_ids(part)))
@@ -185,7 +187,7 @@ def _scores_of(partition: Partition, folder: Path) -> Floats:
             documents = table.column("document_id").to_numpy()
             same = (documents == known.astype(documents.dtype)).all()
         if not same:
-            raise ValueError(f"its rows are not those of {partition.path}: scores of other data.")
+            raise ValueError(f"its rows are not those of {partition.path}: it scores other data.")
         if not np.isfinite(scores).all():
             raise ValueError("scores must be finite.")
     return np.asarray(scores, dtype=np.float64)

@@ -14,9 +14,10 @@ from localrank.data.passes import over_parts
 
 
 def spread_within_queries(dataset: RankingDataset) -> Floats:
-    """Standard deviation of each feature around the mean of its query, 1 where there is none.
+    """Standard deviation of each feature around the mean of its query.
 
-    Only differences within a query matter to a ranking.
+    Only differences within a query matter to a ranking. A feature that is constant within all
+    queries gets 1.
 
     Examples
     --------
@@ -38,16 +39,16 @@ def spread_within_queries(dataset: RankingDataset) -> Floats:
 
 
 def _bounds(dataset: RankingDataset) -> Floats:
-    """The largest size of values, and of what they are above the mean of their query."""
+    """The largest size of the values, and of their deviations from the query's mean."""
     bounds = np.zeros((2, dataset.n_features))
     for values in _deviations(dataset):
-        found = [np.abs(values[0]).max(axis=0), np.abs(values[1]).max(axis=0)]
-        bounds = np.maximum(bounds, found)
+        block_bounds = [np.abs(values[0]).max(axis=0), np.abs(values[1]).max(axis=0)]
+        bounds = np.maximum(bounds, block_bounds)
     return bounds
 
 
 def _squares(dataset: RankingDataset, unit: Floats) -> ExactSums:
-    """Squares of what values are above the mean of their query, added up query by query."""
+    """Squared deviations from the query's mean, added up query by query."""
     parts = []
     for _, rest, starts in _deviations(dataset):
         rest /= unit
@@ -57,7 +58,7 @@ def _squares(dataset: RankingDataset, unit: Floats) -> ExactSums:
 
 
 def _deviations(dataset: RankingDataset) -> Iterator[tuple[Floats, Floats, Integers]]:
-    """By blocks, values, what they are above the mean of their query, and where queries begin."""
+    """For each block: values, their deviations from the query's mean, and where queries begin."""
     for rows, block in feature_blocks(dataset):
         begin, end = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
         starts, sizes = dataset.offsets[begin:end] - rows.start, dataset.query_sizes[begin:end]

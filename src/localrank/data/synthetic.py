@@ -41,9 +41,10 @@ def make_queries(
     noise : float, default=0.5
         Standard deviation of the noise, where that of the signal is 1.
     separation : float, default=0.0
-        How well unlabelled documents tell the types apart: so many standard deviations the
-        documents of a type lie off the others along its own features, and up to so many more
-        they spread there. At 0 types only differ in what they spread along by half as much again.
+        Distance between types along the type's features, in standard deviations. The documents
+        of a type also spread more along these features, by up to as much. A larger number makes
+        it easier to tell the types apart without labels. 0: documents only spread half as much
+        again along the features of their type.
     random_state : int or None, default=0
 
     Returns
@@ -78,9 +79,9 @@ def make_queries(
     sizes = rng.integers(low, high, endpoint=True, size=n_queries)
     query = np.repeat(np.arange(n_queries), sizes)
 
-    own = block == np.arange(n_types)[:, None]
-    opposed = np.roll(own, -1, axis=0) & ~own
-    weights = rng.uniform(0.5, 1.5, (n_types, n_features)) * (own - 0.5 * opposed)
+    of_type = block == np.arange(n_types)[:, None]
+    opposed = np.roll(of_type, -1, axis=0) & ~of_type
+    weights = rng.uniform(0.5, 1.5, (n_types, n_features)) * (of_type - 0.5 * opposed)
     shared = np.flatnonzero(block == n_types)
     weights[:, shared] = 0.2
     weights[:, shared[0]] = 1.8
@@ -94,11 +95,11 @@ def make_queries(
     levels = stats.norm.ppf(np.cumsum(LABEL_SHARES[:-1]), scale=np.sqrt(1 + noise**2 + 0.4**2))
     relevance = np.searchsorted(levels, utility).astype(np.float64)
 
-    # Along its own features a type spreads unevenly, so that its directions are determined.
-    uneven = 1.0 - 0.5 * (np.cumsum(own, axis=1) - 1) / own.sum(axis=1, keepdims=True)
-    extent = np.where(own, 1.5 + separation * uneven, 1.0)[types]
+    # A type spreads unevenly along its features, so that its directions are determined.
+    uneven = 1.0 - 0.5 * (np.cumsum(of_type, axis=1) - 1) / of_type.sum(axis=1, keepdims=True)
+    extent = np.where(of_type, 1.5 + separation * uneven, 1.0)[types]
     spread = extent * rng.lognormal(sigma=0.2, size=(n_queries, 1))
-    shift = rng.normal(scale=0.5, size=(n_queries, n_features)) + separation * own[types]
+    shift = rng.normal(scale=0.5, size=(n_queries, n_features)) + separation * of_type[types]
     dataset = RankingDataset.from_arrays(
         standard * spread[query] + shift[query],
         relevance,

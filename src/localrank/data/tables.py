@@ -51,22 +51,22 @@ def read_table(
     qid : str, default="qid"
         The column of query ids.
     label : str or None, default="label"
-        The column of relevance labels; None for a table without labels.
+        The column of relevance labels. None: the table has no labels.
     document_id : str or None, default=None
-        The column of document ids.
+        The column of document ids. None: the documents have no ids.
     features : sequence of str or None, default=None
-        The feature columns; by default every other column, which must then hold numbers.
+        The feature columns, which must hold numbers. None: every other column.
     ignore : sequence of str, default=()
         Columns to leave out: text, dates, ids.
     categories : "ordinal" or None, default=None
-        With "ordinal", a category is the number of its place, from 0, in the order that the
-        column's type declares: ordered categories of pandas and pyarrow, an Enum of polars. The
-        same type gives the same numbers in every table. Text and categories without an order are
-        refused: their numbers would depend on the table.
+        "ordinal": a category becomes its position, from 0, in the order that the column's type
+        declares. pandas and pyarrow have ordered categories, polars has Enum. The same type gives
+        the same numbers in every table. Text and categories without an order are refused, because
+        their numbers would depend on the table. None: refuse all categories.
     column_description : path or None, default=None
-        CatBoost's description (`.cd`) of a table of text. It says which columns are the query,
-        the label, the document id and the features, so `qid` and `document_id` are not looked at,
-        nor is the name of the label. `train.cd` is found beside `train.tsv`.
+        CatBoost's description (`.cd`) of a text table. It names the columns of the query, the
+        label, the document id and the features, so `qid`, `document_id` and the name of the label
+        are ignored. None: use `train.cd` if it lies beside `train.tsv`.
 
     Examples
     --------
@@ -107,12 +107,12 @@ def read_columns(
     labels: Labels = "needed",
     find_document_id: bool = False,
 ) -> RankingDataset:
-    """What `read_table` does, where the columns of labels and document ids may be absent.
+    """Read a table as `read_table` does; the labels and document ids may be optional.
 
     Parameters
     ----------
     labels : "needed", "optional" or "ignored", default="needed"
-        Whether the column of labels must be there; ignored labels may even be missing values.
+        Whether the table must have the column of labels. Ignored labels may be missing values.
     find_document_id : bool, default=False
         Whether the column of document ids may be absent.
     """
@@ -180,7 +180,7 @@ def _check_columns(
     ignore: Sequence[str],
     source: str,
 ) -> None:
-    """Refuse columns that are not there, or are to be used and ignored."""
+    """Refuse columns that do not exist, or are both used and ignored."""
     columns = frame.columns
     named = {name: role for role, name in roles.items() if name is not None}
     for name in [*named, *features, *ignore]:
@@ -198,20 +198,22 @@ def _check_columns(
         used = f"as {named[twice[0]]!r}" if twice[0] in named else "as a feature"
         raise ValueError(f"{source}the column {twice[0]!r} is ignored and used {used}.")
     if not features:
-        raise ValueError(f"{source}there are no feature columns beside {', '.join(named)}.")
+        raise ValueError(
+            f"{source}there are no feature columns: the table has only {', '.join(named)}."
+        )
 
 
 def describe(path: Path, description: Path) -> ColumnDescription:
-    """The description of a table of text, which must have a line."""
+    """Read the description of a text table that has at least one line."""
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
     if path.suffix.lower() in (".parquet", ".arrow", ".feather"):
-        raise ValueError(f"{path}: a column description is for tables of text.")
+        raise ValueError(f"{path}: only text tables, such as CSV, take a column description.")
     with damage_named(path), open_binary(path) as file:
         line = file.readline(1 << 24).decode("utf-8", "replace").removeprefix("\ufeff")
     cells = next(text_tables.reader([line], delimiter=_delimiter(path)), [])
     if not cells:
-        raise ValueError(f"{path}: the first line is empty; a row has a cell for each column.")
+        raise ValueError(f"{path}: the first line is empty. It needs a cell for each column.")
     return descriptions.read_description(description, cells)
 
 
@@ -220,7 +222,7 @@ def _delimiter(path: Path) -> str:
 
 
 def as_frame(table: Any, source: str = "") -> nw.DataFrame[Any]:
-    """A DataFrame of any library behind one interface; errors begin with the source."""
+    """A DataFrame of any library, behind one interface. Errors begin with `source`."""
     if hasattr(table, "collect"):
         raise ValueError(f"{source}the table is a lazy frame. Call its collect() first.")
     try:
@@ -240,7 +242,7 @@ def as_frame(table: Any, source: str = "") -> nw.DataFrame[Any]:
 
 
 def _ids(column: nw.Series[Any], source: str) -> Any:
-    """Ids of a file as they are written: integers only where all of them print as such."""
+    """Ids of a file as they are written: integers only if all are written as integers."""
     if source and column.dtype == nw.String:
         if column.null_count():
             raise ValueError(
@@ -257,9 +259,9 @@ def read_file(
 ) -> Any:
     """A table file as a pyarrow table.
 
-    The given columns of a CSV file are not taken for numbers: an id may have leading zeros. They
-    are missing where the cell is empty or says so without quotes, as in all columns. A file with
-    a description is text, whatever its name.
+    `text_columns` of a CSV file stay text: an id may have leading zeros. As in all columns, an
+    empty cell or a word like NA without quotes is a missing value. A file with a description is
+    text, whatever its name.
     """
     try:
         import pyarrow
@@ -272,7 +274,7 @@ def read_file(
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file.")
     if not path.is_file():
-        raise ValueError(f"{path}: not a regular file, which a table must be.")
+        raise ValueError(f"{path}: a table must be a regular file, not a folder or a device.")
     suffix = Path(path.name.lower().removesuffix(".gz")).suffix
     try:
         if suffix == ".parquet":
@@ -293,7 +295,7 @@ def read_file(
 def csv_options(
     path: Path, types: dict[str, Any], described: ColumnDescription | None
 ) -> dict[str, Any]:
-    """How pyarrow reads a table of text, where some columns have a given type."""
+    """Options for pyarrow to read a text table, with the types of some columns."""
     from pyarrow import csv
 
     return {

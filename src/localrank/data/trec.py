@@ -20,10 +20,11 @@ from localrank.data.atomic import atomic_write
 from localrank.data.checks import text_ids
 from localrank.data.compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
+from localrank.data.letor_messages import LONE_RETURN, NUL
 
 # The longest line, in bytes.
 MAX_LINE = 1 << 20
-# What an id may hold and a column of a run may not, and the mark that stands for it there.
+# Characters that an id may have and a column of a run may not, and the mark that replaces them.
 _BLANK = re.compile(r"[\s\x00-\x1f\x7f-\x9f]")
 _MARK, _MARK_BYTES = re.compile(r"\\x[0-9a-f]{2}"), re.compile(rb"\\x([0-9a-f]{2})")
 _NOT_IN_RUNS = re.compile(rf"{_BLANK.pattern}|{_MARK.pattern}")
@@ -31,7 +32,7 @@ _NOT_IN_RUNS = re.compile(rf"{_BLANK.pattern}|{_MARK.pattern}")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Run:
-    """The scores a system gave to documents, one entry per line of a run file."""
+    """The scores that a system gave to documents, one entry per line of a run file."""
 
     query_ids: Array
     document_ids: Array
@@ -116,8 +117,8 @@ def write_run(
 
     In a dataset without document ids, a document's id is its position within its query, from 1.
     The columns of a run are separated by blanks, so a blank in an id is written as `\x20`, other
-    white space and control characters likewise; `read_run` turns them back. An id that has
-    such a mark itself keeps it: its backslash is written as `\x5c`.
+    white space and control characters likewise. `read_run` turns them back. If an id itself has
+    such a mark, its backslash is written as `\x5c`.
 
     Examples
     --------
@@ -171,14 +172,14 @@ def run_lines(dataset: RankingDataset, scores: ArrayLike, tag: str) -> Iterator[
 
 
 def run_document_ids(dataset: RankingDataset) -> list[str]:
-    """The ids a run uses for a dataset's rows: its own, or positions within the query from 1."""
+    """The ids that a run uses for documents: those of the dataset, or positions in the query."""
     if dataset.document_ids is not None:
         return _texts(dataset.document_ids)
     return [str(position) for position in (_position_in_query(dataset) + 1).tolist()]
 
 
 def _texts(ids: Array) -> list[str]:
-    """Ids as text. Never as an array, in which each may take the room of the longest."""
+    """Ids as text, in a list: an array would give each of them the room of the longest."""
     return list(ids.tolist() if ids.dtype.kind in "UT" else ids.astype(str).tolist())
 
 
@@ -193,7 +194,7 @@ def _escaped(name: str) -> str:
 def _plain(word: bytes) -> str:
     """The id that a word stands for."""
     if b"\\x" in word:
-        with suppress(UnicodeDecodeError):  # else the marks are another's and mean themselves
+        with suppress(UnicodeDecodeError):  # else the marks are part of the id
             return _MARK_BYTES.sub(lambda mark: bytes.fromhex(mark[1].decode()), word).decode()
     return word.decode()
 
@@ -205,8 +206,8 @@ def _position_in_query(dataset: RankingDataset) -> Integers:
 def align(run: Run, dataset: RankingDataset) -> Floats:
     """The run's score for each document of a dataset, in input order.
 
-    A document that the run does not hold gets minus infinity: not retrieved. Documents of the
-    run that the dataset does not hold are left out.
+    A document that is not in the run was not retrieved: it gets minus infinity. Documents of the
+    run that are not in the dataset are left out.
 
     Examples
     --------
@@ -220,18 +221,18 @@ def align(run: Run, dataset: RankingDataset) -> Floats:
             f"Query {twice[0]!r} of the dataset has two documents with the same id, {twice[1]!r}."
         )
     place = {pair: row for row, pair in enumerate(rows)}
-    found = np.array([place.get(pair, -1) for pair in _pairs(run.query_ids, run.document_ids)])
+    places = np.array([place.get(pair, -1) for pair in _pairs(run.query_ids, run.document_ids)])
     scores = np.full(dataset.n_documents, -np.inf)
-    scores[found[found >= 0]] = run.scores[found >= 0]
+    scores[places[places >= 0]] = run.scores[places >= 0]
     return dataset.in_input_order(scores)
 
 
 def judged(run: Run, qrels: Qrels) -> tuple[RankingDataset, Floats]:
     """A run's documents with their judgements, as a dataset without features, and the scores.
 
-    As in `trec_eval -c`, every judged query counts, also where the run does not have it; queries
-    without judgements are left out. A document without judgement is not relevant; a judged
-    document that the run does not hold scores minus infinity: not retrieved.
+    As in `trec_eval -c`, every judged query counts, even if it is not in the run. Queries without
+    judgements are left out. A document without a judgement is not relevant. A judged document
+    that is not in the run was not retrieved: its score is minus infinity.
 
     Examples
     --------
@@ -308,7 +309,7 @@ def _read_columns(
         rows.append(row)
         numbers.append(number)
     if not rows:
-        raise ValueError(f"{path}: no lines of the form {form!r}.")
+        raise ValueError(f"{path}: the file has no lines. Each should look like {form!r}.")
     return [list(column) for column in zip(*rows, strict=True)], numbers
 
 
@@ -321,13 +322,11 @@ def _lines(path: Path) -> Iterator[bytes]:
             if number == 1:
                 line = line.removeprefix(codecs.BOM_UTF8)
             if b"\0" in line:
-                raise ValueError(f"{path}:{number}: NUL byte; not a text file in UTF-8.")
+                raise ValueError(f"{path}:{number}: {NUL}.")
             if len(line) > MAX_LINE:
-                raise ValueError(f"{path}:{number}: line longer than {MAX_LINE:,} bytes.")
+                raise ValueError(f"{path}:{number}: the line is longer than {MAX_LINE:,} bytes.")
             if b"\r" in line.rstrip(b"\r\n"):
-                raise ValueError(
-                    f"{path}:{number}: carriage return (CR) inside a line; lines end in LF or CRLF."
-                )
+                raise ValueError(f"{path}:{number}: {LONE_RETURN}.")
             yield line
 
 

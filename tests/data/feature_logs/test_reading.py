@@ -57,7 +57,7 @@ def test_the_query_id_stands_beside_the_hits_or_around_the_response(path):
 
 
 def test_the_answers_to_several_searches_are_told_apart_by_a_list_of_ids(path):
-    responses = [samples.elasticsearch(found) for found in LISTS.values()]
+    responses = [samples.elasticsearch(documents) for documents in LISTS.values()]
     for record in (
         {"qid": ["rambo", "rocky"], "took": 3, "responses": responses},
         {"qid": ["rambo", "rocky"], "response": {"took": 3, "responses": responses}},
@@ -155,7 +155,7 @@ def test_a_document_logged_again_needs_the_same_values_or_a_choice(path):
 def test_a_document_twice_in_one_response_is_refused(path):
     response = samples.elasticsearch({"1": {"f": 1.0}})
     response["hits"]["hits"] *= 2
-    with pytest.raises(ValueError, match=r"log.jsonl:1: document '1' is there twice"):
+    with pytest.raises(ValueError, match=r"log.jsonl:1: document '1' occurs twice"):
         read_feature_log(written(path, {"qid": 1, **response}), repeated="last")
 
 
@@ -257,7 +257,7 @@ def test_null_and_nan_are_missing_and_zero_is_not(path, value):
         ([""], "the name of a feature must be text, not empty. Got ''"),
         ([3], "the name of a feature must be text, not empty. Got 3"),
         ([{"a": 1}], "the name of a feature must be text"),
-        (["a", "b", "a"], "the feature 'a' is there twice"),
+        (["a", "b", "a"], "the feature 'a' occurs twice"),
     ],
 )
 def test_names_of_features_are_text_and_different(path, names, fault):

@@ -26,8 +26,8 @@ def documents(body: dict[str, Any], log: str | None, document_id: str | None) ->
 
     Examples
     --------
-    >>> found = {"docs": [{"id": "7", "[features]": "title=0.5,body=1.25E-4"}]}
-    >>> list(documents({"response": found}, None, None))
+    >>> documents_found = {"docs": [{"id": "7", "[features]": "title=0.5,body=1.25E-4"}]}
+    >>> list(documents({"response": documents_found}, None, None))
     [('7', ('title', 'body'), [0.5, 0.000125])]
     """
     if body.get("error"):

@@ -80,7 +80,7 @@ class LogTable:
         row = documents.get(document)
         if row is not None:
             if self._response_of[row] == len(self._places) - 1:
-                raise ValueError(f"document {document!r} is there twice, and a query has it once.")
+                raise ValueError(f"document {document!r} occurs twice, and a query has it once.")
             if self.repeated == "first" or self._same(row, numbers, values):
                 return
             if self.repeated == "refuse":
@@ -107,7 +107,7 @@ class LogTable:
                 )
         if len(set(names)) < len(names):
             twice = next(name for i, name in enumerate(names) if name in names[:i])
-            raise ValueError(f"the feature {twice!r} is there twice.")
+            raise ValueError(f"the feature {twice!r} occurs twice.")
         number = self._number
         numbers = array("i", [number.setdefault(name, len(number)) for name in names])
         if len(self._known) < _MOST_KNOWN:
@@ -118,10 +118,10 @@ class LogTable:
         return name not in self.ignored and (self._wanted is None or name in self._wanted)
 
     def _same(self, row: int, numbers: array[int], values: list[Any]) -> bool:
-        own = slice(self._starts[row], self._starts[row + 1])
+        entries = slice(self._starts[row], self._starts[row + 1])
         given = np.asarray(values, dtype=np.float64)
-        return self._numbers[own] == numbers and np.array_equal(
-            np.asarray(self._values[own]), given, equal_nan=True
+        return self._numbers[entries] == numbers and np.array_equal(
+            np.asarray(self._values[entries]), given, equal_nan=True
         )
 
     @property
