@@ -37,7 +37,7 @@ def idea(ink: Ink) -> Figure:
     _weigh(axes, ink, STATIONS[3], SPLIT)
     _score(axes, ink, STATIONS[4], SPLIT, SHARES)
 
-    _lane(axes, ink, 0, "Re-coordinate", "each document relative to its query’s others")
+    _lane(axes, ink, 0, "Re-coordinate", "each document relative to the others of its query")
     for x, word in ((RAW, "three queries"), (COMMON, "one model"), (STATIONS[4], "score")):
         axes.text(x, COORDINATES - 80, word, ha="center", fontsize=14)
     _three_queries(axes, ink, rng, RAW, COMMON, COORDINATES)
