@@ -183,7 +183,7 @@ def best_feature_calibration(
     control: ArrayLike | None = None,
     bounds: Collection[str] = ("oracle",),
 ) -> Calibration:
-    """Compare methods where a global model falls behind the single best feature [1]_.
+    """Compare methods where a global model falls behind the single best feature [1].
 
     The failure level of a query is the baseline's value less the best feature's, rounded to the
     nearest 0.1. It is negative if the best feature wins. Halves round away from zero, so that
@@ -212,7 +212,7 @@ def best_feature_calibration(
 
     References
     ----------
-    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+    1. Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
        Learning to Rank in Information Retrieval. CIKM 2019.
 
     Examples

@@ -27,7 +27,7 @@ class Agreement(Printed):
     ----------
     adjusted_rand_index : float
         1: groups and categories are the same partition. About 0: they are unrelated. Below 0:
-        they agree less than by chance [1]_.
+        they agree less than by chance [1].
     table : ndarray of shape (n_groups, n_categories)
         The number of queries of each group and category.
     groups, categories : tuple of str
@@ -35,7 +35,7 @@ class Agreement(Printed):
 
     References
     ----------
-    .. [1] Hubert, Arabie. Comparing Partitions. Journal of Classification 2, 1985.
+    1. Hubert, Arabie. Comparing Partitions. Journal of Classification 2, 1985.
     """
 
     adjusted_rand_index: float
