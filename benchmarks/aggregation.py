@@ -45,15 +45,17 @@ def report(folder: Path) -> None:
     print(f"{test.n_queries} queries, {np.isnan(test.features).mean():.0%} of the ranks missing")
     print(f"{'':16}" + "".join(f"{measure!s:>28}" for measure in MEASURES) + "  µs per query")
     values = {
-        measure: {name: measure(test, np.concatenate(own)) for name, own in scores.items()}
+        measure: {
+            name: measure(test, np.concatenate(fold_scores)) for name, fold_scores in scores.items()
+        }
         for measure in MEASURES
     }
     for name in scores:
         line = f"{name:16}"
-        for own in values.values():
-            cell = f"{own[name].mean():.4f}"
+        for by_name in values.values():
+            cell = f"{by_name[name].mean():.4f}"
             if name != SYSTEM:
-                tests = paired_tests({key: own[key] for key in AGGREGATORS}, own[SYSTEM])
+                tests = paired_tests({key: by_name[key] for key in AGGREGATORS}, by_name[SYSTEM])
                 cell += f" {difference(tests[name])}"
             line += f"{cell:>28}"
         print(line + f"{1e6 * times[name] / test.n_queries:14.0f}")

@@ -72,8 +72,8 @@ def report(folder: Path) -> None:
         costs = f"{result.train_seconds / len(parts):9.2f} s{result.milliseconds_per_query:10.2f}"
         verdict = ""
         if name in pairs:
-            found = [f"{measure!s} {difference(tests[measure][name])}" for measure in MEASURES]
-            verdict = f"{', '.join(found)}; "
+            gains = [f"{measure!s} {difference(tests[measure][name])}" for measure in MEASURES]
+            verdict = f"{', '.join(gains)}; "
         print(f"{name:20}{means}{costs}  {verdict}{', '.join(chosen(result))}", flush=True)
 
 

@@ -36,9 +36,11 @@ def choices(model: Any, asked: Any) -> dict[str, Any]:
     """The cluster that each rule chooses for queries with these descriptions."""
     known, components = model.selector_.descriptions_, model.selector_.representation_
     n_components = known.shape[1]
-    clusters = [known[own] for own in model.groups_]
-    directions = np.array([components.centroid(own) for own in clusters])
-    means = np.array([np.einsum("qpi,qpj->ij", own, own) / len(own) for own in clusters])
+    clusters = [known[members] for members in model.groups_]
+    directions = np.array([components.centroid(cluster) for cluster in clusters])
+    means = np.array(
+        [np.einsum("qpi,qpj->ij", cluster, cluster) / len(cluster) for cluster in clusters]
+    )
     joint = np.linalg.eigh(means)[1][:, :, ::-1][:, :, :n_components].swapaxes(1, 2)
     return {
         QUERIES: model.groups_.home[model.selector_.nearest(asked)],
@@ -63,13 +65,13 @@ def main() -> None:
                 asked = model.selector_.representation_.transform(valid)
                 scored = np.array([MAP(valid, one.predict(valid)) for one in model.models_])
                 chosen = choices(model, asked)
-                for name, own in chosen.items():
-                    values.setdefault((n, name), []).append(scored[own, np.arange(len(own))])
-                    same.setdefault((n, name), []).append(own == chosen[QUERIES])
+                for name, groups in chosen.items():
+                    values.setdefault((n, name), []).append(scored[groups, np.arange(len(groups))])
+                    same.setdefault((n, name), []).append(groups == chosen[QUERIES])
         print(f"\n{folder.name}\nclusters  chosen by           MAP      difference     p  the same")
-        for (n, name), own in values.items():
-            mean, agree = np.concatenate(own).mean(), np.concatenate(same[n, name]).mean()
-            test = paired_test(np.concatenate(own), np.concatenate(values[n, QUERIES]))
+        for (n, name), fold_values in values.items():
+            mean, agree = np.concatenate(fold_values).mean(), np.concatenate(same[n, name]).mean()
+            test = paired_test(np.concatenate(fold_values), np.concatenate(values[n, QUERIES]))
             print(f"{n:8}  {name:18} {mean:.4f}", end="")
             print(
                 ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 
-# Before numpy is loaded: one thread does.
+# One thread is enough. This must be set before numpy is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import json
@@ -65,7 +65,7 @@ MOST_CASES = 12
 
 @dataclass(frozen=True)
 class Case:
-    """Files that an engine is asked to rank lists with, and the group that queries name."""
+    """Files and lists for an engine to rank, and the group that the queries name."""
 
     files: Files
     dataset: RankingDataset
@@ -76,9 +76,9 @@ Engine = Callable[[Sequence[Case]], Sequence[Floats]]
 
 
 class Asked(Target):
-    """A target that writes down what an engine is asked, and later says what it answered.
+    """A target that records the requests to an engine, and later returns its answers.
 
-    Engines are started once for all models, and local models ask for several.
+    Engines are started only once for all models, and a local model makes several requests.
     """
 
     def __init__(self, target: Target) -> None:
@@ -253,19 +253,20 @@ ENGINES: dict[str, Callable[[], tuple[str, Engine]]] = {
 HEAD = """\
 # Every method in every engine
 
-Models with their defaults, trained on the training queries of the first fold of MQ2008, rank
-{n_lists} of its test queries, {n_documents:,} documents, with features in single precision, as
-engines keep them. `python benchmarks/exports.py` makes this page.
+Each method is trained with its defaults on the training queries of the first fold of MQ2008, and
+exported. This page compares the scores of the exported files with the scores of the model, on
+{n_lists} test queries with {n_documents:,} documents. Features are in single precision, as in the
+engines. `python benchmarks/exports.py` makes this page.
 
-- *Difference*: the largest between two scores of a document, after a constant that is added to
-  all scores is taken off.
-- *Lists alike*: lists in which every document has the same place.
-- *Emulated*: what `--verify` computes from the files, in the engine's arithmetic.
-- *Real*: the engine itself, or its published code, given the same files; not for methods with
-  more than twelve groups.
+- *Difference*: the largest difference between the two scores of a document. A constant that is
+  added to all scores does not count.
+- *Lists alike*: the lists in which every document has the same rank.
+- *Emulated*: `--verify` computes the scores from the files, in the engine's arithmetic.
+- *Real*: the engine itself, or its published code, computes the scores from the same files. Methods
+  with more than twelve groups are left out.
 
-Local models (`adaptive-training`, `local-rank` and others) are exported as a model for each group;
-their scores are those of the group that [the router](routers.md) chooses."""
+A local model (`adaptive-training`, `local-rank` and others) is exported as one model per group.
+Its scores are those of the group that [the router](routers.md) chooses."""
 
 
 if __name__ == "__main__":

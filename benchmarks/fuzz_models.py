@@ -207,10 +207,10 @@ def change(state: Any, rng: random.Random, seeds: list[Seed]) -> str:
         ("value", "value", "nudge", "remove", "double", "swap", "copy", "array", "array", "nest")
     )
     if way == "array":
-        found = array_places(state)
-        if found:
-            holder, key = rng.choice(found)
-            holder[key] = changed_array(holder[key], found, rng)
+        entries = array_places(state)
+        if entries:
+            holder, key = rng.choice(entries)
+            holder[key] = changed_array(holder[key], entries, rng)
     elif way == "value":
         holder[key] = any_value(rng)
     elif way == "nudge":
@@ -304,10 +304,10 @@ def any_value(rng: random.Random) -> Any:
 
 def change_values(state: Any, arrays: bytearray, rng: random.Random) -> str:
     """Other numbers in the bytes of one array."""
-    found = array_places(state)
-    if not found:
+    entries = array_places(state)
+    if not entries:
         return "no array"
-    holder, key = rng.choice(found)
+    holder, key = rng.choice(entries)
     try:
         dtype, shape, at = holder[key]
         width = np.dtype(dtype).itemsize

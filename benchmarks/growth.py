@@ -174,8 +174,8 @@ def run_cell(recipe: str, n_queries: int, limit: float, gigabytes: float) -> dic
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["ended by a signal"])[-1]
         return {"why": f"over {gigabytes:g} GB" if "Memory" in last or "alloc" in last else last}
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    figures: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def exponent(cells: dict[int, dict[str, Any]], step: str) -> str:
@@ -196,9 +196,9 @@ def show(recipe: str, cells: dict[int, dict[str, Any]]) -> None:
         if "why" in cell:
             print(f"| `{recipe}` | {n:,} | {cell['why']} |" + " |" * 6)
             continue
-        own = [f"{cell['seconds'][s]:.2f}" if s in cell["seconds"] else "" for s in STEPS]
+        seconds = [f"{cell['seconds'][s]:.2f}" if s in cell["seconds"] else "" for s in STEPS]
         memory = [f"{cell['fit bytes']:,.0f}", f"{cell['predict bytes']:,.0f}"]
-        print(f"| `{recipe}` | {n:,} | {' | '.join([*own, *memory])} |")
+        print(f"| `{recipe}` | {n:,} | {' | '.join([*seconds, *memory])} |")
     slopes = [exponent(cells, step) for step in STEPS]
     print(f"| `{recipe}` | exponent | {' | '.join(slopes)} | | |", flush=True)
 

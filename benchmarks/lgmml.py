@@ -96,7 +96,7 @@ def scoring() -> None:
 def metric_time(train: RankingDataset) -> None:
     """Milliseconds to learn the metric of one query, and to solve the equation by square roots."""
     scaled = train.features / np.sqrt(np.mean(train.features**2, axis=0) + 1e-300)
-    own, by_roots, errors = [], [], []
+    by_gmml, by_roots, errors = [], [], []
     for begin, end in zip(train.offsets, train.offsets[1:], strict=False):
         labels = train.labels[begin:end]
         P, N = (
@@ -106,7 +106,7 @@ def metric_time(train: RankingDataset) -> None:
         if not (len(P) and len(N)):
             continue
         gmml = GMML(ridge=0.01)
-        own.append(min(seconds(lambda: gmml.fit(P, N)) for _ in range(5)))  # noqa: B023
+        by_gmml.append(min(seconds(lambda: gmml.fit(P, N)) for _ in range(5)))  # noqa: B023
         S, D = (scatter + 0.01 * np.eye(len(scatter)) for scatter in pair_scatters(P, N))
 
         def roots(S: NDArray[np.float64] = S, D: NDArray[np.float64] = D) -> None:
@@ -118,7 +118,7 @@ def metric_time(train: RankingDataset) -> None:
         M = gmml.metric_
         errors.append(np.abs(M @ S @ M - D).max() / np.abs(D).max())
         np.testing.assert_allclose(M, geometric_mean(S, D), rtol=0, atol=1e-6 * np.abs(M).max())
-    mean, most = 1e3 * np.mean(own), 1e3 * np.max(own)
+    mean, most = 1e3 * np.mean(by_gmml), 1e3 * np.max(by_gmml)
     mark = "within" if mean <= METRIC_MARK else "OUTSIDE"
     print(
         f"  a metric of 80 % of a query, {train.n_features} features: {mean:.2f} ms, at most "
@@ -132,14 +132,14 @@ def unseen() -> None:
     options: tuple[Unseen, ...] = ("mean", "uniform", "nearest")
     print(f"{'':24}" + "".join(f"{option:>9}" for option in options))
     for name in COLLECTIONS:
-        found = list(parts(name))
-        for scale in SCALES if found else ():
+        valid_folds = list(parts(name))
+        for scale in SCALES if valid_folds else ():
             methods = {
                 f"{option}, {seed}": lgmml(scale=scale, unseen=option, random_state=seed)
                 for option in options
                 for seed in range(3)
             }
-            results = run(methods, found, n_jobs=-1)
+            results = run(methods, valid_folds, n_jobs=-1)
             line = f"{name}, {scale:10}".ljust(24)
             for option in options:
                 means = [mean_of_folds(results[f"{option}, {seed}"], NDCG_10) for seed in range(3)]
@@ -156,11 +156,11 @@ def fault() -> None:
     steps = (0, 2, 8, 32)
     print(f"{'':32}" + "".join(f"{step:8}" for step in steps) + f"{'RankSVM':>9}")
     for name in COLLECTIONS:
-        found = list(parts(name))
-        for n_pooled in (1, 10) if found else ():
-            rows = [moved_out(fold, steps, n_pooled) for fold in found]
+        valid_folds = list(parts(name))
+        for n_pooled in (1, 10) if valid_folds else ():
+            rows = [moved_out(fold, steps, n_pooled) for fold in valid_folds]
             values = "".join(f"{value:8.4f}" for value in np.mean(rows, axis=0))
-            linear = mean_of_folds(run({"RankSVM": RankSVM()}, found)["RankSVM"], NDCG_10)
+            linear = mean_of_folds(run({"RankSVM": RankSVM()}, valid_folds)["RankSVM"], NDCG_10)
             print(f"{name}, metrics of {n_pooled}".ljust(32) + values + f"{linear:9.4f}")
     print("Mean place, from 0 (last) to 1 (first), of relevant validation documents by L-GMML,")
     print("in four groups by ascending score of RankSVM within all relevant ones:")
@@ -178,7 +178,7 @@ def moved_out(fold: Fold, steps: tuple[int, ...], n_pooled: int) -> list[float]:
     training = Training.prepare(used, np.full(used.n_queries, 1 / used.n_queries))
     dataset, rng = training.dataset, np.random.default_rng(0)
     documents = dataset.features / training.scale
-    found = training.learn_metrics(
+    learned = training.learn_metrics(
         50,
         relevance_level=None,
         sampling_rate=0.8,
@@ -188,22 +188,22 @@ def moved_out(fold: Fold, steps: tuple[int, ...], n_pooled: int) -> list[float]:
         rng=rng,
         n_jobs=-1,
     )
-    apart, factors = np.zeros_like(found.anchors), []
-    for r, anchor in enumerate(found.anchors):
+    apart, factors = np.zeros_like(learned.anchors), []
+    for r, anchor in enumerate(learned.anchors):
         home = dataset.query_index[np.argmin(np.abs(documents - anchor).max(axis=1))]
         others = np.delete(np.arange(dataset.n_queries), home)
         S, D = 0.01 * np.eye(dataset.n_features), 0.01 * np.eye(dataset.n_features)
         for query in [home, *rng.choice(others, n_pooled - 1, replace=False)]:
-            own = slice(dataset.offsets[query], dataset.offsets[query + 1])
-            relevant = dataset.labels[own] > 0
-            P, N = documents[own][relevant], documents[own][~relevant]
+            rows = slice(dataset.offsets[query], dataset.offsets[query + 1])
+            relevant = dataset.labels[rows] > 0
+            P, N = documents[rows][relevant], documents[rows][~relevant]
             apart[r] += (P.mean(axis=0) - N.mean(axis=0)) / n_pooled
             for total, scatter in zip((S, D), pair_scatters(P, N), strict=True):
                 total += scatter
         factors.append(np.linalg.cholesky(geometric_mean(S, D)).T)
     values = []
     for step in steps:
-        metrics = LocalMetrics.stack(training.scale, found.anchors + step * apart, factors)
+        metrics = LocalMetrics.stack(training.scale, learned.anchors + step * apart, factors)
         metrics = training.scale_distances(metrics, "monotone", n_jobs=-1)
         (weights,) = training.learn_weights(
             metrics, [(5.0, 0.1)], n_iterations=1000, rng=rng, n_jobs=-1

@@ -61,7 +61,10 @@ def report(folder: Path) -> None:
         print(f"{method:18}{means}{costs}  {verdict}{', '.join(chosen(result))}")
     rankers = [SVMMap(**run.chosen) for run in results["SVMMap"].runs if run.chosen]
     four = setting.run_each(
-        [{"4": local_rank(4, ranker=own)} for own in rankers], parts, measure=MAP, n_controls=5
+        [{"4": local_rank(4, ranker=ranker)} for ranker in rankers],
+        parts,
+        measure=MAP,
+        n_controls=5,
     )
     names = ("selected", "clairvoyant", "clairvoyant on random groups")
     bounds = [f"{n} {v:.4f}" for n, v in zip(names, bound_means(four["4"], MAP), strict=True)]

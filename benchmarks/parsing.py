@@ -71,7 +71,10 @@ def compare(name: str, path: Path, n_repeats: int, n_slow_repeats: int) -> None:
     ours = summary(times["localrank"])
     for reader, all_times in times.items():
         pairs = zip(summary(all_times), ours, strict=True)
-        cells = [f"{megabytes / theirs:.0f} ({theirs / own:.2f})" for theirs, own in pairs]
+        cells = [
+            f"{megabytes / seconds:.0f} ({seconds / our_seconds:.2f})"
+            for seconds, our_seconds in pairs
+        ]
         print(f"{reader:20}" + "".join(f"{cell:>16}" for cell in cells))
     for dtype in ("float64", "float32"):
         command = [sys.executable, __file__, "--memory", str(path), dtype]

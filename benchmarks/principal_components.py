@@ -37,8 +37,8 @@ def main() -> None:
     ours = representation.transform(data)
     for U, V in zip(ours, theirs(), strict=True):
         # A component is far from its peer only where two variances are nearly equal.
-        found = min(P, len(V))
-        assert np.abs((U[:found] * V[:found]).sum(axis=1)).min() > 1 - 1e-6
+        n_compared = min(P, len(V))
+        assert np.abs((U[:n_compared] * V[:n_compared]).sum(axis=1)).min() > 1 - 1e-6
     calls: dict[str, Callable[[], Any]] = {
         f"transform, {P} components": lambda: representation.transform(data),
         "fit, by the share of variance": lambda: PrincipalComponents().fit(data),

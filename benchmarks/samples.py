@@ -41,8 +41,11 @@ Parts = list[tuple[RankingDataset, RankingDataset]]
 def data(names: list[str]) -> Iterator[tuple[str, Parts]]:
     """Training and validation queries of each fold."""
     for name in names:
-        found = folds(Path(DATA) / name, validation=True)
-        yield name, [(clean(f.train)[0], clean(f.valid)[0]) for f in found if f.valid is not None]
+        whole_folds = folds(Path(DATA) / name, validation=True)
+        yield (
+            name,
+            [(clean(f.train)[0], clean(f.valid)[0]) for f in whole_folds if f.valid is not None],
+        )
     for separation in (0.0, 1.0, 3.0):
         made, _ = make_queries(3000, n_documents=(10, 30), separation=separation)
         parts = [(made.select(range(2000)), made.select(range(2000, 3000)))]
@@ -52,14 +55,18 @@ def data(names: list[str]) -> Iterator[tuple[str, Parts]]:
 def by_rule(representation: Any, described: Any, sample: Any, clusters: Any) -> dict[str, Any]:
     """The cluster of every query by each rule; sampled queries keep theirs."""
     distances = representation.distances(described, described[sample])
-    own = [clusters == cluster for cluster in range(clusters.max() + 1)]
-    centres = [representation.centroid(described[sample][one]) for one in own]
+    members = [clusters == cluster for cluster in range(clusters.max() + 1)]
+    centres = [representation.centroid(described[sample][one]) for one in members]
     among = distances[sample]
-    medoids = [np.flatnonzero(one)[among[np.ix_(one, one)].sum(axis=1).argmin()] for one in own]
+    medoids = [np.flatnonzero(one)[among[np.ix_(one, one)].sum(axis=1).argmin()] for one in members]
     rules = {
         "nearest query": clusters[distances.argmin(axis=1)],
-        "farthest member": np.stack([distances[:, one].max(axis=1) for one in own]).argmin(axis=0),
-        "mean of members": np.stack([distances[:, one].mean(axis=1) for one in own]).argmin(axis=0),
+        "farthest member": np.stack([distances[:, one].max(axis=1) for one in members]).argmin(
+            axis=0
+        ),
+        "mean of members": np.stack([distances[:, one].mean(axis=1) for one in members]).argmin(
+            axis=0
+        ),
         "medoid": distances[:, medoids].argmin(axis=1),
         "centre": representation.distances(described, np.array(centres)).argmin(axis=1),
     }
@@ -78,7 +85,7 @@ def agreement(train: RankingDataset, linkage: str, representation: Any) -> None:
     every = clusters_of(linkage, representation, described)
     n = len(every)
     for share in SHARES:
-        found: dict[str, list[float]] = {}
+        agreements: dict[str, list[float]] = {}
         for seed in DRAWS:
             sample = drawn_positions(n, int(share * n), seed)
             few = clusters_of(linkage, representation, described[sample])
@@ -87,19 +94,19 @@ def agreement(train: RankingDataset, linkage: str, representation: Any) -> None:
             labels = by_rule(representation, described, sample, few)
             values = {"95 %": adjusted_rand_score(every[kept], most)}
             values["the sample"] = adjusted_rand_score(every[sample], few)
-            values |= {rule: adjusted_rand_score(every, own) for rule, own in labels.items()}
+            values |= {rule: adjusted_rand_score(every, groups) for rule, groups in labels.items()}
             for rule, value in values.items():
-                found.setdefault(rule, []).append(value)
-        line = ", ".join(f"{rule} {np.mean(values):.2f}" for rule, values in found.items())
+                agreements.setdefault(rule, []).append(value)
+        line = ", ".join(f"{rule} {np.mean(values):.2f}" for rule, values in agreements.items())
         print(f"  {linkage}, {share:.0%} of {n:,}: {line}", flush=True)
 
 
 def effect(parts: Parts) -> None:
-    found: dict[str, list[float]] = {}
+    means: dict[str, list[float]] = {}
 
     def note(name: str, ranker: Ranker, train: RankingDataset, valid: RankingDataset) -> None:
         values = NDCG(10)(valid, ranker.fit(train).predict(valid))
-        found.setdefault(name, []).append(float(np.nanmean(values)))
+        means.setdefault(name, []).append(float(np.nanmean(values)))
 
     for train, valid in parts:
         note("one model", RankSVM(0.1), train, valid)
@@ -110,12 +117,12 @@ def effect(parts: Parts) -> None:
             sample = drawn_positions(n, n // 4, seed)
             few = clusters_of("complete", components, described[sample])
             rules |= {
-                f"25 %, {rule} #{seed}": own
-                for rule, own in by_rule(components, described, sample, few).items()
+                f"25 %, {rule} #{seed}": groups
+                for rule, groups in by_rule(components, described, sample, few).items()
             }
         ids = train.query_ids.astype(str).tolist()
-        for rule, own in rules.items():
-            grouping = KnownGroups(dict(zip(ids, own.astype(str).tolist(), strict=True)))
+        for rule, groups in rules.items():
+            grouping = KnownGroups(dict(zip(ids, groups.astype(str).tolist(), strict=True)))
             local = LocalRanker(PrincipalComponents(), grouping, RankSVM(0.1), NearestQuery())
             note(rule.split(" #")[0], local, train, valid)
         for index in ("exact", LSH(), Cells()):
@@ -124,7 +131,10 @@ def effect(parts: Parts) -> None:
             ranker = query_neighbours(ranker=RankSVM(0.1))
             ranker.set_params(grouping__max_centres=int(share * n))
             note(f"centres {share:.0%}", ranker, train, valid)
-    print("  NDCG@10: " + ", ".join(f"{name} {np.mean(own):.4f}" for name, own in found.items()))
+    print(
+        "  NDCG@10: "
+        + ", ".join(f"{name} {np.mean(fold_means):.4f}" for name, fold_means in means.items())
+    )
 
 
 def main() -> None:

@@ -60,12 +60,14 @@ def made_up(n_queries: int, n_documents: int, n_features: int, seed: int) -> Ran
     features = np.empty((n_queries, n_documents, n_features), np.float32)
     utility = 0.5 * rng.standard_normal((n_queries, n_documents), dtype=np.float32)
     for kind in range(N_TYPES):
-        own = types == kind
-        shape = (int(own.sum()), n_documents)
+        members = types == kind
+        shape = (int(members.sum()), n_documents)
         factors = rng.standard_normal((*shape, N_FACTORS), dtype=np.float32)
         details = rng.standard_normal((*shape, n_features), dtype=np.float32)
-        features[own] = factors @ directions[kind] + 0.3 * details
-        utility[own] += factors[..., 0] + details @ weights[kind] / np.float32(np.sqrt(n_features))
+        features[members] = factors @ directions[kind] + 0.3 * details
+        utility[members] += factors[..., 0] + details @ weights[kind] / np.float32(
+            np.sqrt(n_features)
+        )
     rows = n_queries * n_documents
     return RankingDataset(
         features.reshape(rows, n_features),

@@ -133,12 +133,12 @@ def mq2007() -> None:
             searches = [as_published(index), index]
             times.append(microseconds([exact, *searches], test))
             hits.append([nearest[np.arange(len(test)), each.nearest(test)] for each in searches])
-        exact_time, *own = np.median(times, axis=0)
+        exact_time, *hashed_times = np.median(times, axis=0)
         published, rescored = np.concatenate(hits, axis=1).mean(axis=1)
         mark = "*" if (n_hyperplanes, n_repeats) == usual else " "
         print(
-            f"{mark}{n_hyperplanes:6} {n_repeats:11} {exact_time:9.0f} {own[0]:7.0f} "
-            f"{published:7.3f} {own[1]:7.0f} {rescored:7.4f}"
+            f"{mark}{n_hyperplanes:6} {n_repeats:11} {exact_time:9.0f} {hashed_times[0]:7.0f} "
+            f"{published:7.3f} {hashed_times[1]:7.0f} {rescored:7.4f}"
         )
 
 

@@ -81,9 +81,9 @@ def types() -> None:
         }.items():
             ranker.fit(train)
             local = NDCG(10)(test, ranker.predict(test))
-            found = f"{agreement(ranker, hidden[:600])}, NDCG@10 {local.mean():.4f}"
+            quality = f"{agreement(ranker, hidden[:600])}, NDCG@10 {local.mean():.4f}"
             p_value = ttest_rel(local, alone).pvalue
-            print(f"    {name:20}{found} ({(local - alone).mean():+.4f}, p {p_value:.1e})")
+            print(f"    {name:20}{quality} ({(local - alone).mean():+.4f}, p {p_value:.1e})")
 
 
 def agreement(ranker: LocalRanker, hidden: np.ndarray) -> str:

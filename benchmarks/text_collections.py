@@ -320,7 +320,11 @@ def show_gain(
 def tests(values: Mapping[str, Floats], other: str) -> dict[str, PairedTest]:
     """Each method against another, corrected by Holm's rule."""
     return corrected(
-        {name: paired_test(own, values[other]) for name, own in values.items() if name != other}
+        {
+            name: paired_test(of_method, values[other])
+            for name, of_method in values.items()
+            if name != other
+        }
     )
 
 

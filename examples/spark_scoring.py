@@ -1,4 +1,4 @@
-"""Score a Spark DataFrame with a saved model, every query whole. It needs Java."""
+"""Score a Spark DataFrame with a saved model. Each query is scored as a whole. Needs Java."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from localrank.recipes import local_rank
 
 
 def whole_queries(batches: Iterator[pa.RecordBatch], qid: str) -> Iterator[pa.Table]:
-    """Batches that are sorted by query, cut anew so that none ends inside of a query."""
+    """Cut batches that are sorted by query anew, so that none ends inside a query."""
     rest = None
     for batch in batches:
         if batch[qid].null_count:
@@ -30,7 +30,7 @@ def whole_queries(batches: Iterator[pa.RecordBatch], qid: str) -> Iterator[pa.Ta
         if rest is not None:
             rows = pa.concat_tables([rest, rows])
         if rows.num_rows:
-            # The next batch may go on with the last query.
+            # The last query may continue in the next batch.
             last = pc.index(rows[qid], rows[qid][-1]).as_py()
             if last:
                 yield rows.slice(0, last)
@@ -47,7 +47,7 @@ def scored(
     document: str = "document_id",
     n_partitions: int = 200,
 ) -> DataFrame:
-    """Query, document and score of each row; all other columns are features, as in training."""
+    """The query, document and score of each row. All other columns are the model's features."""
     frame.sparkSession.sparkContext.addFile(str(model))
     name = model.name
     features = [column for column in frame.columns if column not in (qid, document)]
@@ -66,13 +66,13 @@ def scored(
 
 
 def main() -> None:
-    """Train on made-up queries, save, and score others with two Python workers."""
+    """Train on made-up queries, save the model, and score others with two Python workers."""
     queries, _ = make_queries(200, n_features=8, random_state=0)
     train, test = queries.select(np.arange(100)), queries.select(np.arange(100, 200))
     columns = dict(zip(test.feature_names or (), test.features.T, strict=True))
     columns["qid"] = test.query_ids[test.query_index]
     columns["document_id"] = np.arange(test.n_documents)
-    # The Python that has localrank.
+    # The workers use this Python, which has localrank.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     spark = (
         SparkSession.builder.master("local[2]")

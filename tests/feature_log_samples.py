@@ -70,7 +70,9 @@ def written(path, *records):
 
 def logged(path, make, lists, **options):
     """A log of the responses to several queries: features by query and document."""
-    records = [{"qid": qid, "response": make(found, **options)} for qid, found in lists.items()]
+    records = [
+        {"qid": qid, "response": make(documents, **options)} for qid, documents in lists.items()
+    ]
     return written(path, *records)
 
 

@@ -17,13 +17,13 @@ import localrank
 
 def kernels():
     """Every compiled function of the package, by its full name."""
-    found = {}
+    compiled = {}
     for module in pkgutil.walk_packages(localrank.__path__, "localrank."):
         if not module.name.endswith("__main__"):
             for value in vars(importlib.import_module(module.name)).values():
                 if isinstance(value, Dispatcher):
-                    found[f"{value.py_func.__module__}.{value.py_func.__name__}"] = value
-    return found
+                    compiled[f"{value.py_func.__module__}.{value.py_func.__name__}"] = value
+    return compiled
 
 
 @pytest.hookimpl(trylast=True)

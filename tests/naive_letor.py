@@ -65,8 +65,8 @@ def naive_parse(data, max_features=100_000, first=1):
                 body = b" ".join([label, b"qid:" + query[1], *tokens])
                 comment = comment[query.end() :]
             rows.append(naive_row(body, max_features, first))
-            found = DOCUMENT_ID.match(comment)
-            documents.append(found and naive_id(found[1]))
+            match = DOCUMENT_ID.match(comment)
+            documents.append(match and naive_id(match[1]))
     n_features = max((max(row[2], default=first - 1) for row in rows), default=0) + 1 - first
     if n_features == 0:
         raise ValueError("empty")

@@ -30,24 +30,24 @@ NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 def blocks(page: Path) -> list[tuple[str, str, int]]:
     """Language, text and first line of each block that is not marked as not to be run."""
     text = page.read_text()
-    found = list(FENCE.finditer(text))
-    assert 2 * len(found) == len(re.findall(r"^\s*```", text, re.MULTILINE)), "fences are paired"
+    fences = list(FENCE.finditer(text))
+    assert 2 * len(fences) == len(re.findall(r"^\s*```", text, re.MULTILINE)), "fences are paired"
     return [
         (match[1], match[2], text[: match.start(2)].count("\n"))
-        for match in found
+        for match in fences
         if not NOT_RUN.search(text[: match.start()])
     ]
 
 
 def commands() -> list[str]:
     """All commands shown, in blocks and with arguments in sentences; not those with an ellipsis."""
-    found: list[str] = []
+    lines: list[str] = []
     for page in PAGES:
         for language, text, _ in blocks(page):
             if language in ("", "sh"):
-                found += text.replace("\\\n", "").splitlines()
-        found += re.findall(r"`(localrank \w+ [^`\n]+)`", FENCE.sub("", page.read_text()))
-    shown = (command for command in found if command.startswith("localrank "))
+                lines += text.replace("\\\n", "").splitlines()
+        lines += re.findall(r"`(localrank \w+ [^`\n]+)`", FENCE.sub("", page.read_text()))
+    shown = (command for command in lines if command.startswith("localrank "))
     return sorted({command for command in shown if "…" not in command})
 
 
@@ -71,8 +71,8 @@ def collection(tmp_path_factory):
         fold = folder / "MQ2008" / f"Fold{i}"
         fold.mkdir(parents=True)
         for name, part in parts.items():
-            own = np.arange(i, part.n_queries, 3)
-            write_letor(part.select(own), fold / f"{name}.txt")
+            positions = np.arange(i, part.n_queries, 3)
+            write_letor(part.select(positions), fold / f"{name}.txt")
     frame = pd.DataFrame(made.features, columns=list(made.feature_names))
     frame = frame.assign(query=made.query_index, grade=made.labels, url=frame.index.astype(str))
     frame.to_parquet(folder / "train.parquet")
@@ -122,21 +122,21 @@ def test_commands_have_the_options_they_are_shown_with(command):
     _, name, *arguments = shlex.split(command, comments=True)
     group = get_command(app)
     parent = group.make_context("localrank", [name], resilient_parsing=True)
-    found = group.get_command(parent, name)
-    assert found is not None, f"there is no command {name}"
-    given = found.make_context(name, arguments, parent=parent).params
+    subcommand = group.get_command(parent, name)
+    assert subcommand is not None, f"there is no command {name}"
+    given = subcommand.make_context(name, arguments, parent=parent).params
     if "measures" in given:
         parse_measures(given["measures"])
     if "method" in given:
         make_ranker(given["method"], given["setting"], None, 0)
     elif "methods" in given and given["methods"] != "all":
         for method in given["methods"].split(","):
-            own = [
+            settings = [
                 setting.partition(".")[2]
                 for setting in given.get("setting", [])
                 if setting.startswith(f"{method}.")
             ]
-            make_ranker(method, own, None, 0)
+            make_ranker(method, settings, None, 0)
 
 
 def test_every_command_is_on_the_page_of_commands():

@@ -64,9 +64,11 @@ def agreement(dataset: RankingDataset, scores: np.ndarray) -> float:
     """The mean over queries of the rank correlation of scores and labels."""
     values = []
     for begin, end in pairwise(dataset.offsets):
-        labels, own = dataset.labels[begin:end], scores[begin:end]
+        labels, list_scores = dataset.labels[begin:end], scores[begin:end]
         if np.ptp(labels) > 0:
-            values.append(spearmanr(labels, own).statistic if np.ptp(own) > 0 else 0.0)
+            values.append(
+                spearmanr(labels, list_scores).statistic if np.ptp(list_scores) > 0 else 0.0
+            )
     return float(np.mean(values))
 
 

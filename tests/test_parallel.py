@@ -25,6 +25,16 @@ def test_as_many_items_are_worked_on_at_the_same_time_as_there_are_jobs():
     assert sorted(places) == [0, 1]
 
 
+@pytest.mark.parametrize("n_jobs", [0, -2, 1.5, "all"])
+def test_a_wrong_number_of_jobs_is_refused_whoever_uses_it(n_jobs, queries):
+    message = f"'n_jobs' parameter must be a positive number or -1, .* Got {n_jobs!r} instead"
+    with pytest.raises(ValueError, match=message):
+        in_parallel(len, ["a"], n_jobs=n_jobs, description="")
+    for ranker in (LambdaMART(1, n_jobs=n_jobs), Ensemble([RankSVM()], n_jobs=n_jobs)):
+        with pytest.raises(ValueError, match=message):
+            ranker.fit(queries)
+
+
 @pytest.mark.parametrize("n_jobs", [None, 1, 2])
 def test_linear_algebra_has_one_thread_meanwhile(n_jobs):
     def threads(_=None):

@@ -270,7 +270,7 @@ def test_each_group_has_its_own_draw(queries):
     with pytest.warns(SampleWarning, match="LocalRanker was trained on"):
         local.fit(queries, max_documents=limit)
     assert local.training_data_["n_queries"] == queries.n_queries
-    sizes = [queries.query_sizes[own].sum() for own in local.groups_]
+    sizes = [queries.query_sizes[members].sum() for members in local.groups_]
     assert max(sizes) > limit
     for model, size in zip(local.models_, sizes, strict=True):
         assert (

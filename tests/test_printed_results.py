@@ -33,7 +33,7 @@ def results(queries, tmp_path_factory):
     methods = {"base": RankSVM(), NAME: local_rank(2, ranker=RankSVM())}
     comparison = compare(methods, named, ["ndcg@10"], baseline="base", n_folds=3, n_controls=1)
     result = comparison.results[NAME]
-    scores = {name: found.scores for name, found in comparison.results.items()}
+    scores = {name: method.scores for name, method in comparison.results.items()}
     write_run(named, ranker.predict(named), folder / "run")
     (folder / "qrels").write_text("1 0 a 1\n2 0 b 0\n")
     tuning = tune(RankSVM(), {"C": [0.1, 1.0]}, named, folds=2)

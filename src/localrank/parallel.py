@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any, TypeVar
 
 import threadpoolctl
@@ -86,6 +87,30 @@ def one_blas_thread() -> Iterator[None]:
         _users.leave()
 
 
+def number_of_jobs(n_jobs: int | None) -> int:
+    """The number of items worked on at the same time, as joblib counts them.
+
+    Parameters
+    ----------
+    n_jobs : int or None
+        None: one. -1: one per core.
+
+    Examples
+    --------
+    >>> number_of_jobs(None), number_of_jobs(3)
+    (1, 3)
+    """
+    # Imported here: only training needs it.
+    import joblib
+
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or (n_jobs < 1 and n_jobs != -1)):
+        raise ValueError(
+            f"The 'n_jobs' parameter must be a positive number or -1, which is one job per core. "
+            f"Got {n_jobs!r} instead."
+        )
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
 def in_parallel(
     function: Callable[..., Result],
     items: Sequence[Item],
@@ -125,6 +150,7 @@ def in_parallel(
     >>> in_parallel(len, ["a", "bcd"], n_jobs=2, description="Lengths")
     [1, 3]
     """
+    number_of_jobs(n_jobs)  # refuses a wrong number, also where a cluster does the work
     with progress(description, len(items)) as advance, one_blas_thread():
         done: dict[int, Result] = {}
         for index, result in _as_they_come(function, items, shared, n_jobs, description, here):

@@ -225,7 +225,7 @@ def test_a_log_by_another_name_is_told_by_an_option(run, folder, tmp_path):
             "info train-solr.jsonl --float32",
             "is a feature log, and --float32 is not for feature logs",
         ),
-        ("info train-solr.jsonl --qid query", "train-solr.jsonl:1: there is no query id"),
+        ("info train-solr.jsonl --qid query", "train-solr.jsonl:1: the line has no query id"),
         ("info train-solr.jsonl --unjudged keep", "'unjudged' argument of read_feature_log must"),
     ],
 )

@@ -339,7 +339,7 @@ def test_a_line_without_query_late_in_a_file_is_not_taken_for_another_format(tmp
         ({"qid": [1.5], "label": [1], "f": [1.0]}, "query ids must be integers or text"),
         ({"qid": [1], "label": [1], "f": ["x"]}, "'f' holds text"),
         ({"qid": [1], "label": [1], "f": [np.inf]}, "must be finite"),
-        ({"qid": [1], "label": [1], "f": [1e60]}, "too large for float32; add --float64"),
+        ({"qid": [1], "label": [1], "f": [1e60]}, "too large for float32. Add --float64"),
         ({"qid": [None], "label": [1], "f": [1.0]}, "must not be missing"),
         ({"qid": [1], "label": [np.nan], "f": [1.0]}, "labels must not be missing"),
     ],

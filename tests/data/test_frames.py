@@ -15,7 +15,7 @@ from localrank.data import (
     read_table,
     write_table,
 )
-from localrank.data.frames import frame_of, library_of
+from localrank.data.frames import columns_of, frame_of, library_of
 
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.Table}
 TABLE = {
@@ -148,3 +148,26 @@ def test_columns_of_texts_and_numbers_make_a_frame(library):
     assert isinstance(frame, FRAMES[library])
     assert list(frame["score"].to_numpy()) == [0.5, 2.0]
     assert list(frame["query"].to_numpy()) == ["a", "bc"]
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_rows_with_gaps_make_a_frame(library):
+    rows = [
+        {"name": "a", "gain": None, "best": False, "value": 1, "n": 3},
+        {"name": None, "gain": 0.5, "best": True, "value": (2, "x"), "n": 4, "late": True},
+    ]
+    columns = columns_of(rows)
+    assert columns["n"].dtype == np.int64
+    assert columns["best"].dtype == bool
+    frame = frame_of(columns, library)
+    assert list(columns) == ["name", "gain", "best", "value", "n", "late"]
+    assert_array_equal(frame["gain"].to_numpy(), [np.nan, 0.5])
+    name, gap = frame["name"].to_numpy()
+    assert (name, pd.isna(gap)) == ("a", True)
+    assert list(frame["best"].to_numpy()) == [False, True]
+    assert list(frame["value"].to_numpy()) == ["1", "(2, 'x')"]
+    assert list(frame["late"].to_numpy()) == [None, True]
+
+
+def test_flags_and_numbers_in_one_column_become_texts():
+    assert columns_of([{"a": True}, {"a": 2}])["a"].tolist() == ["True", "2"]

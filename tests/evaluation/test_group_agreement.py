@@ -114,8 +114,10 @@ def test_wrong_categories_are_refused_before_anything_is_trained(compared, categ
     assert not lines
 
 
-def test_the_frame_has_groups_as_rows_and_categories_as_columns():
-    frame = agreement([1, 1, 2], ["a", "b", "b"]).to_frame()
-    assert frame.loc["1"].tolist() == [1, 1]
-    assert frame.loc["2", "b"] == 1
-    assert frame.columns.tolist() == ["a", "b"]
+def test_the_frame_has_a_row_per_group_and_category():
+    columns = agreement([1, 1, 2], ["a", "b", "b"]).to_frame("dict")
+    assert {name: values.tolist() for name, values in columns.items()} == {
+        "group": ["1", "1", "2", "2"],
+        "category": ["a", "b", "a", "b"],
+        "n_queries": [1, 1, 0, 1],
+    }

@@ -129,9 +129,9 @@ def test_texts_are_tables(cosines, rates):
 
 
 def test_frames_hold_the_numbers(cosines, rates):
-    frame = cosines.to_frame()
-    assert frame.loc["2 > 1", "1 > 0"] == cosines.cosines[-2, -1]
-    frame = rates.to_frame()
+    frame = cosines.to_frame("pandas").set_index(["hyperplane", "other"])
+    assert frame.loc[("2 > 1", "1 > 0"), "cosine"] == cosines.cosines[-2, -1]
+    frame = rates.to_frame("pandas")
     assert frame.columns.tolist() == ["high", "low", "n_pairs", "one", "own"]
     assert_array_equal(frame["one"], rates.rates["one"])
     assert frame.loc[0, ["high", "low"]].tolist() == [4, 3]

@@ -14,7 +14,7 @@ def result(queries):
 
 
 def test_the_frame_has_a_row_per_query_and_a_column_per_measure_asked_for(result):
-    frame = result.to_frame()
+    frame = result.to_frame("pandas")
     assert frame.columns.tolist() == ["query", "fold", "ndcg@10", "map"]
     assert_array_equal(frame["query"], result.test.query_ids)
     assert_array_equal(frame["map"], result.values("map"))

@@ -136,6 +136,6 @@ def test_the_plot_has_the_largest_bars_first(queries):
 
 def test_the_frame_has_a_row_per_feature(queries):
     importance = permutation_importance(BestFeature().fit(queries), queries, n_repeats=1)
-    frame = importance.to_frame()
+    frame = importance.to_frame("pandas")
     assert frame["feature"].tolist() == list(importance.feature_names)
     assert_array_equal(frame["mean"], importance.means)

@@ -261,7 +261,7 @@ def test_a_part_and_its_own_parameters_may_be_tuned_together(queries):
 
 def test_the_table_has_a_row_per_combination(queries):
     tuning = tune(Recorder(), {"feature": [0, 1], "sign": [1, -1]}, queries, folds=2)
-    frame = tuning.to_frame()
+    frame = tuning.to_frame("pandas")
     assert frame.columns.tolist() == ["feature", "sign", "mean", "standard_error", "best"]
     assert frame["best"].sum() == 1
     assert frame.loc[frame["mean"].idxmax(), "best"]

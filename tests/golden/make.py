@@ -35,15 +35,15 @@ def documents() -> RankingDataset:
 def models() -> dict:
     """Small models that hold every class which a file may hold."""
     parts = {**declared(rankers), **declared(recipes)}
-    found = {name: make_sample(part) for name, part in parts.items()}
-    found["lsh"] = recipes.local_rank(2, ranker=RankSVM(), index="lsh")
-    found["cells"] = recipes.query_neighbours(3).set_params(selector__index="cells")
-    found["known-groups"] = LocalRanker(
+    samples = {name: make_sample(part) for name, part in parts.items()}
+    samples["lsh"] = recipes.local_rank(2, ranker=RankSVM(), index="lsh")
+    samples["cells"] = recipes.query_neighbours(3).set_params(selector__index="cells")
+    samples["known-groups"] = LocalRanker(
         Mean(), KnownGroups(KINDS), RankSVM(), SameCategory(KINDS, representation=Mean())
     )
     vectors = {query: np.cos(query + np.arange(5.0)) for query in range(21)}
-    found["mlr"], found["r-mlr"] = MLR(query_vectors=vectors), RMLR(query_vectors=vectors)
-    found["contrast"] = LocalRanker(
+    samples["mlr"], samples["r-mlr"] = MLR(query_vectors=vectors), RMLR(query_vectors=vectors)
+    samples["contrast"] = LocalRanker(
         RelevantContrast(),
         Agglomerative(2),
         RankSVM(),
@@ -55,14 +55,14 @@ def models() -> dict:
         "neighbours": KNeighborsClassifier(3),
     }.items():
         adaptive = recipes.adaptive_training(2, ranker=RankSVM(), select="fusion")
-        found[name] = adaptive.set_params(selector__classifier=classifier)
-    for model in found.values():
+        samples[name] = adaptive.set_params(selector__classifier=classifier)
+    for model in samples.values():
         smaller = {"n_trees": 4, "n_rounds": 4, "n_metrics": 3, "n_nets": 2, "n_units": 4}
         known = model.get_params()
         model.set_params(
             **{name: smaller[key] for name in known if (key := name.split("__")[-1]) in smaller}
         )
-    return found
+    return samples
 
 
 def main() -> None:

@@ -11,13 +11,13 @@ from localrank.declaration import declare
 
 @declare("borda", "the number of documents below, summed over lists")
 class Borda(RankAggregator):
-    """Scores a document by the number of documents below it, summed over the lists [1]_.
+    """Scores a document by the number of documents below it, summed over the lists [1].
 
     A tied document counts half. The order is the same as by the mean of average ranks.
 
     References
     ----------
-    .. [1] Borda. Mémoire sur les élections au scrutin. 1781.
+    1. Borda. Mémoire sur les élections au scrutin. 1781.
 
     Examples
     --------

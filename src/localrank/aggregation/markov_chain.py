@@ -18,7 +18,7 @@ from localrank.parameters import Rules, number
 class MarkovChain(RankAggregator):
     """Ranks documents by how often a random walk towards the majority's preference visits them.
 
-    This is the chain MC4 of Dwork et al. [1]_. From a document, draw one of the query's documents
+    This is the chain MC4 of Dwork et al. [1]. From a document, draw one of the query's documents
     at random. Go there if more lists put it above the present one than below; otherwise stay.
     With probability `restart` go to the drawn document in any case. So every document is visited,
     and documents below the best are told apart too. Scores are the stationary probabilities times
@@ -40,7 +40,7 @@ class MarkovChain(RankAggregator):
 
     References
     ----------
-    .. [1] Dwork, Kumar, Naor, Sivakumar. Rank Aggregation Methods for the Web. WWW 2001.
+    1. Dwork, Kumar, Naor, Sivakumar. Rank Aggregation Methods for the Web. WWW 2001.
 
     Examples
     --------

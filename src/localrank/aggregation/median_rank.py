@@ -10,7 +10,7 @@ from localrank.declaration import declare
 
 @declare("median-rank", "the median of a document's ranks")
 class MedianRank(RankAggregator):
-    """Ranks documents by the median of their ranks in the lists [1]_.
+    """Ranks documents by the median of their ranks in the lists [1].
 
     A document's score is the median, over the lists, of the number of documents below it. With an
     even number of lists it is the mean of the middle two. One list that misplaces a document
@@ -18,7 +18,7 @@ class MedianRank(RankAggregator):
 
     References
     ----------
-    .. [1] Fagin, Kumar, Sivakumar. Efficient Similarity Search and Classification via Rank
+    1. Fagin, Kumar, Sivakumar. Efficient Similarity Search and Classification via Rank
        Aggregation. SIGMOD 2003.
 
     Examples

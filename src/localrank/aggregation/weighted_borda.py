@@ -42,7 +42,7 @@ class WeightedBorda(RankAggregator):
     """Borda's count with a weight for each list, given or learned from labelled queries.
 
     A document's score is Σ_k α_k s_k, where s_k is the number of documents that list k puts below
-    it, and the weights α_k ≥ 0 sum to 1 [1]_. Learning starts from equal weights and visits the
+    it, and the weights α_k ≥ 0 sum to 1 [1]. Learning starts from equal weights and visits the
     lists in random order. Each list gets the weight that ranks the labelled queries best, while
     the others keep their proportions. It stops when no list's weight can be improved alone. So on
     these queries the weights are never worse than equal ones.
@@ -73,7 +73,7 @@ class WeightedBorda(RankAggregator):
 
     References
     ----------
-    .. [1] Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
+    1. Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
 
     Examples
     --------

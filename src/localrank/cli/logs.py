@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from localrank.cli.inputs import FOR_TABLES, FOR_TEXT, Reading, column_names
 
@@ -21,7 +22,7 @@ def read_logs(
     n_features: int | None,
     names: Sequence[str] | None,
 ) -> RankingDataset:
-    """Read feature logs as one dataset. Its features are those of the model, if there is one.
+    """Read feature logs as one dataset. With a model, it has the model's features.
 
     Parameters
     ----------
@@ -33,7 +34,7 @@ def read_logs(
     names : sequence of str or None
         Names of these features. None: they have no names.
     """
-    from localrank.data.feature_logs.reading import FORMATS, read_log
+    from localrank.data.feature_logs.reading import FORMATS, read_feature_log
 
     if reading.feature_log and reading.feature_log not in FORMATS:
         raise ValueError(
@@ -56,22 +57,25 @@ def read_logs(
             f"{paths[0]}: the model was trained on {n_features} features without names. Name the "
             f"same features of the log, in the same order, with --features."
         )
-    dataset, report = read_log(
+    # The function checks what was typed.
+    choices: dict[str, Any] = {
+        "format": reading.feature_log or None,
+        "unjudged": reading.unjudged or "zero",
+        "repeated": reading.repeated or "refuse",
+    }
+    return read_feature_log(
         paths,
-        form=reading.feature_log or None,
+        **choices,
         judgments=reading.judgments or None,
         clicks=reading.clicks or None,
         rates=_rates(reading.rates),
-        unjudged=reading.unjudged or "zero",
         qid=reading.qid,
         document_id=reading.document_id or None,
         log=reading.log_name or None,
         features=features,
         ignore=column_names(reading.ignore),
-        repeated=reading.repeated or "refuse",
+        report=partial(_tell, drop=reading.unjudged == "drop"),
     )
-    _tell(report, drop=reading.unjudged == "drop")
-    return dataset
 
 
 def _rates(text: str) -> list[float] | None:

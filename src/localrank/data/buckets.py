@@ -1,4 +1,4 @@
-"""Rows spread over files by query, and these files written as partitions."""
+"""Spreads rows over files by query, and writes these files as partitions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from localrank.progress import progress
 
 
 class Buckets:
-    """Rows by a hash of their query's id, in files of Arrow batches."""
+    """Files of Arrow batches. A hash of the query's id decides the file of a row."""
 
     def __init__(self, folder: Path, n: int, dtype: np.dtype[Any], from_tables: bool) -> None:
         self.folder, self.n, self.dtype = folder, n, dtype
@@ -34,7 +34,7 @@ class Buckets:
         return self.folder / f"bucket-{bucket}.arrows"
 
     def add(self, path: Path, batch: Batch) -> None:
-        """Put rows where the others of their query are."""
+        """Put rows into the files of their queries."""
         import pyarrow
 
         names = batch.query_names.tolist()
@@ -79,7 +79,7 @@ class Buckets:
             row, column = np.argwhere(np.isinf(features))[0].tolist()
             raise ValueError(
                 f"{path}: the value {batch.features[order[row], column]!s} in column {column} is "
-                f"too large for float32; add --float64 (dtype=np.float64)."
+                f"too large for float32. Add --float64 (dtype=np.float64)."
             )
         return features
 
@@ -109,10 +109,13 @@ def _as_binary(rows: Array) -> Any:
 
 
 def write_partitions(work: Path, buckets: Buckets, names: Sequence[str], most: int) -> int:
-    """Write the buckets as partitions of about so many documents; their number."""
+    """Write the buckets as partitions of about `most` documents. Returns their number."""
     n_rows = int(buckets.sizes.sum())
     if buckets.n_labels not in (0, n_rows):
-        raise ValueError("Labels are in some of the files only. Ignore them, or convert apart.")
+        raise ValueError(
+            "Some of the files have labels, others do not. Ignore the labels, or convert the "
+            "files separately."
+        )
     if buckets.n_document_ids not in (0, n_rows):
         warnings.warn(
             f"{n_rows - buckets.n_document_ids:,} of {n_rows:,} documents have no id; all document "
@@ -131,7 +134,7 @@ def write_partitions(work: Path, buckets: Buckets, names: Sequence[str], most: i
 
 
 def _units(sizes: Integers, most: int) -> Iterator[list[int]]:
-    """Buckets one after another, small ones together."""
+    """Lists of buckets of at most `most` documents together, or of one larger bucket."""
     unit: list[int] = []
     total = 0
     for bucket, size in enumerate(sizes.tolist()):
@@ -153,13 +156,13 @@ def _write_unit(
     most: int,
     first: int,
 ) -> int:
-    """Write the queries of some buckets, in as many partitions as they need; their number."""
+    """Write the queries of some buckets as partitions. Returns the number of partitions."""
     import pyarrow
 
     batches = [batch for bucket in unit for batch in buckets.read(bucket)]
     joined = pyarrow.concat_arrays([batch.column("query") for batch in batches])
     places = np.concatenate([batch.column("place").to_numpy() for batch in batches])
-    # Numbers of queries, in the order in which they first appear in the input.
+    # Queries are numbered in the order in which they first appear in the input.
     arrival = np.argsort(places)
     queries = np.empty_like(arrival)
     queries[arrival] = joined.take(arrival).dictionary_encode().indices.to_numpy()
@@ -191,7 +194,7 @@ def _write_unit(
 def _columns_of(
     batches: Sequence[Any], rows: Integers, n_features: int, dtype: np.dtype[Any]
 ) -> Array:
-    """Features of some rows of the batches, column by column; 0 where a batch has none yet."""
+    """Features of some rows, column by column. 0: the row's batch does not have the feature."""
     table = np.zeros((n_features, len(rows)), dtype)
     begin = 0
     for batch in batches:
@@ -216,7 +219,7 @@ def _write_part(path: Path, columns: dict[str, Any]) -> None:
     }
     table = pyarrow.table(columns).replace_schema_metadata({"localrank": json.dumps(facts)})
     with path.open("wb") as file:
-        # Features have few equal values: to look for them would take most of the time.
+        # Features have few equal values. A dictionary of them would take most of the time.
         parquet.write_table(
             table,
             file,

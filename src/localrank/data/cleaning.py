@@ -30,13 +30,13 @@ class CleaningReport:
 def clean(dataset: RankingDataset) -> tuple[RankingDataset, CleaningReport]:
     """Remove contradictory documents, then queries without a relevant document.
 
-    Within a query, all documents with identical features and conflicting labels are removed [1]_.
+    Within a query, all documents with identical features and conflicting labels are removed [1].
     Then queries in which no document is relevant are removed. The input order of the result is
     the order of its rows.
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. SIGIR Workshop on Learning to Rank, 2009. Section 4.1.1.
 
     Examples

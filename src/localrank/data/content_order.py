@@ -1,8 +1,8 @@
-"""An order of rows that does not depend on the one they came in.
+"""An order of rows that does not depend on the order of the input.
 
 Sums round differently in another order, and LightGBM ranks equal scores in the order of rows.
-Training in an order that only the content of the rows decides makes a model independent of the
-order of lines in a file, to the last bit.
+Here, only the content of the rows decides their order. A model trained in this order does not
+depend on the order of lines in a file, to the last bit.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from localrank.data.dataset import RankingDataset
 from localrank.data.deferred import feature_blocks
 from localrank.data.passes import over_parts
 
-# Rows whose values are held in double precision at a time.
+# Number of rows that are held in double precision at the same time.
 _BLOCK = 4096
 
 
 def content_order(dataset: RankingDataset, seed: int = 0) -> tuple[Integers, Integers]:
-    """Rows query by query, by a hash of their features and label, and the order of the queries.
+    """The order of rows by a hash of their features and label, and the order of the queries.
 
     Parameters
     ----------
     dataset : RankingDataset
-        With relevance labels.
+        A dataset with relevance labels.
     seed : int
         Other seeds give other orders.
 
@@ -62,7 +62,7 @@ def _query_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
 
 
 def rows_in_content_order(dataset: RankingDataset) -> RankingDataset:
-    """The same queries, the rows of each in the order of `content_order`.
+    """The same queries, each with its rows in the order of `content_order`.
 
     Examples
     --------
@@ -76,10 +76,10 @@ def rows_in_content_order(dataset: RankingDataset) -> RankingDataset:
 
 
 def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
-    """A number for each row by the values of its features, its label and what it weighs.
+    """A number for each row, from the values of its features, its label and its weight.
 
-    Values count, not how they are stored: 0.0 and -0.0, single and double precision, and all bit
-    patterns of a missing value are alike.
+    Only values count, not how they are stored. 0.0 and -0.0 are the same, and so are single and
+    double precision, and all bit patterns of a missing value.
     """
     factors = hash_factors(dataset.n_features + 2, seed)
     keys: NDArray[np.uint64] = (dataset.labels + 0.0).view(np.uint64) * factors[0]
@@ -91,7 +91,7 @@ def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
 
 
 def keys_of_values(values: Array, numbers: Integers) -> NDArray[np.uint64]:
-    """A number for each row by its values and a whole number.
+    """A number for each row, from its values and a whole number.
 
     Examples
     --------
@@ -104,10 +104,10 @@ def keys_of_values(values: Array, numbers: Integers) -> NDArray[np.uint64]:
 
 
 def _products(rows: Array, factors: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The sum of the values of each row as integers, each times its factor."""
+    """For each row, the sum of its values as integers, each times its factor."""
     products = np.empty(len(rows), np.uint64)
     for begin in range(0, len(rows), _BLOCK):
-        # The sum with 0.0 turns -0.0 into 0.0.
+        # Adding 0.0 turns -0.0 into 0.0.
         values = rows[begin : begin + _BLOCK].astype(np.float64, order="C")
         values += 0.0
         if not sum_is_finite(values):
@@ -131,9 +131,9 @@ def order_by_keys(dataset: RankingDataset, keys: NDArray[np.uint64]) -> tuple[In
 
 
 def stirred(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Keys whose high bits are stirred into the low ones.
+    """Keys with their high bits mixed into the low ones.
 
-    A sum of products leaves similar rows similar keys.
+    Without it, similar rows have similar keys.
     """
     keys = (keys ^ (keys >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
     keys ^= keys >> np.uint64(29)

@@ -1,8 +1,10 @@
-"""Columns as a table of the user's own library: pandas, polars, pyarrow."""
+"""Columns as a table of the library that the user works with: pandas, polars, pyarrow."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
+from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -83,6 +85,39 @@ def frame_of(
         for name, values in columns.items()
     }
     return nw.from_dict(plain, backend=backend).to_native()
+
+
+def columns_of(rows: Sequence[dict[str, Any]]) -> dict[str, Array]:
+    """The columns of a table that is given by rows.
+
+    A column of numbers has NaN where a row has no number. Other columns have None where a row has
+    no value. A column that is neither of numbers nor of flags holds texts, because some libraries
+    take only one type in a column.
+
+    Examples
+    --------
+    >>> columns_of([{"C": 1, "gain": None}, {"C": "best", "gain": 0.5}])
+    {'C': array(['1', 'best'], dtype=object), 'gain': array([nan, 0.5])}
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+def _column(values: list[Any]) -> Array:
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, bool | np.bool_) for value in known):
+        return np.array(values, dtype=bool if len(known) == len(values) else object)
+    if known and all(
+        isinstance(value, Real) and not isinstance(value, bool | np.bool_) for value in known
+    ):
+        return np.array([np.nan if value is None else value for value in values])
+    texts = np.empty(len(values), dtype=object)
+    texts[:] = [None if value is None else _text(value) for value in values]
+    return texts
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
 
 
 def dataset_columns(dataset: RankingDataset) -> dict[str, Array]:

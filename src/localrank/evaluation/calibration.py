@@ -13,15 +13,14 @@ from scipy import stats
 
 from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
+from localrank.data.frames import FrameLibrary, columns_of, frame_of
 from localrank.evaluation.calibration_verdict import Findings, findings
-from localrank.evaluation.frames import frame
 from localrank.evaluation.plotted import Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.plots import Chart
 from localrank.printing import UNBROKEN, Printed, Table
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 FAILURE, SCORE = "failure_level", "best_feature_score"
@@ -57,6 +56,8 @@ class Calibration(Printed, Plotted):
         The names that are bounds, not methods.
     levels : dict from view to ndarray of shape (n_queries,)
         The level of each query, a multiple of 0.1. NaN: the measure skips the query.
+    frame_library : str or None
+        The library of the DataFrame that the data came in.
     """
 
     measure: Measure
@@ -64,6 +65,7 @@ class Calibration(Printed, Plotted):
     per_query: dict[str, Floats]
     bounds: tuple[str, ...]
     levels: dict[str, Floats]
+    frame_library: str | None = None
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
@@ -123,9 +125,9 @@ class Calibration(Printed, Plotted):
         """
         return self.findings.text()
 
-    def to_frame(self) -> pandas.DataFrame:
-        """The rows as a data frame; needs pandas."""
-        return frame(self.rows)
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """The rows as a table; `library` as in `RankingDataset.to_frame`."""
+        return frame_of(columns_of(self.rows), library, self.frame_library)
 
     def _shown(self) -> list[str | Table]:
         """Both views as tables, mean ± half the confidence interval, and the verdict."""
@@ -181,7 +183,7 @@ def best_feature_calibration(
     control: ArrayLike | None = None,
     bounds: Collection[str] = ("oracle",),
 ) -> Calibration:
-    """Compare methods where a global model falls behind the single best feature [1]_.
+    """Compare methods where a global model falls behind the single best feature [1].
 
     The failure level of a query is the baseline's value minus the best feature's, rounded to the
     nearest 0.1. It is negative if the best feature wins. Halves round away from zero, so that
@@ -210,7 +212,7 @@ def best_feature_calibration(
 
     References
     ----------
-    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+    1. Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
        Learning to Rank in Information Retrieval. CIKM 2019.
 
     Examples
@@ -226,8 +228,7 @@ def best_feature_calibration(
     ... )
     >>> calibration.levels["failure_level"][:4]
     array([0.5, 0.3, 0. , 0. ])
-    >>> import pandas as pd
-    >>> pd.DataFrame(calibration.rows).head(3).round(2)
+    >>> calibration.to_frame("pandas").head(3).round(2)
                 view  level  n_queries        method  mean  low  high
     0  failure_level   -0.3          1  best feature  0.77  NaN   NaN
     1  failure_level   -0.3          1      baseline  0.49  NaN   NaN
@@ -263,6 +264,7 @@ def best_feature_calibration(
             FAILURE: _nearest_tenth(failure if measure.higher_is_better else -failure),
             SCORE: _nearest_tenth(values[BEST_FEATURE]),
         },
+        dataset.frame_library,
     )
 
 

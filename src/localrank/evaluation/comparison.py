@@ -19,6 +19,7 @@ import numpy as np
 from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
 from localrank.data.drawing import Limit
+from localrank.data.frames import FrameLibrary, columns_of, frame_of
 from localrank.evaluation import (
     comparison_files,
     comparison_plot,
@@ -39,7 +40,6 @@ from localrank.persistence import library_versions
 from localrank.printing import Printed, Table
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 Tests = dict[str, dict[Measure, PairedTest]]
@@ -127,9 +127,9 @@ class Comparison(Printed, Plotted):
         """
         comparison_files.write(self, Path(folder), command)
 
-    def to_frame(self) -> pandas.DataFrame:
-        """One row per method; needs pandas."""
-        return comparison_tables.to_frame(self)
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per method that did not fail; `library` as in `RankingDataset.to_frame`."""
+        return frame_of(columns_of(comparison_tables.rows(self)), library, self.test.frame_library)
 
     def to_markdown(self) -> str:
         """The table for a Markdown page."""

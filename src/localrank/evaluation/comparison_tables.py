@@ -1,4 +1,4 @@
-"""A comparison as a table: printed, DataFrame, Markdown, LaTeX."""
+"""A comparison as a table: rows of numbers, printed, Markdown, LaTeX."""
 
 from __future__ import annotations
 
@@ -6,14 +6,11 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
-from localrank.evaluation.frames import frame
 from localrank.evaluation.significance import PairedTest, p_text
 from localrank.measures import Measure
 from localrank.printing import Table
 
 if TYPE_CHECKING:
-    import pandas
-
     from localrank.evaluation.comparison import Comparison
 
 LATEX = {
@@ -97,11 +94,6 @@ def texts(comparison: Comparison, columns: Collection[str]) -> list[list[str]]:
             for row in rows(comparison)
         ),
     ]
-
-
-def to_frame(comparison: Comparison) -> pandas.DataFrame:
-    """One row per method that did not fail, with numbers as numbers."""
-    return frame(rows(comparison))
 
 
 def to_markdown(comparison: Comparison) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
 
 from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
-from localrank.evaluation.frames import frame
+from localrank.data.frames import FrameLibrary, frame_of
 from localrank.evaluation.plotted import Plotted
 from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.store import FoldResult, Store, fingerprint
@@ -27,7 +27,6 @@ from localrank.progress import progress
 from localrank.rankers import Ranker
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 
@@ -77,10 +76,14 @@ class MethodResult(Printed, Plotted):
         """The measures that were asked for, or NDCG@10."""
         return list(self._values) or [NDCG(10)]
 
-    def to_frame(self) -> pandas.DataFrame:
-        """One row per test query: its fold, and the measures asked for; needs pandas."""
-        ids = {"query": self.test.query_ids, "fold": self.fold_names}
-        return frame(ids | {str(measure): self.values(measure) for measure in self._measures()})
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per test query: its fold, and the measures asked for.
+
+        `library` is as in `RankingDataset.to_frame`.
+        """
+        columns = {"query": self.test.query_ids, "fold": np.array(self.fold_names)}
+        columns |= {str(measure): self.values(measure) for measure in self._measures()}
+        return frame_of(columns, library, self.test.frame_library)
 
     def plot(self) -> Figure:
         """The mean of each fold, by the measures asked for. Needs the extra `localrank[plots]`."""
@@ -299,4 +302,4 @@ def judged_queries(test: RankingDataset) -> RankingDataset:
         test.offsets,
         test.query_ids,
         test.document_ids,
-    )
+    ).replaced(frame_library=test.frame_library)

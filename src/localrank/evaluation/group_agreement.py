@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,14 +12,11 @@ from numpy.typing import ArrayLike
 from localrank.arrays import Integers
 from localrank.data import RankingDataset
 from localrank.data.feature_columns import column_of, known_columns
+from localrank.data.frames import FrameLibrary, frame_of
 from localrank.evaluation.engine import MethodResult
-from localrank.evaluation.frames import frame
 from localrank.grouping import Groups
 from localrank.grouping.categories import categories_of
 from localrank.printing import Printed, Table
-
-if TYPE_CHECKING:
-    import pandas
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,7 +27,7 @@ class Agreement(Printed):
     ----------
     adjusted_rand_index : float
         1: groups and categories are the same partition. About 0: they are unrelated. Below 0:
-        they agree less than by chance [1]_.
+        they agree less than by chance [1].
     table : ndarray of shape (n_groups, n_categories)
         The number of queries of each group and category.
     groups, categories : tuple of str
@@ -38,7 +35,7 @@ class Agreement(Printed):
 
     References
     ----------
-    .. [1] Hubert, Arabie. Comparing Partitions. Journal of Classification 2, 1985.
+    1. Hubert, Arabie. Comparing Partitions. Journal of Classification 2, 1985.
     """
 
     adjusted_rand_index: float
@@ -46,9 +43,17 @@ class Agreement(Printed):
     groups: tuple[str, ...]
     categories: tuple[str, ...]
 
-    def to_frame(self) -> pandas.DataFrame:
-        """The table, with groups as its index and categories as its columns; needs pandas."""
-        return frame(self.table, index=list(self.groups), columns=list(self.categories))
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per group and category, with its number of queries.
+
+        `library` is as in `RankingDataset.to_frame`.
+        """
+        columns = {
+            "group": np.repeat(self.groups, len(self.categories)),
+            "category": np.tile(self.categories, len(self.groups)),
+            "n_queries": self.table.ravel(),
+        }
+        return frame_of(columns, library)
 
     def _shown(self) -> Sequence[str | Table]:
         rows = [

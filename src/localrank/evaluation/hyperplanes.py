@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
+from localrank.data.frames import FrameLibrary, frame_of
 from localrank.estimator import check_is_fitted
-from localrank.evaluation.frames import frame
 from localrank.evaluation.plotted import Plotted
 from localrank.measures import OrderErrorRate, evaluate
 from localrank.plots import Chart
@@ -25,7 +25,6 @@ from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers.linear import LinearRanker
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 # Most different labels that errors are counted for: 190 pairs.
@@ -49,9 +48,17 @@ class HyperplaneCosines(Printed, Plotted):
     names: tuple[str, ...]
     cosines: Floats
 
-    def to_frame(self) -> pandas.DataFrame:
-        """The cosines, with the names as index and columns; needs pandas."""
-        return frame(self.cosines, index=list(self.names), columns=list(self.names))
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per pair of hyperplanes, with their cosine.
+
+        `library` is as in `RankingDataset.to_frame`.
+        """
+        columns = {
+            "hyperplane": np.repeat(self.names, len(self.names)),
+            "other": np.tile(self.names, len(self.names)),
+            "cosine": self.cosines.ravel(),
+        }
+        return frame_of(columns, library)
 
     def _shown(self) -> list[str | Table]:
         rows = [
@@ -86,16 +93,23 @@ class OrderErrorRates(Printed, Plotted):
         Number of document pairs with these labels in the same query.
     rates : dict from name to ndarray of shape (n_label_pairs,)
         NaN: there are no scores for this pair of labels.
+    frame_library : str or None
+        The library of the DataFrame that the data came in.
     """
 
     label_pairs: Floats
     n_pairs: Integers
     rates: dict[str, Floats]
+    frame_library: str | None = None
 
-    def to_frame(self) -> pandas.DataFrame:
-        """One row per pair of labels: high, low, n_pairs and the rates; needs pandas."""
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per pair of labels: high, low, n_pairs and the rates.
+
+        `library` is as in `RankingDataset.to_frame`.
+        """
         high, low = self.label_pairs.T
-        return frame({"high": high, "low": low, "n_pairs": self.n_pairs, **self.rates})
+        columns = {"high": high, "low": low, "n_pairs": self.n_pairs, **self.rates}
+        return frame_of(columns, library, self.frame_library)
 
     def _shown(self) -> list[str | Table]:
         rows = [
@@ -250,7 +264,10 @@ def order_error_rates(
             ]
         )
     return OrderErrorRates(
-        np.array(list(n_pairs)), np.array([numbers.sum() for numbers in n_pairs.values()]), rates
+        np.array(list(n_pairs)),
+        np.array([numbers.sum() for numbers in n_pairs.values()]),
+        rates,
+        dataset.frame_library,
     )
 
 

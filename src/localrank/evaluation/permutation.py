@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.data.content_order import content_order
+from localrank.data.frames import FrameLibrary, frame_of
 from localrank.estimator import drawn_seed
-from localrank.evaluation.frames import frame
 from localrank.evaluation.plotted import Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.parallel import in_parallel
@@ -20,7 +20,6 @@ from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 # Most features of a printed or drawn result.
@@ -44,6 +43,8 @@ class PermutationImportance(Printed, Plotted):
     losses : ndarray of shape (n_features, n_queries)
         The loss of each query, averaged over the repeats. NaN: the measure skips the query.
     feature_names : tuple of str
+    frame_library : str or None
+        The library of the DataFrame that the data came in.
     """
 
     measure: Measure
@@ -52,16 +53,19 @@ class PermutationImportance(Printed, Plotted):
     standard_errors: Floats
     losses: Floats
     feature_names: tuple[str, ...]
+    frame_library: str | None = None
 
-    def to_frame(self) -> pandas.DataFrame:
-        """One row per feature, in the order of the columns; needs pandas."""
-        return frame(
-            {
-                "feature": list(self.feature_names),
-                "mean": self.means,
-                "standard_error": self.standard_errors,
-            }
-        )
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per feature, in the order of the columns.
+
+        `library` is as in `RankingDataset.to_frame`.
+        """
+        columns = {
+            "feature": np.array(self.feature_names),
+            "mean": self.means,
+            "standard_error": self.standard_errors,
+        }
+        return frame_of(columns, library, self.frame_library)
 
     def plot(self) -> Figure:
         """Bars of the features that matter most. Needs the extra `localrank[plots]`."""
@@ -182,6 +186,7 @@ def permutation_importance(
         standard_errors=deviations / np.sqrt(n),
         losses=losses,
         feature_names=tuple(dataset.feature_label(column) for column in columns),
+        frame_library=dataset.frame_library,
     )
 
 

@@ -110,12 +110,12 @@ def paired_test(
 
     - `"t"`: the paired t-test.
     - `"wilcoxon"`: the signed-rank test. Zero differences are ranked, and then their ranks are
-      dropped (Pratt [1]_). So the many queries on which two methods agree are not evidence.
+      dropped (Pratt [1]). So the many queries on which two methods agree are not evidence.
       Differences that agree to nine decimals share their rank. The test is exact up to 16
       non-zero differences, and up to 50 if none are zero or of equal size. For more it uses the
       normal approximation.
     - `"randomisation"`: each query's two values are exchanged at random. p is how often the mean
-      difference is at least as large as the observed one [2]_. If the non-zero differences have
+      difference is at least as large as the observed one [2]. If the non-zero differences have
       at most `n_resamples` sign patterns, all are counted. Otherwise `n_resamples` are drawn, and
       the observed pattern counts as one more.
 
@@ -132,8 +132,8 @@ def paired_test(
 
     References
     ----------
-    .. [1] Pratt. Remarks on Zeros and Ties in the Wilcoxon Signed Rank Procedures. 1959.
-    .. [2] Smucker, Allan, Carterette. A Comparison of Statistical Significance Tests for
+    1. Pratt. Remarks on Zeros and Ties in the Wilcoxon Signed Rank Procedures. 1959.
+    2. Smucker, Allan, Carterette. A Comparison of Statistical Significance Tests for
        Information Retrieval Evaluation. CIKM 2007.
 
     Examples

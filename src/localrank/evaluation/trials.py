@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localrank.arrays import Floats
-from localrank.evaluation.frames import frame
+from localrank.data.frames import FrameLibrary, columns_of, frame_of
 from localrank.evaluation.plotted import Plotted
 from localrank.measures import Measure
 from localrank.measures.base import mean_of_queries
@@ -18,7 +18,6 @@ from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 
 if TYPE_CHECKING:
-    import pandas
     from matplotlib.figure import Figure
 
 Parameters = dict[str, Any]
@@ -73,6 +72,8 @@ class Tuning(Printed, Plotted):
     measure : Measure
     fit_seconds, fit_cpu_seconds : float
         Time to fit `best_estimator`. CPU seconds count every thread.
+    frame_library : str or None
+        The library of the DataFrame that the data came in.
     """
 
     best_parameters: Parameters
@@ -82,6 +83,7 @@ class Tuning(Printed, Plotted):
     measure: Measure
     fit_seconds: float
     fit_cpu_seconds: float
+    frame_library: str | None = None
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -96,9 +98,9 @@ class Tuning(Printed, Plotted):
             for index, trial in enumerate(self.path)
         ]
 
-    def to_frame(self) -> pandas.DataFrame:
-        """One row per combination; needs pandas."""
-        return frame(self.rows)
+    def to_frame(self, library: FrameLibrary | None = None) -> Any:
+        """One row per combination; `library` as in `RankingDataset.to_frame`."""
+        return frame_of(columns_of(self.rows), library, self.frame_library)
 
     def plot(self) -> Figure:
         """The mean against a parameter, a curve for each choice of the others.

@@ -144,7 +144,16 @@ def tune(
     start, cpu_start = time.perf_counter(), cpu_seconds()
     model = models[best].fit(dataset, valid=valid if fit_with_valid else None)
     seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu_start
-    return Tuning(combinations[best], model, path, best, measure, seconds, cpu)
+    return Tuning(
+        best_parameters=combinations[best],
+        best_estimator=model,
+        path=path,
+        best_index=best,
+        measure=measure,
+        fit_seconds=seconds,
+        fit_cpu_seconds=cpu,
+        frame_library=dataset.frame_library,
+    )
 
 
 def _combinations(grid: Grid) -> list[Parameters]:

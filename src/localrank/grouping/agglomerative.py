@@ -35,7 +35,7 @@ class Agglomerative(Grouping):
         Number of groups.
     linkage : {"complete", "ward", "average", "single"}, default="complete"
         Distance between two groups. "complete": between their farthest queries, as in
-        LocalRank [1]_. "ward": the growth of the sum of squares by Ward's formula. "average":
+        LocalRank [1]. "ward": the growth of the sum of squares by Ward's formula. "average":
         the mean over all pairs of queries. "single": between their nearest queries.
     max_queries : int or None, default=5000
         Largest number of queries that are clustered directly. None: all, up to 100,000. Time and
@@ -45,7 +45,7 @@ class Agglomerative(Grouping):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009.
 
     Examples

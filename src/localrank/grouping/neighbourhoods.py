@@ -22,7 +22,7 @@ BLOCK_BYTES = 2**26
     sample={"n_neighbours": 15},
 )
 class Neighbourhoods(Grouping):
-    """One group per training query: the query and its nearest queries; groups overlap [1]_.
+    """One group per training query: the query and its nearest queries; groups overlap [1].
 
     If there are more than `max_centres` training queries, only a sample of that many has groups.
     Every other query is served by the group of its nearest sampled query.
@@ -40,7 +40,7 @@ class Neighbourhoods(Grouping):
 
     References
     ----------
-    .. [1] Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
+    1. Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
        SIGIR 2008.
 
     Examples

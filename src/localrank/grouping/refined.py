@@ -39,7 +39,7 @@ MEASURES: tuple[Measure, ...] = (
     sample={"grouping": "kmeans"},
 )
 class Refined(Grouping):
-    """Another grouping, repeated on the queries' performance profiles [1]_.
+    """Another grouping, repeated on the queries' performance profiles [1].
 
     After each clustering, every group's model ranks every training query. The profile of a query
     is the values of NDCG@3, 5 and 10, MAP@100, MRR@100 and P@3, 5 and 10 under each model. The
@@ -61,7 +61,7 @@ class Refined(Grouping):
 
     References
     ----------
-    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+    1. Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
        Learning to Rank in Information Retrieval. CIKM 2019.
 
     Examples

@@ -17,7 +17,7 @@ from localrank.parameters import refuse
 
 @dataclass(frozen=True, repr=False)
 class ExpectedReciprocalRank(CutMeasure):
-    """Expected 1 / rank of the document that satisfies a reader going down the list [1]_.
+    """Expected 1 / rank of the document that satisfies a reader going down the list [1].
 
     A document of label y satisfies the reader with probability R = (2^y - 1) / 2^max_relevance.
     Otherwise the reader goes on.
@@ -38,7 +38,7 @@ class ExpectedReciprocalRank(CutMeasure):
 
     References
     ----------
-    .. [1] Chapelle, Metzler, Zhang, Grinspan. Expected Reciprocal Rank for Graded Relevance.
+    1. Chapelle, Metzler, Zhang, Grinspan. Expected Reciprocal Rank for Graded Relevance.
        CIKM 2009.
 
     Examples

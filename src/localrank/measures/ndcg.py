@@ -27,7 +27,7 @@ class NDCG(CutMeasure):
     cutoff : int, optional
         Number of top documents that count. None: all.
     gain : {"exponential", "linear"}
-        The gain of a document with label y. "exponential": 2^y - 1 [1]_. "linear": y [2]_.
+        The gain of a document with label y. "exponential": 2^y - 1 [1]. "linear": y [2].
     discount : {"log2", "letor"}
         The divisor of a gain. "log2": log2(1 + rank). "letor": 1 at ranks 1 and 2, then
         log2(rank).
@@ -35,7 +35,7 @@ class NDCG(CutMeasure):
         The value of a query with fewer than `cutoff` documents. "evaluate": the value on the
         documents it has. "zero": 0, as in LETOR 4's script.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        How documents with equal scores count. "averaged": the mean over all their orders [3]_.
+        How documents with equal scores count. "averaged": the mean over all their orders [3].
         "input": the order of the input. "pessimistic": the worst order. "document_id": descending
         document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"
@@ -43,9 +43,9 @@ class NDCG(CutMeasure):
 
     References
     ----------
-    .. [1] Burges et al. Learning to Rank using Gradient Descent. ICML 2005.
-    .. [2] Järvelin, Kekäläinen. Cumulated Gain-based Evaluation of IR Techniques. TOIS 2002.
-    .. [3] McSherry, Najork. Computing Information Retrieval Performance Measures Efficiently
+    1. Burges et al. Learning to Rank using Gradient Descent. ICML 2005.
+    2. Järvelin, Kekäläinen. Cumulated Gain-based Evaluation of IR Techniques. TOIS 2002.
+    3. McSherry, Najork. Computing Information Retrieval Performance Measures Efficiently
        in the Presence of Tied Scores. ECIR 2008.
 
     Examples

@@ -15,7 +15,7 @@ from localrank.parameters import refuse
 
 @dataclass(frozen=True, repr=False)
 class OrderErrorRate(Measure):
-    """Share of pairs with different labels whose lower label is ranked above the higher [1]_.
+    """Share of pairs with different labels whose lower label is ranked above the higher [1].
 
     Lower is better: 0 is a perfect ranking. A tied pair is half an error. Documents that were not
     retrieved are below all others and tied with each other.
@@ -34,7 +34,7 @@ class OrderErrorRate(Measure):
 
     References
     ----------
-    .. [1] Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
+    1. Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
 
     Examples
     --------

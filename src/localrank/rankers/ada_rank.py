@@ -32,7 +32,7 @@ ROUNDING = 1e-12
     sample={"n_rounds": 30},
 )
 class AdaRank(LinearRanker):
-    """Single features, boosted for a measure of whole lists [1]_.
+    """Single features, boosted for a measure of whole lists [1].
 
     The score is Σ_t alpha_t h_t(x) with weak rankers h(x) = x_f, or -x_f. Query i has a weight
     P(i); at first all weights are equal. Let E_i(s) in [0, 1] be the measure of query i ranked by
@@ -84,7 +84,7 @@ class AdaRank(LinearRanker):
 
     References
     ----------
-    .. [1] Xu, Li. AdaRank: A Boosting Algorithm for Information Retrieval. SIGIR 2007.
+    1. Xu, Li. AdaRank: A Boosting Algorithm for Information Retrieval. SIGIR 2007.
 
     Examples
     --------

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class BestFeature(Ranker):
     """Ranks by the one feature with the best mean measure on the training queries.
 
-    It is the baseline that a model must beat, and the reference of best-feature calibration [1]_.
+    It is the baseline that a model must beat, and the reference of best-feature calibration [1].
     Training is one pass over the queries. It uses all of them, whatever `max_documents` of `fit`
     says. The value of the feature is the score, larger values first. A document without the
     feature ranks below all documents of the query that have it, in both directions. Its score is
@@ -55,7 +55,7 @@ class BestFeature(Ranker):
 
     References
     ----------
-    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+    1. Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
        Learning to Rank in Information Retrieval. CIKM 2019.
 
     Examples

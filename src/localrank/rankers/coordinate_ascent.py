@@ -36,7 +36,7 @@ ROUNDING = 1e-12
     sample={"n_restarts": 1, "n_steps": 10},
 )
 class CoordinateAscent(LinearRanker):
-    """Linear ranker that maximises a measure directly, one weight at a time [1]_.
+    """Linear ranker that maximises a measure directly, one weight at a time [1].
 
     All weights start equal. A pass visits the features in random order. It moves the weight of
     each to the value with the highest mean measure of the training queries, if that is an
@@ -92,7 +92,7 @@ class CoordinateAscent(LinearRanker):
 
     References
     ----------
-    .. [1] Metzler, Croft. Linear Feature-Based Models for Information Retrieval. Information
+    1. Metzler, Croft. Linear Feature-Based Models for Information Retrieval. Information
        Retrieval 10, 2007.
 
     Examples

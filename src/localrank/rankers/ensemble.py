@@ -12,7 +12,7 @@ from localrank.arrays import Flags
 from localrank.data import RankingDataset
 from localrank.declaration import declare
 from localrank.estimator import clone
-from localrank.parallel import one_thread
+from localrank.parallel import number_of_jobs, one_thread
 from localrank.parameters import Rule, Rules, flag
 from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers.aggregated import Aggregated
@@ -91,10 +91,7 @@ class Ensemble(Aggregated):
         return np.asarray(masks.all(axis=0))
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        # Only training needs it.
-        import joblib
-
-        alone = joblib.effective_n_jobs(self.n_jobs) == 1
+        alone = number_of_jobs(self.n_jobs) == 1
         rankers = [clone(ranker) if alone else one_thread(ranker) for ranker in self.rankers]
         lesson = (dataset, query_weights, valid if self.stop_early else None)
         rankers = trained_models(

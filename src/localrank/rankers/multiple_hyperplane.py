@@ -41,7 +41,7 @@ class MultipleHyperplaneRanker(Aggregated):
 
     The features that separate the best documents from the good ones may not separate the good ones
     from the bad. Each ranker therefore learns only from pairs of documents with its two labels, in
-    the same query [1]_. It then ranks all documents of a query. The `aggregator` merges the lists
+    the same query [1]. It then ranks all documents of a query. The `aggregator` merges the lists
     of all rankers into one. With two levels, the ranking is the same as by `ranker` alone.
 
     Parameters
@@ -96,7 +96,7 @@ class MultipleHyperplaneRanker(Aggregated):
 
     References
     ----------
-    .. [1] Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
+    1. Qin, Liu, Lai, Zhang, Wang, Li. Ranking with Multiple Hyperplanes. SIGIR 2007.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Quadratic(Expanded):
 
     From d features it makes d (d + 3) / 2: the originals, then x_i^2, then x_i x_j for i < j in
     the order (1, 2), (1, 3), ..., (2, 3), ... A linear ranker on them is the global quadratic
-    model that local models are compared with [1]_.
+    model that local models are compared with [1].
 
     The whole expansion is in memory during training. 136 features become 9,452, and 100,000
     documents take 7.5 GB in double or 3.8 GB in single precision. Scoring expands a few queries at
@@ -53,7 +53,7 @@ class Quadratic(Expanded):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009.
 
     Examples

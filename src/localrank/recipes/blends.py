@@ -29,7 +29,7 @@ def query_blend(
     scaling: Scaling = None,
     n_jobs: int | None = None,
 ) -> LocalRanker:
-    """Splits to the limit: one model per training query, the k most similar ones blended [1]_.
+    """Splits to the limit: one model per training query, the k most similar ones blended [1].
 
     A query is described by the mean of its top documents under a reference feature. Each training
     query that has something to order gets a model. With more than 2,000 training queries only a
@@ -61,7 +61,7 @@ def query_blend(
 
     References
     ----------
-    .. [1] Lee, Jiang, Wu, Lee. A Query-Dependent Ranking Approach for Search Engines. WCSE 2009.
+    1. Lee, Jiang, Wu, Lee. A Query-Dependent Ranking Approach for Search Engines. WCSE 2009.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def shared_specific(
     min_queries: int = 1,
     random_state: int | None = 0,
 ) -> LocalRanker:
-    """Splits with a shared part: one RankSVM per cluster, all trained together [1]_ [2]_.
+    """Splits with a shared part: one RankSVM per cluster, all trained together [1, 2].
 
     It describes, clusters and selects queries as `pca_queries` does. `SharedRankSVM` explains
     what is trained. Any grouping and selector can take their place:
@@ -132,9 +132,9 @@ def shared_specific(
 
     References
     ----------
-    .. [1] Ni, Huang, Xie. A Query Dependent Approach to Learning to Rank for Information
+    1. Ni, Huang, Xie. A Query Dependent Approach to Learning to Rank for Information
        Retrieval. WAIM 2008.
-    .. [2] Evgeniou, Pontil. Regularized Multi-Task Learning. KDD 2004.
+    2. Evgeniou, Pontil. Regularized Multi-Task Learning. KDD 2004.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def local_rank(
     min_queries: int = 1,
     n_jobs: int | None = None,
 ) -> LocalRanker:
-    """LocalRank: splits queries by the shape of their clouds of documents [1]_.
+    """LocalRank: splits queries by the shape of their clouds of documents [1].
 
     Training queries are clustered by complete link. The distance of two queries is 1 minus the
     similarity of their principal components. A new query is ranked by one model: that of the
@@ -73,7 +73,7 @@ def local_rank(
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009.
 
     Examples
@@ -116,7 +116,7 @@ def adaptive_training(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> LocalRanker:
-    """Adaptive training: splits queries by which model ranks them well [1]_ [2]_.
+    """Adaptive training: splits queries by which model ranks them well [1, 2].
 
     Training queries are first clustered by the mean of their relevant documents. They are then
     clustered twice more by their performance profiles: the values of eight measures under each
@@ -157,9 +157,9 @@ def adaptive_training(
 
     References
     ----------
-    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+    1. Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
        Learning to Rank in Information Retrieval. CIKM 2019.
-    .. [2] Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
+    2. Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def pca_queries(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> LocalRanker:
-    """Splits queries by the principal components of their highest feature values [1]_.
+    """Splits queries by the principal components of their highest feature values [1].
 
     Training queries are clustered by bisecting k-means. A new query is ranked by the model of
     the cluster with the nearest centre.
@@ -237,7 +237,7 @@ def pca_queries(
 
     References
     ----------
-    .. [1] Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
+    1. Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
 
     Examples
     --------
@@ -273,7 +273,7 @@ def query_neighbours(
     scaling: Scaling = None,
     n_jobs: int | None = None,
 ) -> LocalRanker:
-    """Splits into neighbourhoods: one model per training query and its nearest queries [1]_.
+    """Splits into neighbourhoods: one model per training query and its nearest queries [1].
 
     A query is described by the mean of its top documents under a reference feature. The model of
     its nearest training query ranks it. Each training query gets a model, up to 2,000. With more
@@ -302,7 +302,7 @@ def query_neighbours(
 
     References
     ----------
-    .. [1] Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
+    1. Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
        SIGIR 2008.
 
     Examples

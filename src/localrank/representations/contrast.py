@@ -82,7 +82,7 @@ class Contrast(PrincipalComponents):
 class RelevantContrast(Contrast):
     """The leading directions in which a query's relevant documents differ from the others.
 
-    The authors of LocalRank ask for such a representation of clouds that uses labels [1]_. It
+    The authors of LocalRank ask for such a representation of clouds that uses labels [1]. It
     can group training queries only. The selector needs another representation for new queries,
     such as `TopContrast`. See `Contrast` for the directions.
 
@@ -103,7 +103,7 @@ class RelevantContrast(Contrast):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009. Section 5.
 
     Examples

@@ -12,14 +12,14 @@ from localrank.representations.base import Points
 
 @declare("mean", "the mean of its documents")
 class Mean(Points):
-    """Describes a query by the mean of its documents [1]_.
+    """Describes a query by the mean of its documents [1].
 
     It changes when a query's documents are shifted or scaled. Features with large values count
     most; `Scaled` prevents that.
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009. Section 2.1, which also defines `Variance` and `Skew`.
 
     Examples

@@ -28,7 +28,7 @@ class PrincipalComponents(Representation):
     """Describes a query by the leading principal components of its documents.
 
     Let u_1, …, u_P be the eigenvectors of the covariance of a query's documents, by decreasing
-    eigenvalue. The similarity of two queries is (|u_1 · u'_1| + … + |u_P · u'_P|) / P [1]_, and
+    eigenvalue. The similarity of two queries is (|u_1 · u'_1| + … + |u_P · u'_P|) / P [1], and
     their distance is 1 minus the similarity. Neither changes when the documents of a query are
     shifted, scaled or reordered.
 
@@ -52,7 +52,7 @@ class PrincipalComponents(Representation):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009.
 
     Examples

@@ -16,7 +16,7 @@ from localrank.representations.moments import query_means
 
 @declare("relevant-mean", "the mean of its relevant documents; training queries only")
 class RelevantMean(Points):
-    """Describes a query by the mean of its relevant documents [1]_.
+    """Describes a query by the mean of its relevant documents [1].
 
     It needs labels, so it can group training queries only. The selector needs another
     representation for new queries. A query without relevant documents is the zero vector.
@@ -28,7 +28,7 @@ class RelevantMean(Points):
 
     References
     ----------
-    .. [1] Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
+    1. Kuzi, Labhishetty, Karmaker Santu, Joshi, Zhai. Analysis of Adaptive Training for
        Learning to Rank in Information Retrieval. CIKM 2019.
 
     Examples

@@ -22,7 +22,7 @@ from localrank.representations.moments import query_means
 
 @declare("top-documents", "the mean of its top documents under one feature")
 class TopDocuments(Points):
-    """Describes a query by the mean of its top documents under a reference feature [1]_, [2]_.
+    """Describes a query by the mean of its top documents under a reference feature [1, 2].
 
     Documents that tie at the cut share the remaining places, so the mean is the expected one over
     all orders of the tied documents.
@@ -46,9 +46,9 @@ class TopDocuments(Points):
 
     References
     ----------
-    .. [1] Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
+    1. Geng, Liu, Qin, Arnold, Li, Shum. Query Dependent Ranking Using K-Nearest Neighbor.
        SIGIR 2008.
-    .. [2] Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
+    2. Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
 
     Examples
     --------

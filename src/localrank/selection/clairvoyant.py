@@ -22,7 +22,7 @@ from localrank.selection.base import Selector
 
 @declare("clairvoyant", "the best group by the query's labels: an upper bound")
 class Clairvoyant(Selector):
-    """Chooses the group whose model ranks the query best, by the query's labels [1]_.
+    """Chooses the group whose model ranks the query best, by the query's labels [1].
 
     It is an upper bound for every selector that chooses one group, not a method to deploy. The
     best of several models gains by chance alone, so `localrank.evaluation.clairvoyant_bound`
@@ -39,7 +39,7 @@ class Clairvoyant(Selector):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009.
 
     Examples

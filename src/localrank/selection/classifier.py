@@ -35,7 +35,7 @@ a_classifier = Kind(
 
 @declare("classifier", "the group that logistic regression predicts")
 class Classifier(Selector):
-    """Predicts the group of a query by a classifier trained on the training queries [1]_.
+    """Predicts the group of a query by a classifier trained on the training queries [1].
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ class Classifier(Selector):
 
     References
     ----------
-    .. [1] Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
+    1. Cremers, Kaur, Koesomo. Adaptive Training With K-Means and Hierarchical Clustering.
 
     Examples
     --------

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 class NearestCentroid(Selector):
     """Chooses the group with the nearest centre; the first if tied.
 
-    The centre of queries that are points is their mean [1]_. The centre of queries described by
+    The centre of queries that are points is their mean [1]. The centre of queries described by
     `PrincipalComponents` is the directions that agree best with theirs. So a group takes the
     space of one query, and a query is compared with the groups instead of all training queries.
-    The authors of LocalRank name this as an open problem [2]_.
+    The authors of LocalRank name this as an open problem [2].
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ class NearestCentroid(Selector):
 
     References
     ----------
-    .. [1] Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
-    .. [2] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
+    2. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009. Section 5.
 
     Examples

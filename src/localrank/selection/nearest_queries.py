@@ -24,7 +24,7 @@ _SAMPLE = 2048
 
 @declare("nearest-queries", "the groups of the most similar training queries, blended")
 class NearestQueries(QuerySearch):
-    """Blends the groups of the k most similar training queries, weighted by similarity [1]_.
+    """Blends the groups of the k most similar training queries, weighted by similarity [1].
 
     A query t gets the scores Σ s(t, q) f_q / Σ s(t, q) over its k nearest training queries q.
     Here f_q is the model of the group that serves q, and s(t, q) = exp(-d(t, q) / bandwidth) with
@@ -61,7 +61,7 @@ class NearestQueries(QuerySearch):
 
     References
     ----------
-    .. [1] Lee, Jiang, Wu, Lee. A Query-Dependent Ranking Approach for Search Engines. WCSE 2009.
+    1. Lee, Jiang, Wu, Lee. A Query-Dependent Ranking Approach for Search Engines. WCSE 2009.
 
     Examples
     --------

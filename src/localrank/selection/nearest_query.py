@@ -14,7 +14,7 @@ from localrank.selection.query_search import Index, QuerySearch
 
 @declare("nearest-query", "the group of the most similar training query")
 class NearestQuery(QuerySearch):
-    """Chooses the group of the most similar training query [1]_.
+    """Chooses the group of the most similar training query [1].
 
     If groups overlap, it chooses the group built around that query. Ties go to the first training
     query.
@@ -38,7 +38,7 @@ class NearestQuery(QuerySearch):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009.
 
     Examples

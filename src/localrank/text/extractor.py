@@ -12,6 +12,7 @@ import numpy as np
 from localrank.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset, Run
 from localrank.data.checks import text_ids
+from localrank.data.offsets import offsets_of
 from localrank.estimator import Estimator, check_is_fitted, clone
 from localrank.fitted import Kinds, part
 from localrank.parameters import Rule, Rules, check_parameters, number, one_of
@@ -224,14 +225,8 @@ class FeatureExtractor(Estimator):
         check_is_fitted(self, "index_")
         ids, texts = named_queries(queries)
         documents, scores, offsets = self._features.retrieve(texts, checked_depth(depth))
-        return Run(
-            text_ids(np.repeat(ids, np.diff(offsets)).tolist())
-            if len(documents)
-            else np.empty(0, dtype="<U1"),
-            self.index_.document_ids[documents],
-            scores,
-            "bm25",
-        )
+        query_ids = np.repeat(text_ids(ids), np.diff(offsets))
+        return Run(query_ids, self.index_.document_ids[documents], scores, "bm25")
 
     def transform(self, queries: Queries, candidates: Candidates) -> RankingDataset:
         """Compute the features of candidates, as a dataset without labels.
@@ -389,14 +384,12 @@ class FeatureExtractor(Estimator):
     ) -> RankingDataset:
         kept = with_candidates(ids, documents)
         tables = [self._features.of_documents(texts[place], documents[place]) for place in kept]
-        offsets = np.zeros(len(kept) + 1, np.int64)
-        np.cumsum([len(table) for table in tables], out=offsets[1:])
         chosen = np.concatenate([documents[place] for place in kept])
         # Features of text are finite, and columns were checked when they were read.
         return RankingDataset._checked(
             features=np.concatenate(tables),
             relevance=None,
-            offsets=offsets,
+            offsets=offsets_of(np.array([len(table) for table in tables])),
             query_ids=text_ids([ids[place] for place in kept]),
             document_ids=self.index_.document_ids[chosen],
             feature_names=self.feature_names,

@@ -9,7 +9,6 @@ from feature_log_samples import logged, written
 
 from localrank.data import Qrels, read_feature_log
 from localrank.data.feature_logs.judgments import read_clicks, read_judgments
-from localrank.data.feature_logs.reading import read_log
 
 LISTS = {
     "a": {"1": {"f": 1.0}, "2": {"f": 2.0}, "3": {"f": 3.0}},
@@ -62,16 +61,18 @@ def test_compressed_grades_and_qrels_in_memory_are_taken(log, tmp_path):
 
 def test_documents_without_a_grade_are_not_relevant_or_left_out(log, file):
     grades = file("query,document,grade\na,2,3\na,7,1\nc,1,1\nc,9,0\nz,1,1\n")
-    dataset, report = read_log([log], judgments=grades)
+    reports = []
+    dataset = read_feature_log(log, judgments=grades, report=reports.append)
+    (report,) = reports
     assert dataset.labels.tolist() == [0, 3, 0, 1, 0]
     assert (report.n_unjudged, report.n_queries_left_out, report.n_not_logged) == (2, 1, 2)
-    dropped, same = read_log([log], judgments=grades, unjudged="drop")
+    dropped = read_feature_log(log, judgments=grades, unjudged="drop", report=reports.append)
     assert dropped.query_ids.tolist() == ["a", "c"]
     assert dropped.document_ids.tolist() == [2, 1, 9]
     assert dropped.query_sizes.tolist() == [1, 2]
     assert dropped.labels.tolist() == [3, 1, 0]
     assert dropped.features.ravel().tolist() == [2, 5, 6]
-    assert same == report
+    assert reports == [report, report]
 
 
 def test_grades_of_other_documents_are_refused_with_examples_of_both(log, file):
@@ -103,11 +104,12 @@ def test_rates_of_clicks_make_grades(log, file):
         "query,document,clicks,impressions\n"
         "a,1,1,30\na,1,1,10\na,2,2,10\na,3,19,100\nb,1,0,0\nc,1,0,40\nc,9,5,10\n"
     )
-    dataset, report = read_log([log], clicks=clicks, rates=[0.05, 0.2, 0.5])
+    reports = []
+    dataset = read_feature_log(log, clicks=clicks, rates=[0.05, 0.2, 0.5], report=reports.append)
     # 2 of 40, 2 of 10, 19 of 100; nothing is known of b; 0 of 40, 5 of 10.
     assert dataset.labels.tolist() == [1, 2, 1, 0, 3]
     assert dataset.query_ids.tolist() == ["a", "c"]
-    assert report.n_queries_left_out == 1
+    assert [report.n_queries_left_out for report in reports] == [1]
 
 
 @pytest.mark.parametrize(
@@ -115,9 +117,9 @@ def test_rates_of_clicks_make_grades(log, file):
     [
         (
             "query,document\na,1\n",
-            r"grades.csv:1: there is no column 'grade'.*'query', 'docu",
+            r"grades.csv:1: the column 'grade' is missing.*'query', 'docu",
         ),
-        ("a,1,3\n", r"grades.csv:1: there is no column 'query'.*There are 'a', '1', '3'"),
+        ("a,1,3\n", r"grades.csv:1: the column 'query' is missing. The columns are 'a', '1', '3'"),
         ("query,document,grade\na,1\n", r"grades.csv:2: a row must have 3 cells.* Got 2 instead"),
         ("query,document,grade\n\na,1,high\n", r"grades.csv:3: the grade must be a finite number"),
         ("query,document,grade\na,1,\n", r"grades.csv:2: the grade must be .* Got '' instead"),
@@ -127,7 +129,7 @@ def test_rates_of_clicks_make_grades(log, file):
         ),
         ("query,document,grade\na,1,inf\n", r"grades.csv:2: the grade must be a finite number"),
         ("query,document,grade\na,,1\n", r"grades.csv:2: the document must be a string or a whole"),
-        ("query,document,grade\na,1,1\na,1,2\n", r"grades.csv:3: document '1' of query 'a' again"),
+        ("query,document,grade\na,1,1\na,1,2\n", r"grades.csv:3: document '1' .* occurs twice"),
         ('query,document,grade\na,"1,2\n', r"grades.csv:2: unexpected end of data"),
         ("query,document,grade\n", r"grades.csv: has no rows of query, document, grade"),
         ("", r"grades.csv: has no rows of query, document, grade"),
@@ -143,7 +145,7 @@ def test_faults_of_grades_are_named_with_their_line(file, text, fault):
     [
         ("a,1,-1,5", r"the number of clicks must not be negative. Got -1"),
         ("a,1,1,x", r"the number of impressions must be a finite number. Got 'x'"),
-        ("a,1,3,0", r"clicks need an impression. There are 3 and none"),
+        ("a,1,3,0", r"3 clicks need impressions. Got 0 impressions"),
     ],
 )
 def test_faults_of_clicks_are_named_with_their_line(file, row, fault):
@@ -155,9 +157,9 @@ def test_faults_of_clicks_are_named_with_their_line(file, row, fault):
 def test_rates_rise_from_above_zero(file):
     path = file("query,document,clicks\na,1,3\n", "clicks.csv")
     for rates in ([], [0.2, 0.1], [0.1, 0.1], [0.0, 0.1], [0.5, 1.5]):
-        with pytest.raises(ValueError, match="must be rates of clicks from above 0 to 1, rising"):
+        with pytest.raises(ValueError, match="must be rising rates of clicks"):
             read_clicks(path, rates)
-    with pytest.raises(ValueError, match=r"clicks.csv:1: there is no column 'impressions'"):
+    with pytest.raises(ValueError, match=r"clicks.csv:1: the column 'impressions' is missing"):
         read_clicks(path, [0.1])
 
 

@@ -66,12 +66,12 @@ def test_the_answers_to_several_searches_are_told_apart_by_a_list_of_ids(path):
         dataset = read_feature_log(written(path, record))
         assert dataset.query_ids.tolist() == ["rambo", "rocky"]
         assert dataset.query_sizes.tolist() == [2, 1]
-    with pytest.raises(ValueError, match=r"log.jsonl:1: 'qid' must be a list of .* \(2\)"):
+    with pytest.raises(ValueError, match=r"log.jsonl:1: 'qid' must be a list .* for each of the 2"):
         read_feature_log(written(path, {"qid": ["rambo"], "responses": responses}))
 
 
 def test_a_response_without_a_query_id_is_refused(path):
-    with pytest.raises(ValueError, match=r"log.jsonl:1: there is no query id. Write lines as"):
+    with pytest.raises(ValueError, match=r"log.jsonl:1: the line has no query id. Write lines as"):
         read_feature_log(written(path, samples.vespa(LISTS["rambo"])))
     with pytest.raises(ValueError, match="the query id must be a string or a whole number"):
         read_feature_log(written(path, {"qid": 1.5, **samples.vespa(LISTS["rambo"])}))
@@ -91,7 +91,7 @@ def test_an_absent_feature_has_the_value_that_is_asked_for(path):
     assert read_feature_log(log, absent=-1).features[1].tolist() == [-1, -1, -1]
     some = read_feature_log(log, absent={"y": 5.0})
     assert_array_equal(some.features[1], [np.nan, 5, np.nan])
-    with pytest.raises(ValueError, match="no feature 'w', for which 'absent' has a value"):
+    with pytest.raises(ValueError, match="'absent' has a value for 'w', but"):
         read_feature_log(log, absent={"w": 5.0})
 
 
@@ -142,11 +142,13 @@ def test_a_document_logged_again_needs_the_same_values_or_a_choice(path):
     ]
     assert read_feature_log(written(path, *again)).document_ids.tolist() == [1, 2, 3]
     again[1]["response"] = samples.elasticsearch({"1": {"g": 1.0, "f": None}})
-    with pytest.raises(ValueError, match="again, with other values"):
+    with pytest.raises(ValueError, match="has other values than at"):
         read_feature_log(written(path, *again))
     again[1]["response"] = samples.elasticsearch({"1": {"f": 5.0, "g": None}})
     log = written(path, *again)
-    with pytest.raises(ValueError, match=r"log.jsonl:2: document '1' of query 'x' again.*jsonl:1"):
+    with pytest.raises(
+        ValueError, match=r"log.jsonl:2: document '1' of query 'x' has other values than.*jsonl:1"
+    ):
         read_feature_log(log)
     assert read_feature_log(log, repeated="first").features[:, 0].tolist() == [1.0, 0.0]
     assert read_feature_log(log, repeated="last").features[:, 0].tolist() == [5.0, 0.0]
@@ -210,7 +212,7 @@ def test_damage_is_named_with_its_line(path, line, fault):
 
 def test_a_first_response_of_no_known_engine_is_refused(path):
     path.write_text('{"qid": 1, "found": []}\n')
-    fault = r"log.jsonl:1: this is no response of a known search engine.*members are 'qid', 'found'"
+    fault = r"log.jsonl:1: the response is not of a known search engine.*members are 'qid', 'found'"
     with pytest.raises(ValueError, match=fault):
         read_feature_log(path)
 
@@ -220,7 +222,7 @@ def test_bytes_that_are_no_text_are_refused(path):
     with pytest.raises(ValueError, match=r"log.jsonl:1: is not text in UTF-8"):
         read_feature_log(path)
     path.write_bytes(b"")
-    with pytest.raises(ValueError, match=r"log.jsonl: has no lines"):
+    with pytest.raises(ValueError, match=r"log.jsonl: the file has no lines"):
         read_feature_log(path)
 
 
@@ -234,7 +236,7 @@ def test_bytes_that_are_no_text_are_refused(path):
         ("1e999", "Got inf instead"),
         ("1" + "0" * 400, "the feature 'f' is too large for a number"),
         ("1" + "0" * 5000, "is not JSON"),
-        ("[1.0]", "the feature 'f' is a tensor or a list"),
+        ("[1.0]", "the feature 'f' must be a number. Got a tensor or a list"),
     ],
 )
 def test_values_that_are_no_features_are_named(path, value, fault):
@@ -270,7 +272,7 @@ def test_names_of_features_are_text_and_different(path, names, fault):
 
 def test_logs_of_two_engines_are_not_one(tmp_path):
     logs = [logged(tmp_path / f"{make.__name__}.jsonl", make, LISTS) for make in SHAPES.values()]
-    with pytest.raises(ValueError, match="logs of elasticsearch and vespa, and must be of one"):
+    with pytest.raises(ValueError, match="logs of elasticsearch and vespa. All files must"):
         read_feature_log([logs[0], logs[-1]])
 
 

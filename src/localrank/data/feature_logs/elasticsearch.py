@@ -6,7 +6,7 @@ from typing import Any
 
 from localrank.data.feature_logs.values import Documents, as_id, shortened
 
-# An entry that is no feature: what a ranker adds about itself.
+# Entries of this name are not features: rankers add notes about themselves.
 _EXTRA = "extra_logging"
 
 
@@ -18,8 +18,8 @@ def recognised(body: dict[str, Any]) -> bool:
 def documents(body: dict[str, Any], log: str | None, document_id: str | None) -> Documents:
     """The hits of a response: document id, names and values of its logged features.
 
-    A hit has `fields._ltrlog[0]`, with a list for each log: `{"name": ..., "value": ...}` for a
-    feature with a value, `{"name": ...}` for one without.
+    A hit has `fields._ltrlog[0]`, which has a list of features for each log. A feature with a value
+    is `{"name": ..., "value": ...}`, a feature without one is `{"name": ...}`.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def documents(body: dict[str, Any], log: str | None, document_id: str | None) ->
         raise ValueError(f"the search failed: {shortened(body['error'], 200)}.")
     hits = body.get("hits", {})
     rows = hits.get("hits", []) if isinstance(hits, dict) else None
-    # With `filter_path` an empty result has no hits at all.
+    # With `filter_path`, an empty result has no member `hits`.
     if not isinstance(rows, list) or (body and "hits" not in body):
         raise ValueError(
             "a response of Elasticsearch or OpenSearch must have its documents in hits.hits. Its "
@@ -63,8 +63,8 @@ def _logged(hit: dict[str, Any], document: str, log: str | None) -> Any:
     logs = entries[0] if isinstance(entries, list) and entries else entries
     if not isinstance(logs, dict) or not logs:
         raise ValueError(
-            f"document {document!r} has no fields._ltrlog. Log features with ext.ltr_log, and an "
-            f"sltr query that matches every hit: in a should or a filter of its own."
+            f"document {document!r} has no fields._ltrlog. Log features with ext.ltr_log. The sltr "
+            f"query must match every hit: put it into a separate should or filter."
         )
     if log is None:
         if len(logs) > 1:
@@ -88,7 +88,7 @@ def _features(entries: Any, document: str) -> tuple[tuple[str, ...], list[Any]]:
         values = [entry.get("value") for entry in entries]
     except (TypeError, KeyError, AttributeError):
         raise ValueError(
-            f"the log of document {document!r} must be a list of features, as "
+            f"the log of document {document!r} must be a list of features such as "
             f'{{"name": "title", "value": 1.5}}. Got {shortened(entries)} instead.'
         ) from None
     if _EXTRA in names and isinstance(values[names.index(_EXTRA)], dict):

@@ -19,7 +19,7 @@ from localrank.data.feature_logs.responses import json_lines
 from localrank.data.feature_logs.values import as_id, shortened
 from localrank.data.trec import Qrels, read_qrels
 
-# Columns, and what else they may be called.
+# The names that each column may have.
 _NAMES = {
     "query": ("query", "qid", "query_id"),
     "document": ("document", "document_id"),
@@ -32,7 +32,7 @@ _COMPRESSED = (".gz", ".bz2", ".xz")
 
 @dataclass(frozen=True)
 class Judgments:
-    """The grades of documents, by query and document, and where they come from."""
+    """The grades of documents, by query and document, and the name of their source."""
 
     source: str
     grades: dict[str, dict[str, float]]
@@ -43,10 +43,10 @@ class Judgments:
 
 
 def read_judgments(source: str | PathLike[str] | Qrels) -> Judgments:
-    """Judgments of a file, or of qrels that were read before.
+    """Judgments from a file, or from qrels that were read before.
 
-    A file that ends in `.csv`, `.tsv` or `.jsonl` has the columns `query`, `document` and `grade`
-    by name. Any other is TREC's: `query 0 document grade`.
+    A file that ends in `.csv`, `.tsv` or `.jsonl` has columns with the names `query`, `document`
+    and `grade`. Any other file has TREC's lines: `query 0 document grade`.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def read_judgments(source: str | PathLike[str] | Qrels) -> Judgments:
         documents = grades.setdefault(query, {})
         if document in documents:
             raise ValueError(
-                f"{place}: document {document!r} of query {query!r} again. It has one grade."
+                f"{place}: document {document!r} of query {query!r} occurs twice. It has one grade."
             )
         documents[document] = _number(place, grade, "grade")
     return Judgments(str(source), grades)
 
 
 def read_clicks(path: str | PathLike[str], rates: Sequence[float] | None) -> Judgments:
-    """The clicks of each document as its grade, or a grade made of its rate of clicks.
+    """Grades from clicks: the number of clicks, or a level of the rate of clicks.
 
     A file that ends in `.csv`, `.tsv` or `.jsonl` has the columns `query`, `document`, `clicks`
     and, for rates, `impressions`. Rows of the same document are added up. A document without
@@ -88,14 +88,15 @@ def read_clicks(path: str | PathLike[str], rates: Sequence[float] | None) -> Jud
     ----------
     path : path
     rates : sequence of float or None
-        Rates of clicks per impression, rising. The grade is how many of them a document reaches.
+        Rising rates of clicks per impression. The grade of a document is the number of rates that
+        it reaches. None: the grade is the number of clicks.
     """
     if rates is not None:
         wrong = not len(rates) or not all(0 < rate <= 1 for rate in rates)
         if wrong or any(low >= high for low, high in pairwise(rates)):
             raise ValueError(
-                f"The 'rates' argument of read_feature_log must be rates of clicks from above 0 "
-                f"to 1, rising, as [0.05, 0.2]. Got {rates!r} instead."
+                f"The 'rates' argument of read_feature_log must be rising rates of clicks, above "
+                f"0 and at most 1, such as [0.05, 0.2]. Got {rates!r} instead."
             )
     if _suffix(Path(path)) not in _TABLES:
         raise ValueError(f"{path}: a file of clicks must end in {', '.join(_TABLES)}.")
@@ -104,9 +105,9 @@ def read_clicks(path: str | PathLike[str], rates: Sequence[float] | None) -> Jud
     for place, (query, document, *given) in _rows(Path(path), columns):
         pair = [_count(place, *cell) for cell in zip(given, columns[2:], strict=True)]
         if rates is not None and pair[0] and not pair[1]:
-            raise ValueError(f"{place}: clicks need an impression. There are {pair[0]:g} and none.")
+            raise ValueError(f"{place}: {pair[0]:g} clicks need impressions. Got 0 impressions.")
         totals = counts.setdefault(query, {}).setdefault(document, [0.0] * len(pair))
-        totals[:] = [total + one for total, one in zip(totals, pair, strict=True)]
+        totals[:] = [total + count for total, count in zip(totals, pair, strict=True)]
     if rates is None:
         grades = {
             query: {document: totals[0] for document, totals in documents.items()}
@@ -142,7 +143,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:
-    """The cells of some columns, row by row, with the place of each. The first two are ids."""
+    """The place and the cells of each row, for some columns. The first two columns are ids."""
     rows = _json_cells(path, columns) if _suffix(path) in _JSON else _csv_cells(path, columns)
     empty = True
     for place, (query, document, *others) in rows:
@@ -175,7 +176,7 @@ def _csv_cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[A
             continue
         if len(cells) != len(header):
             raise ValueError(
-                f"{path}:{line}: a row must have {len(header)} cells, as the header has. Got "
+                f"{path}:{line}: a row must have {len(header)} cells, as many as the header. Got "
                 f"{len(cells)} instead."
             )
         yield f"{path}:{line}", [cells[place].strip() for place in places]
@@ -186,14 +187,14 @@ def _named(path: Path, line: int, header: list[str], column: str) -> str:
         if name in header:
             return name
     raise ValueError(
-        f"{path}:{line}: there is no column {column!r}, by which it must be named. There are "
+        f"{path}:{line}: the column {column!r} is missing. The columns are "
         f"{', '.join(map(repr, header[:10]))}."
     )
 
 
 def _number(place: str, value: Any, what: str) -> float:
     try:
-        # Python also takes 1_000 for a number.
+        # Python also reads 1_000 as a number.
         wrong = isinstance(value, bool) or (isinstance(value, str) and "_" in value)
         number = math.nan if wrong else float(value)
     except (TypeError, ValueError, OverflowError):
@@ -217,6 +218,6 @@ _TABLES = (".csv", ".tsv", *_JSON)
 
 
 def _suffix(path: Path) -> str:
-    """The suffix that tells the format, in small letters."""
+    """The suffix that tells the format, in lower case."""
     name = Path(path.name.lower())
     return Path(name.stem).suffix if name.suffix in _COMPRESSED else name.suffix

@@ -16,18 +16,18 @@ from localrank.data.offsets import offsets_of
 
 @dataclass(frozen=True)
 class LogReport:
-    """What became of a log's features and documents, and of the judgments.
+    """What was left out of a log and of its judgments.
 
     Attributes
     ----------
     unused_features : list of str
-        Features of the log that are not in the dataset, ignored ones not among them.
+        Features of the log that are not in the dataset. Ignored features are not listed.
     n_unjudged : int
-        Documents without a grade, of queries that have one.
+        Number of documents without a grade, in queries that have some grades.
     n_queries_left_out : int
-        Queries without any grade.
+        Number of queries without any grade.
     n_not_logged : int
-        Grades of documents that are not in the log.
+        Number of grades of documents that are not in the log.
     """
 
     unused_features: list[str]
@@ -43,17 +43,17 @@ def labelled(
     drop: bool,
     unused: list[str],
 ) -> tuple[RankingDataset, LogReport]:
-    """The dataset with the grades of its documents, without queries that have none."""
+    """The dataset with the grades of its documents. Queries without grades are left out."""
     labels = np.concatenate(
         [_grades(documents, judgments.grades.get(query, {})) for query, documents in rows.items()]
     )
     judged: Flags = ~np.isnan(labels)
     if not judged.any():
         query = next(iter(rows))
-        theirs = next(((q, d) for q, ds in judgments.grades.items() for d in ds), ("", ""))
+        judged_pair = next(((q, d) for q, ds in judgments.grades.items() for d in ds), ("", ""))
         raise ValueError(
             f"{judgments.source}: none of its {judgments.n_documents:,} documents is in the log. "
-            f"It has document {theirs[1]!r} of query {theirs[0]!r}, the log has document "
+            f"It has document {judged_pair[1]!r} of query {judged_pair[0]!r}, the log has document "
             f"{next(iter(rows[query]))!r} of query {query!r}."
         )
     counts = dataset.count(judged)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
@@ -26,7 +26,7 @@ from localrank.data.trec import Qrels
 
 LogFormat = Literal["elasticsearch", "opensearch", "solr", "solr-sparse", "vespa"]
 Unjudged = Literal["zero", "drop"]
-# Of each format its reader, and the value of a feature that the log of a document does not name.
+# The reader of each format, and the value of a feature that a document's log does not name.
 _FORMATS: dict[str, tuple[ModuleType, float | None]] = {
     "elasticsearch": (elasticsearch, math.nan),
     "opensearch": (elasticsearch, math.nan),
@@ -40,7 +40,7 @@ _SUFFIXES = tuple(name + last for name in LOG_SUFFIXES for last in ("", ".gz", "
 
 
 def is_feature_log(path: Path) -> bool:
-    """Whether a file is a feature log by its name."""
+    """Whether the name of a file is that of a feature log."""
     return path.name.lower().endswith(_SUFFIXES)
 
 
@@ -59,67 +59,74 @@ def read_feature_log(
     ignore: Sequence[str] = (),
     absent: float | Mapping[str, float] | None = None,
     repeated: Repeated = "refuse",
+    report: Callable[[LogReport], None] | None = None,
 ) -> RankingDataset:
-    r"""Read what a search engine logged: the features of the documents that it found.
+    r"""Read the log of a search engine: the features of the documents in its responses.
 
-    A log is a file of JSON lines with one response on each, as the engine sent it, and the id of
-    its query: `{"qid": "rambo", "response": {...}}`, or `qid` (or `query_id`) among the members of
-    the response. `{"qid": [...], "responses": [...]}` is the answer to several searches. A
-    response of Solr may have the id as a parameter of the request, in `responseHeader.params`.
+    A log is a file of JSON lines. Each line has one response as the engine sent it, and the id of
+    its query: `{"qid": "rambo", "response": {...}}`. The id may also be a member of the response,
+    as `qid` or `query_id`. A line `{"qid": [...], "responses": [...]}` has the responses to several
+    queries. A response of Solr may have the id as a parameter of the request, in
+    `responseHeader.params`.
 
-    Missing features are NaN, zeros are 0. Missing is a feature whose value is left out, null or
-    NaN; in logs of Elasticsearch, OpenSearch and Vespa also one that a document does not name
-    and others do.
+    Missing features are NaN, zeros are 0. A feature is missing if its value is left out, null or
+    NaN. In logs of Elasticsearch, OpenSearch and Vespa, a feature is also missing if this document
+    does not name it and others do.
 
     Parameters
     ----------
     path_or_paths : path or sequence of paths
-        Several files are one log. Files that end in `.gz`, `.bz2` or `.xz` are decompressed.
+        The files of one log. Files that end in `.gz`, `.bz2` or `.xz` are decompressed.
     format : str or None, default=None
-        "elasticsearch" or "opensearch": `fields._ltrlog` of the learning-to-rank plugins.
-        "solr": `[features]`; a document that lacks a feature which others have is refused.
-        "solr-sparse": `[features format=sparse]`, which leaves out features at their default.
-        "vespa": `matchfeatures`, or else `summaryfeatures`. None: by the shape of each file's
-        first response; Solr's is then "solr".
+        Where the features are. "elasticsearch" or "opensearch": in `fields._ltrlog` of the
+        learning-to-rank plugins. "solr": in `[features]`; every document must have the same
+        features. "solr-sparse": in `[features format=sparse]`, which leaves out features at their
+        default. "vespa": in `matchfeatures`, or else in `summaryfeatures`. None: the first
+        response of each file tells the engine; a response of Solr is read as "solr".
     judgments : path, Qrels or None, default=None
-        Grades of documents: TREC qrels, or a file that ends in `.csv`, `.tsv` or `.jsonl` with
-        the columns `query`, `document` and `grade`, named in its first line.
+        Grades of documents: TREC qrels, or a file that ends in `.csv`, `.tsv` or `.jsonl`. Its
+        columns are `query`, `document` and `grade`. The first line of `.csv` and `.tsv` names them.
     clicks : path or None, default=None
-        Clicks instead of grades: such a file with the columns `query`, `document`, `clicks` and,
-        for `rates`, `impressions`. Rows of the same document are added up. The positions that
-        documents were shown at are not accounted for.
+        Clicks instead of grades: a file of the same kind with the columns `query`, `document`,
+        `clicks` and, for `rates`, `impressions`. Rows of the same document are added up. The
+        positions at which documents were shown do not count.
     rates : sequence of float or None, default=None
-        Rates of clicks per impression, rising: a document's label is how many of them it
-        reaches, and one without impressions is unjudged. None: the label is the number of clicks.
+        Rising rates of clicks per impression. A document's label is the number of rates that it
+        reaches. A document without impressions is unjudged. None: the label is the number of
+        clicks.
     unjudged : "zero" or "drop", default="zero"
-        What becomes of documents without a grade in queries that have some: label 0, or left
-        out. Queries without any grade are always left out. Without judgments and clicks the
-        dataset has no labels.
+        Documents without a grade in queries that have some grades: give them the label 0, or
+        leave them out. Queries without any grade are always left out. Without judgments and
+        clicks, the dataset has no labels.
     qid : str, default="qid"
-        The member, or the parameter of Solr, that has the query id.
+        The member of a line, or the parameter of a Solr request, that has the query id.
     document_id : str or None, default=None
         The field that has the document id. None: `_id` of Elasticsearch and OpenSearch, `id` of
         Solr, `documentid` or else `id` of Vespa.
     log : str or None, default=None
-        Name of the log where a document has several: that of the `log_specs`; the name that Solr's
-        `fl` gives to `[features]`; `matchfeatures` or `summaryfeatures`.
+        Name of the log, if a document has several. Elasticsearch and OpenSearch: the name in
+        `log_specs`. Solr: the name that `fl` gives to `[features]`. Vespa: `matchfeatures` or
+        `summaryfeatures`.
     features : sequence or array of str, or None, default=None
-        The features of the dataset, in this order, as a model needs them. A log that has one of
-        them nowhere is refused; others are left out. None: all, in the order of first mention.
+        The features of the dataset, in this order, as a model needs them. The log must have all
+        of them. Its other features are left out. None: all features, in the order of first
+        mention.
     ignore : sequence of str, default=()
         Features to leave out.
     absent : float, mapping from feature to float, or None, default=None
-        The value of a feature that the log of a document does not name. None: 0 in "solr-sparse",
-        an error in "solr", missing in others.
+        The value of a feature that a document's log does not name. None: 0 in "solr-sparse", an
+        error in "solr", and a missing value in the others.
     repeated : "refuse", "first" or "last", default="refuse"
-        Responses to the same query, as pages of its results, are one list. Which values a
-        document has that is in several of them: those of the first or of the last. By default
-        they must be equal.
+        Several responses to one query, such as pages of its results, make one list. If a
+        document is in several of them: take the values of the first or of the last. "refuse":
+        the values must be equal.
+    report : callable, optional
+        Called with a `LogReport`, which says what was left out.
 
     Returns
     -------
     RankingDataset
-        Queries and documents in the order in which the log first has them.
+        Queries and documents in the order of their first line in the log.
 
     Examples
     --------
@@ -134,44 +141,10 @@ def read_feature_log(
     >>> dataset.feature_names, dataset.features, dataset.labels
     (('title', 'body'), array([[9.5, nan]]), array([4.]))
     """
-    given = [path_or_paths] if isinstance(path_or_paths, str | PathLike) else path_or_paths
-    return read_log(
-        [Path(path) for path in given],
-        form=format,
-        judgments=judgments,
-        clicks=clicks,
-        rates=rates,
-        unjudged=unjudged,
-        qid=qid,
-        document_id=document_id,
-        log=log,
-        features=features,
-        ignore=ignore,
-        absent=absent,
-        repeated=repeated,
-    )[0]
-
-
-def read_log(
-    paths: Sequence[Path],
-    *,
-    form: str | None = None,
-    judgments: str | PathLike[str] | Qrels | None = None,
-    clicks: str | PathLike[str] | None = None,
-    rates: Sequence[float] | None = None,
-    unjudged: str = "zero",
-    qid: str = "qid",
-    document_id: str | None = None,
-    log: str | None = None,
-    features: Sequence[str] | Array | None = None,
-    ignore: Sequence[str] = (),
-    absent: float | Mapping[str, float] | None = None,
-    repeated: str = "refuse",
-) -> tuple[RankingDataset, LogReport]:
-    """What `read_feature_log` does, and a report of what was left out."""
+    paths = [path_or_paths] if isinstance(path_or_paths, str | PathLike) else path_or_paths
     if not paths:
         raise ValueError("There is nothing to read: the list of paths is empty.")
-    _check_choice("format", form, (*FORMATS, None))
+    _check_choice("format", format, (*FORMATS, None))
     _check_choice("unjudged", unjudged, ("zero", "drop"))
     _check_choice("repeated", repeated, ("refuse", "first", "last"))
     for name, value in (("features", features), ("ignore", ignore)):
@@ -189,11 +162,11 @@ def read_log(
         graded = read_judgments(judgments)
     elif clicks is not None:
         graded = read_clicks(clicks, rates)
-    table = LogTable(features, ignore, repeated)  # type: ignore[arg-type]  # checked above
-    forms = {_add_file(table, path, form, qid, document_id, log) for path in paths}
+    table = LogTable(features, ignore, repeated)
+    forms = {_add_file(table, Path(path), format, qid, document_id, log) for path in paths}
     if len(forms) > 1:
         raise ValueError(
-            f"The files are logs of {' and '.join(sorted(forms))}, and must be of one."
+            f"The files are logs of {' and '.join(sorted(forms))}. All files must have one format."
         )
     if not table.rows:
         raise ValueError(f"{paths[0]}: no response of the log has a document.")
@@ -212,10 +185,14 @@ def read_log(
         natural_ids([document for documents in table.rows.values() for document in documents]),
         tuple(columns),
     )
-    unused = [name for name in table.logged if name not in set(columns)]
-    if graded is None:
-        return dataset, LogReport(unused)
-    return labelled(dataset, table.rows, graded, unjudged == "drop", unused)
+    left_out = LogReport([name for name in table.logged if name not in set(columns)])
+    if graded is not None:
+        dataset, left_out = labelled(
+            dataset, table.rows, graded, unjudged == "drop", left_out.unused_features
+        )
+    if report is not None:
+        report(left_out)
+    return dataset
 
 
 def _check_choice(name: str, value: Any, choices: tuple[Any, ...]) -> None:
@@ -235,7 +212,7 @@ def _add_file(
     document_id: str | None,
     log: str | None,
 ) -> str:
-    """Put the documents of a file into the table; the format that it has."""
+    """Put the documents of a file into the table. Returns the format of the file."""
     for line, record in json_lines(path):
         place = f"{path}:{line}"
         try:
@@ -250,7 +227,7 @@ def _add_file(
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
     if form is None:
-        raise ValueError(f"{path}: has no lines.")
+        raise ValueError(f"{path}: the file has no lines.")
     return form
 
 
@@ -259,7 +236,7 @@ def _guessed(body: dict[str, Any]) -> str:
         if engine.recognised(body):
             return form
     raise ValueError(
-        f"this is no response of a known search engine, which has hits.hits (Elasticsearch, "
+        f"the response is not of a known search engine. It must have hits.hits (Elasticsearch, "
         f"OpenSearch), response.docs (Solr) or root (Vespa). Its members are "
         f"{', '.join(map(repr, body))}."
     )
@@ -268,10 +245,9 @@ def _guessed(body: dict[str, Any]) -> str:
 def _query_name(query: Any, qid: str) -> str:
     if query is None:
         raise AdvisedError(
-            f"there is no query id. Write lines as {{{qid!r}: ..., 'response': {{...}}}};",
-            "or name the member that has the id, for Solr also a parameter of the request, with "
+            f"the line has no query id. Write lines as {{{qid!r}: ..., 'response': {{...}}}};",
+            "or name the member that has the id, or the parameter of a Solr request, with "
             "qid='...'.",
-            "or name the member that has the id, for Solr also a parameter of the request, with "
-            "--qid.",
+            "or name the member that has the id, or the parameter of a Solr request, with --qid.",
         )
     return as_id(query, "the query id")

@@ -1,4 +1,4 @@
-"""JSON lines: one response of a search engine each, with the id of its query."""
+"""JSON lines: each has one response of a search engine and the id of its query."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(
             f"{path}:{number}: is not JSON: {error}. Each line must hold one whole object; "
-            f"`jq -c .` writes JSON so."
+            f"`jq -c .` writes such lines."
         ) from None
     if not isinstance(record, dict):
         raise ValueError(
@@ -53,11 +53,11 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
 
 
 def searches(record: dict[str, Any], qid: str) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """The query ids and responses of a line; None where a line does not tell the id.
+    """The query ids and responses of a line. The id is None if the line has none.
 
-    A line is `{"qid": ..., "response": {...}}`; or the response itself, `qid` among its members;
-    or the answer to several searches, `{"qid": [...], "responses": [...]}`. A Solr response may
-    have the id among the parameters of its request instead.
+    A line is `{"qid": ..., "response": {...}}`; or the response itself with the member `qid`; or
+    `{"qid": [...], "responses": [...]}`, the responses to several queries. A Solr response may
+    have the id among the parameters of its request.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def searches(record: dict[str, Any], qid: str) -> Iterator[tuple[Any, dict[str, 
     """
     query, body = _query_id(record, qid), record
     inner = record.get("response")
-    # Solr calls a part of its response so.
+    # Solr has a member "response", too: the part of its response that has the documents.
     if isinstance(inner, dict) and "docs" not in inner:
         query, body = _query_id(inner, qid) if query is None else query, inner
     several = body.get("responses")
@@ -82,8 +82,8 @@ def searches(record: dict[str, Any], qid: str) -> Iterator[tuple[Any, dict[str, 
         return
     if not isinstance(query, list) or len(query) != len(several):
         raise ValueError(
-            f"{qid!r} must be a list of as many query ids as there are responses "
-            f"({len(several)}). Got {shortened(query)} instead."
+            f"{qid!r} must be a list with one query id for each of the {len(several)} responses. "
+            f"Got {shortened(query)} instead."
         )
     yield from zip(query, several, strict=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from localrank.data.feature_logs.values import Documents, as_id, shortened
 
-# A float as Java prints it, or NaN, and what all such are made of.
+# A float as Java prints it, or NaN; and the characters of such numbers.
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]*)?(E-?[0-9]+)?|NaN")
 _NUMBERS = re.compile(r"[-0-9.ENa]*")
 
@@ -21,13 +21,13 @@ def recognised(body: dict[str, Any]) -> bool:
 def documents(body: dict[str, Any], log: str | None, document_id: str | None) -> Documents:
     """The documents of a response: id, names and values of the features.
 
-    A document has them in the field `[features]`, or by what name `fl` gave it: as text,
-    `title=0.5,body=1.25`, or as an object, which the first versions wrote for `fvwt=json`.
+    Features are in the field `[features]`, or in the field that `fl` names. They are a text,
+    `title=0.5,body=1.25`, or an object, which the first versions wrote for `fvwt=json`.
 
     Examples
     --------
-    >>> documents_found = {"docs": [{"id": "7", "[features]": "title=0.5,body=1.25E-4"}]}
-    >>> list(documents({"response": documents_found}, None, None))
+    >>> response = {"docs": [{"id": "7", "[features]": "title=0.5,body=1.25E-4"}]}
+    >>> list(documents({"response": response}, None, None))
     [('7', ('title', 'body'), [0.5, 0.000125])]
     """
     if body.get("error"):
@@ -36,8 +36,8 @@ def documents(body: dict[str, Any], log: str | None, document_id: str | None) ->
     rows = inner.get("docs") if isinstance(inner, dict) else None
     if not isinstance(rows, list):
         raise ValueError(
-            "a response of Solr must have its documents in response.docs; grouped results are not "
-            f"read. Its members are {', '.join(map(repr, body))}."
+            "a response of Solr must have its documents in response.docs. Grouped results are not "
+            f"supported. Its members are {', '.join(map(repr, body))}."
         )
     key, field = document_id or "id", log or "[features]"
     for row in rows:
@@ -46,8 +46,8 @@ def documents(body: dict[str, Any], log: str | None, document_id: str | None) ->
         document = as_id(row.get(key), f"the field {key!r} of a document")
         if field not in row:
             raise ValueError(
-                f"document {document!r} has no field {field!r}. Ask for fl={key},[features]; for "
-                f"another name of the field, name the log. Its fields are "
+                f"document {document!r} has no field {field!r}. Ask for fl={key},[features]. If "
+                f"the field has another name, name the log. Its fields are "
                 f"{', '.join(map(repr, row))}."
             )
         logged = row[field]
@@ -68,7 +68,7 @@ def _split(text: Any, document: str) -> tuple[tuple[str, ...], list[Any]]:
     pairs = [pair.rpartition("=") for pair in text.split(",")]
     names, equals, numbers = zip(*pairs, strict=True)
     try:
-        # Python reads more as numbers: 1_000, and words.
+        # Python reads 1_000 and some words as numbers, too.
         if all(equals) and _NUMBERS.fullmatch("".join(numbers)):
             return names, [float(number) for number in numbers]
     except ValueError:

@@ -16,25 +16,25 @@ from localrank.data.offsets import offsets_of
 from localrank.kernels.numbers import MAX_MAGNITUDE
 
 Repeated = Literal["refuse", "first", "last"]
-# Rows that are put into the table at once.
+# Number of rows that are put into the table at once.
 _BLOCK = 1 << 13
-# Tuples of names that are kept: few in most logs, and as many as documents in a sparse one.
+# Most tuples of names to keep. Most logs have few; a sparse log may have one per document.
 _MOST_KNOWN = 1000
 _NUMBERS: set[type] = {float, int}
 _NUMBERS_OR_NONE = {*_NUMBERS, type(None)}
 
 
 class LogTable:
-    """Collects documents one after another, and makes the table of them.
+    """Collects documents one after another, and makes a table of them.
 
     Parameters
     ----------
     features : sequence or array of str, or None
-        The columns, in this order; None: all, in the order in which the log first names them.
+        The columns, in this order. None: all features, in the order of their first mention.
     ignore : sequence of str
         Features to leave out.
     repeated : "refuse", "first" or "last"
-        Which values a document has that is logged again for its query.
+        The values to take if a document is logged again for its query.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class LogTable:
         self._places: list[str] = []
 
     def begin(self, place: str) -> None:
-        """Begin with another response, which is at this place of a file."""
+        """Begin another response, at this place of a file."""
         self._places.append(place)
 
     def add(self, query: str, document: str, names: tuple[str, ...], values: list[Any]) -> None:
-        """Take a document of the response."""
+        """Add a document of the current response."""
         try:
             numbers = self._known.get(names)
         except TypeError:  # a name that is a list or an object
@@ -80,12 +80,12 @@ class LogTable:
         row = documents.get(document)
         if row is not None:
             if self._response_of[row] == len(self._places) - 1:
-                raise ValueError(f"document {document!r} occurs twice, and a query has it once.")
+                raise ValueError(f"document {document!r} occurs twice in one response.")
             if self.repeated == "first" or self._same(row, numbers, values):
                 return
             if self.repeated == "refuse":
                 raise ValueError(
-                    f"document {document!r} of query {query!r} again, with other values than at "
+                    f"document {document!r} of query {query!r} has other values than at "
                     f"{self._places[self._response_of[row]]}. Choose the 'first' or the 'last'."
                 )
         documents[document] = len(self._response_of)
@@ -152,7 +152,7 @@ class LogTable:
         )
 
     def place(self, row: int) -> str:
-        """Where a row comes from."""
+        """The file and line that a row comes from."""
         return self._places[self._response_of[row]]
 
     def matrix(self, absent: float | None, by_name: Mapping[str, float]) -> Floats:
@@ -161,10 +161,10 @@ class LogTable:
         Parameters
         ----------
         absent : float or None
-            The value of a feature that the log of a document does not name. None refuses such
+            The value of a feature that a document's log does not name. None: refuse such
             documents.
         by_name : mapping from feature to float
-            The same for some features.
+            Values for some of the features. They come before `absent`.
         """
         columns, order = self.columns, self.order
         width = {name: column for column, name in enumerate(columns)}
@@ -172,11 +172,11 @@ class LogTable:
         for name, value in by_name.items():
             if name not in width:
                 raise ValueError(
-                    f"the log has no feature {name!r}, for which 'absent' has a value. Its "
+                    f"'absent' has a value for {name!r}, but the log has no such feature. Its "
                     f"features are {shortened(columns, 200)}."
                 )
             fill[width[name]] = value
-        # The column of each number, -1 for a feature that is not wanted.
+        # The column of each feature's number. -1: the feature is not wanted.
         column_of = np.array([width.get(name, -1) for name in self._number], np.int64)
         values, numbers = np.frombuffer(self._values), np.frombuffer(self._numbers, np.int32)
         starts = np.frombuffer(self._starts, np.int64)
@@ -206,8 +206,8 @@ class LogTable:
             row, column = int(rows[lacking[0, 0]]), int(lacking[0, 1])
             raise ValueError(
                 f"{self.place(row)}: document {self._document(row)!r} has no feature "
-                f"{columns[column]!r}, which others have. If the log is sparse, its format is "
-                f"'solr-sparse'."
+                f"{columns[column]!r}, but other documents have it. If the log is sparse, its "
+                f"format is 'solr-sparse'."
             )
 
     def _refuse_too_large(self, table: Floats, columns: list[str], order: Integers) -> None:

@@ -1,4 +1,4 @@
-"""What a log may hold as an id or as the value of a feature."""
+"""Ids and feature values as they are in a log."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 from localrank.data.checks import is_text
 
-# Of each document its id, the names of its features, and their values as they are in the log.
+# For each document: its id, the names of its features, and their values as in the log.
 Documents = Iterator[tuple[str, tuple[str, ...], list[Any]]]
-# What the engines' JSON writers make of a value that is no number.
+# How the engines write NaN in JSON.
 _NOT_A_NUMBER = "NaN"
 
 
@@ -32,7 +32,7 @@ def as_id(value: Any, what: str) -> str:
 
 
 def as_number(value: Any, feature: str) -> float:
-    """The value of a feature; NaN where it is missing.
+    """The value of a feature. NaN: it is missing.
 
     Examples
     --------
@@ -43,8 +43,8 @@ def as_number(value: Any, feature: str) -> float:
         return math.nan
     if isinstance(value, dict | list):
         raise ValueError(
-            f"the feature {feature!r} is a tensor or a list, and a feature must be a number. Log a "
-            f"number made of it, or leave it out: ignore it."
+            f"the feature {feature!r} must be a number. Got a tensor or a list instead. Log a "
+            f"number computed from it, or ignore the feature."
         )
     if type(value) not in (int, float):
         raise ValueError(

@@ -7,7 +7,7 @@ from typing import Any
 from localrank.data.feature_logs.values import Documents, as_id, shortened
 
 FIELDS = ("matchfeatures", "summaryfeatures")
-# What Vespa says about its cache stands among the summary features.
+# Vespa's note about its cache is among the summary features.
 _NOT_FEATURES = "vespa.summaryFeatures.cached"
 
 
@@ -19,7 +19,7 @@ def recognised(body: dict[str, Any]) -> bool:
 def documents(body: dict[str, Any], log: str | None, document_id: str | None) -> Documents:
     """The hits of a result: document id, names and values of the features.
 
-    They are in `fields.matchfeatures`, or else in `fields.summaryfeatures`. Groups are skipped.
+    Features are in `fields.matchfeatures`, or else in `fields.summaryfeatures`. Groups are skipped.
 
     Examples
     --------
@@ -39,7 +39,7 @@ def documents(body: dict[str, Any], log: str | None, document_id: str | None) ->
     for hit in children:
         if not isinstance(hit, dict):
             raise ValueError(f"a hit must be an object. Got {shortened(hit)} instead.")
-        # Lists of groups, and groups, stand among the hits.
+        # Groups and lists of groups are among the hits.
         if str(hit.get("id", "")).startswith(("group:", "grouplist:")):
             continue
         fields = hit.get("fields")

@@ -21,6 +21,7 @@ from localrank.fitted import Kinds, check_together, count, part
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
+from localrank.parallel import number_of_jobs
 from localrank.parameters import Rules, number, whole
 from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Ranker, Weights
@@ -75,14 +76,12 @@ class TrainedTrees(Ranker):
 
     def _shared_parameters(self) -> dict[str, Any]:
         """LightGBM's parameters that all objectives share."""
-        import joblib
-
         return {
             "num_leaves": self.n_leaves,
             "min_data_in_leaf": self.min_leaf_documents,
             "min_sum_hessian_in_leaf": LEAST_CURVATURE,
             "feature_fraction": self.feature_fraction,
-            "num_threads": joblib.effective_n_jobs(self.n_jobs),
+            "num_threads": number_of_jobs(self.n_jobs),
             "seed": self._order_seed(),
             "deterministic": True,
             "force_col_wise": True,

@@ -18,7 +18,7 @@ from localrank.rankers.gains import levels
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 class CrossEntropyMART(GainBoosting, BoostedTrees):
-    """Boosted trees on the cross entropy of whole lists [1]_, trained by LightGBM.
+    """Boosted trees on the cross entropy of whole lists [1], trained by LightGBM.
 
     LightGBM calls it rank_xendcg. The trees fit the gradient of the cross entropy between the
     softmax of a query's scores and targets proportional to 2^y - g. A number g in [0, 1) is drawn
@@ -71,7 +71,7 @@ class CrossEntropyMART(GainBoosting, BoostedTrees):
 
     References
     ----------
-    .. [1] Bruch. An Alternative Cross Entropy Loss for Learning-to-Rank. WWW 2021.
+    1. Bruch. An Alternative Cross Entropy Loss for Learning-to-Rank. WWW 2021.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 class GBRT(BoostedTrees):
-    """Boosted regression trees on the labels [1]_, document by document, trained by LightGBM.
+    """Boosted regression trees on the labels [1], document by document, trained by LightGBM.
 
     Pointwise: training ignores which query a document belongs to. Queries matter only if
     validation queries choose the number of trees. Labels may be any numbers. The model is the same
@@ -58,7 +58,7 @@ class GBRT(BoostedTrees):
 
     References
     ----------
-    .. [1] Friedman. Greedy Function Approximation: A Gradient Boosting Machine. Annals of
+    1. Friedman. Greedy Function Approximation: A Gradient Boosting Machine. Annals of
        Statistics, 2001.
 
     Examples

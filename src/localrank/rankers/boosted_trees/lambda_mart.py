@@ -26,7 +26,7 @@ MAX_LIST_LENGTH = 10_000
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 class LambdaMART(GainBoosting, BoostedTrees):
-    """Boosted trees on LambdaRank's gradients of NDCG [1]_, trained by LightGBM.
+    """Boosted trees on LambdaRank's gradients of NDCG [1], trained by LightGBM.
 
     It is made for graded labels. Trees find thresholds and combinations of features that a
     weighted sum cannot express.
@@ -82,7 +82,7 @@ class LambdaMART(GainBoosting, BoostedTrees):
 
     References
     ----------
-    .. [1] Burges. From RankNet to LambdaRank to LambdaMART: An Overview. Microsoft Research
+    1. Burges. From RankNet to LambdaRank to LambdaMART: An Overview. Microsoft Research
        Technical Report MSR-TR-2010-82.
 
     Examples

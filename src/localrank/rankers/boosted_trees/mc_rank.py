@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
 class McRank(GainBoosting):
-    """Boosted trees that predict the probability of each label; score is the expected gain [1]_.
+    """Boosted trees that predict the probability of each label; score is the expected gain [1].
 
         score = Σ_k P(y = k) gain(k)        P the softmax of one sum of trees for each label
 
@@ -75,7 +75,7 @@ class McRank(GainBoosting):
 
     References
     ----------
-    .. [1] Li, Burges, Wu. McRank: Learning to Rank Using Multiple Classification and Gradient
+    1. Li, Burges, Wu. McRank: Learning to Rank Using Multiple Classification and Gradient
        Boosting. NIPS 2007.
 
     Examples

@@ -19,7 +19,7 @@ from localrank.rankers.boosted_trees.boosted_trees import SummedTrees, import_li
     sample={"n_trees": 15, "n_leaves": 15},
 )
 class RandomForest(SummedTrees):
-    """Mean of regression trees on the labels, each on random documents and features [1]_.
+    """Mean of regression trees on the labels, each on random documents and features [1].
 
     Pointwise: training ignores which query a document belongs to. LightGBM trains it. Each tree
     sees a random part of the training documents, and each split a random part of the features. The
@@ -53,7 +53,7 @@ class RandomForest(SummedTrees):
 
     References
     ----------
-    .. [1] Breiman. Random Forests. Machine Learning 45, 2001.
+    1. Breiman. Random Forests. Machine Learning 45, 2001.
 
     Examples
     --------

@@ -43,7 +43,7 @@ BLOCK = 2**20
 class DuhKirchhoff(ScalingRanker):
     """Trains a ranker for each query, on training data projected on its principal components.
 
-    To rank a query, it finds the principal components of the query's documents [1]_, projects all
+    To rank a query, it finds the principal components of the query's documents [1], projects all
     training documents on them, trains a ranker there, and ranks the projected documents of the
     query with it. Every query thus has a model fitted to the directions in which its documents
     differ. Nothing is learned before the query is known: `fit` and the saved model keep the
@@ -92,7 +92,7 @@ class DuhKirchhoff(ScalingRanker):
 
     References
     ----------
-    .. [1] Duh, Kirchhoff. Learning to Rank with Partially-Labeled Data. SIGIR 2008.
+    1. Duh, Kirchhoff. Learning to Rank with Partially-Labeled Data. SIGIR 2008.
 
     Examples
     --------

@@ -17,7 +17,7 @@ from localrank.rankers.feature_nets.feature_net import FeatureNet
     grid={"n_units": [0, 10]},
 )
 class ListNet(FeatureNet):
-    """Linear ranker or small net: the softmax of scores approximates that of the labels [1]_.
+    """Linear ranker or small net: the softmax of scores approximates that of the labels [1].
 
     It minimises the mean over queries of
 
@@ -63,7 +63,7 @@ class ListNet(FeatureNet):
 
     References
     ----------
-    .. [1] Cao, Qin, Liu, Tsai, Li. Learning to Rank: From Pairwise Approach to Listwise Approach.
+    1. Cao, Qin, Liu, Tsai, Li. Learning to Rank: From Pairwise Approach to Listwise Approach.
        ICML 2007.
 
     Examples

@@ -17,7 +17,7 @@ from localrank.rankers.feature_nets.pair_loss import pair_loss
     grid={"n_units": [0, 10]},
 )
 class RankNet(FeatureNet):
-    """Small net trained on the logistic loss of pairs [1]_.
+    """Small net trained on the logistic loss of pairs [1].
 
     It minimises the mean over queries of the mean over the query's pairs with y_i > y_j of
 
@@ -61,7 +61,7 @@ class RankNet(FeatureNet):
 
     References
     ----------
-    .. [1] Burges, Shaked, Renshaw, et al. Learning to Rank using Gradient Descent. ICML 2005.
+    1. Burges, Shaked, Renshaw, et al. Learning to Rank using Gradient Descent. ICML 2005.
 
     Examples
     --------

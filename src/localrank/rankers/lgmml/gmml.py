@@ -26,7 +26,7 @@ class GMML(Estimator):
         D = λ I + sum over (p, n) in P × N of (p - n) (p - n)^T,
 
     and the metric M is the point at fraction `t` on the geodesic from S^-1 to D. At t = 1/2 it
-    is the only positive definite solution of M S M = D [1]_, and minimises
+    is the only positive definite solution of M S M = D [1], and minimises
     tr(M S) + tr(M^-1 D). The sums have closed forms: no pair is visited.
 
     Parameters
@@ -47,7 +47,7 @@ class GMML(Estimator):
 
     References
     ----------
-    .. [1] Zadeh, Hosseini, Sra. Geometric Mean Metric Learning. ICML 2016.
+    1. Zadeh, Hosseini, Sra. Geometric Mean Metric Learning. ICML 2016.
 
     Examples
     --------

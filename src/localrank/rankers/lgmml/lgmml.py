@@ -36,7 +36,7 @@ _VECTORS = QueryVectorRanker._parameters["query_vectors"]
     grid={"n_metrics": [10, 50]},
 )
 class LGMML(QueryVectorRanker):
-    """Ranks by distances to anchor documents, each in its own metric (L-GMML) [1]_.
+    """Ranks by distances to anchor documents, each in its own metric (L-GMML) [1].
 
     Training repeats `n_metrics` times: take a query, and learn the metric M_r from its relevant
     and irrelevant documents (`GMML`). The anchor p_r is the relevant document from which sorting
@@ -75,7 +75,7 @@ class LGMML(QueryVectorRanker):
         equal. "nearest": those of the most similar training query, by `PrincipalComponents` of
         scaled features.
     query_vectors : "origin", list of columns, dict or None, default=None
-        Positions of the queries in the space of the documents. They replace all anchors [1]_,
+        Positions of the queries in the space of the documents. They replace all anchors [1],
         §4.4; with one metric this is the paper's global GMML. None: anchors are documents. A list
         of columns, by number or name, holds the query's vector: as many as remain for the
         document, in the same order. A dict maps query ids to vectors. "origin": the features are
@@ -127,7 +127,7 @@ class LGMML(QueryVectorRanker):
 
     References
     ----------
-    .. [1] Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017.
+    1. Su, King, Lyu. Learning to Rank Using Localized Geometric Mean Metrics. SIGIR 2017.
 
     Examples
     --------

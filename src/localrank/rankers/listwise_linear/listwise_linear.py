@@ -45,8 +45,8 @@ class ListwiseLinear(GainRanker, LinearRanker):
 
     The targets t_i of a query's documents are proportional to their gains 2^y_i - 1. If labels are
     larger than 30, the gain is y_i. If the lowest label is negative, gains are counted from it. The
-    parameter `gain` sets other gains. This is ListNet's loss [1]_ with other targets; for labels 0
-    and 1 it bounds NDCG [2]_. The function is convex, and minimised by L-BFGS. Every query weighs
+    parameter `gain` sets other gains. This is ListNet's loss [1] with other targets; for labels 0
+    and 1 it bounds NDCG [2]. The function is convex, and minimised by L-BFGS. Every query weighs
     the same, however long its list. Labels may be any numbers. The model does not depend on the
     order of the rows.
 
@@ -104,9 +104,9 @@ class ListwiseLinear(GainRanker, LinearRanker):
 
     References
     ----------
-    .. [1] Cao, Qin, Liu, Tsai, Li. Learning to Rank: From Pairwise Approach to Listwise Approach.
+    1. Cao, Qin, Liu, Tsai, Li. Learning to Rank: From Pairwise Approach to Listwise Approach.
        ICML 2007.
-    .. [2] Bruch, Wang, Bendersky, Najork. An Analysis of the Softmax Cross Entropy Loss for
+    2. Bruch, Wang, Bendersky, Najork. An Analysis of the Softmax Cross Entropy Loss for
        Learning-to-Rank with Binary Relevance. ICTIR 2019.
 
     Examples

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class MLR(QueryVectorRanker):
-    """Ranks documents by their distance to the query in a learned metric (MLR) [1]_.
+    """Ranks documents by their distance to the query in a learned metric (MLR) [1].
 
     It is meant for queries and documents that are points of the same space, such as images, songs
     or texts in latent coordinates, where a document similar to the query is good. If larger feature
@@ -89,17 +89,17 @@ class MLR(QueryVectorRanker):
 
     Notes
     -----
-    Some details are choices of this implementation. The loss is 1 - AP, one of several in [1]_.
+    Some details are choices of this implementation. The loss is 1 - AP, one of several in [1].
     The minimum of the planes is held near the best metric so far (a proximal bundle); without
     this it jumps about, and the original solver needs many more planes. The problem of the planes
-    is solved by the alternating direction method of multipliers, as in [2]_. Its multipliers give
+    is solved by the alternating direction method of multipliers, as in [2]. Its multipliers give
     a bound for the whole problem. A search takes O(n log n + n d²) for n documents of d features,
     a round of the planes' problem O(d³).
 
     References
     ----------
-    .. [1] McFee, Lanckriet. Metric Learning to Rank. ICML 2010.
-    .. [2] Lim, McFee, Lanckriet. Robust Structural Metric Learning. ICML 2013.
+    1. McFee, Lanckriet. Metric Learning to Rank. ICML 2010.
+    2. Lim, McFee, Lanckriet. Robust Structural Metric Learning. ICML 2013.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class MLR(QueryVectorRanker):
 
 
 class RMLR(MLR):
-    """Robust metric learning to rank (R-MLR) [1]_: `MLR` that drops useless features.
+    """Robust metric learning to rank (R-MLR) [1]: `MLR` that drops useless features.
 
     The trace of W is replaced by the sum of the lengths of its rows, ‖W‖_{2,1}. W is symmetric, so
     a row of zeros drops its feature from the metric, and noise does not add up over many features.
@@ -249,7 +249,7 @@ class RMLR(MLR):
 
     References
     ----------
-    .. [1] Lim, McFee, Lanckriet. Robust Structural Metric Learning. ICML 2013.
+    1. Lim, McFee, Lanckriet. Robust Structural Metric Learning. ICML 2013.
 
     Examples
     --------

@@ -42,7 +42,7 @@ SMALLEST_LOSS = 1e-12
     sample={"n_rounds": 15},
 )
 class RankBoost(Ranker):
-    """Boosted thresholds of single features on the exponential loss of pairs [1]_.
+    """Boosted thresholds of single features on the exponential loss of pairs [1].
 
     The units of features do not matter: only the order of a feature's values counts.
 
@@ -55,7 +55,7 @@ class RankBoost(Ranker):
        the sum of h over the documents, each times its potential: the weight of its pairs with
        lower documents less the weight of its pairs with higher ones. One histogram per feature
        serves all its thresholds. The criterion bounds the best factor on the loss by
-       sqrt(1 - r^2) (the third method of [1]_).
+       sqrt(1 - r^2) (the third method of [1]).
     2. steps by alpha = ln(W+ / W-) / 2, where W+ and W- are the exact weights of the pairs that h
        orders rightly and wrongly. This minimises the loss along h, and multiplies it by
        1 - (sqrt(W+) - sqrt(W-))^2 < 1. A W below 1e-6 counts as 1e-6. A weak ranker that is
@@ -103,7 +103,7 @@ class RankBoost(Ranker):
 
     References
     ----------
-    .. [1] Freund, Iyer, Schapire, Singer. An Efficient Boosting Algorithm for Combining
+    1. Freund, Iyer, Schapire, Singer. An Efficient Boosting Algorithm for Combining
        Preferences. JMLR 4, 2003.
 
     Examples

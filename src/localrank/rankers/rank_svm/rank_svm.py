@@ -24,9 +24,9 @@ class RankSVM(PairwiseRanker, PathRanker):
     A fast baseline: it trains in a fraction of a second on a thousand queries.
 
     It minimises ½‖w‖² + C/N · Σ loss(1 - w·(x_i - x_j)) over the N pairs of documents of the same
-    query with y_i > y_j [1]_. Only the order of the labels counts. Dividing by N gives C the same
+    query with y_i > y_j [1]. Only the order of the labels counts. Dividing by N gives C the same
     meaning on every dataset. Pairs are never listed: a step costs O(n log n) for n documents,
-    whatever the number of labels. The squared hinge is minimised by Newton's method [2]_, the
+    whatever the number of labels. The squared hinge is minimised by Newton's method [2], the
     hinge by Newton's method on smoothed losses. Both compute a lower bound on the minimum and
     stop when the objective is close enough to it.
 
@@ -83,8 +83,8 @@ class RankSVM(PairwiseRanker, PathRanker):
 
     References
     ----------
-    .. [1] Joachims. Optimizing Search Engines using Clickthrough Data. KDD 2002.
-    .. [2] Chapelle, Keerthi. Efficient Algorithms for Ranking with SVMs. Information Retrieval
+    1. Joachims. Optimizing Search Engines using Clickthrough Data. KDD 2002.
+    2. Chapelle, Keerthi. Efficient Algorithms for Ranking with SVMs. Information Retrieval
        13, 2010.
 
     Examples

@@ -27,7 +27,7 @@ class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):
 
         ½‖w_0‖² + λ/2 · Σ_g ‖v_g‖² + C/N · Σ loss(1 - w_g·(x_i - x_j))
 
-    over the N pairs of all groups gives the shared part w_0 and the specific parts v_g [1]_ [2]_.
+    over the N pairs of all groups gives the shared part w_0 and the specific parts v_g [1, 2].
     It is RankSVM on the features x plus one block of columns per group, which holds x/√λ for the
     group's documents. A group of few queries stays near w_0; a large group can move away from it.
     With λ → ∞ all groups have the global RankSVM. With λ → 0 and C = cλ each group has the RankSVM
@@ -59,8 +59,8 @@ class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):
 
     References
     ----------
-    .. [1] Evgeniou, Pontil. Regularized Multi-Task Learning. KDD 2004.
-    .. [2] Ni, Huang, Xie. A Query Dependent Approach to Learning to Rank for Information
+    1. Evgeniou, Pontil. Regularized Multi-Task Learning. KDD 2004.
+    2. Ni, Huang, Xie. A Query Dependent Approach to Learning to Rank for Information
        Retrieval. WAIM 2008.
 
     Examples

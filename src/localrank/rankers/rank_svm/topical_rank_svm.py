@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     sample={"n_topics": 3},
 )
 class TopicalRankSVM(PairwiseRanker):
-    """RankSVM with one weight vector per topic, mixed by each query's shares P(c|q) [1]_.
+    """RankSVM with one weight vector per topic, mixed by each query's shares P(c|q) [1].
 
     A document x of query q scores Σ_c P(c|q) w_c·x. All w_c are trained together. They minimise
 
@@ -81,7 +81,7 @@ class TopicalRankSVM(PairwiseRanker):
 
     References
     ----------
-    .. [1] Bian, Li, Li, Zheng, Zha. Ranking Specialization for Web Search: A Divide-and-Conquer
+    1. Bian, Li, Li, Zheng, Zha. Ranking Specialization for Web Search: A Divide-and-Conquer
        Approach by Using Topical RankSVM. WWW 2010.
 
     Examples

@@ -18,7 +18,7 @@ class AveragePrecisionRisk:
     A ranking of a query is a plane in w. The intercept is its loss 1 - AP. The slope is the
     difference between its Psi and that of the ideal ranking. R is the sum of each query's highest
     plane. For each query, the plane of the ideal ranking and a few planes of its most violated
-    rankings are kept. They give a lower bound on R at a fraction of the cost [1]_.
+    rankings are kept. They give a lower bound on R at a fraction of the cost [1].
 
     Values and intercepts are those of R(w) - R(0), which is precise even for tiny changes of w. At
     w = 0 the most violated ranking is the worst one.
@@ -43,7 +43,7 @@ class AveragePrecisionRisk:
 
     References
     ----------
-    .. [1] Joachims, Finley, Yu. Cutting-Plane Training of Structural SVMs. Machine Learning
+    1. Joachims, Finley, Yu. Cutting-Plane Training of Structural SVMs. Machine Learning
        77(1), 2009.
     """
 

@@ -24,7 +24,7 @@ from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
 
 @declare("svm-map", "linear, for average precision", grid={"C": [0.01, 0.1, 1.0, 10.0]})
 class SVMMap(PathRanker, RelevanceRanker):
-    """Linear support vector machine whose loss is 1 - average precision [1]_.
+    """Linear support vector machine whose loss is 1 - average precision [1].
 
     Use it if MAP is the measure that counts. A label only says whether a document is relevant.
 
@@ -35,7 +35,7 @@ class SVMMap(PathRanker, RelevanceRanker):
 
     where Psi(ranking) is the mean over R x I of x_r - x_i if the ranking has r above i, and of
     x_i - x_r otherwise. The maximum is an upper bound on the loss of ranking by w·x. It is found
-    exactly. The sum is minimised by cutting planes with one slack variable [2]_, up to a proven
+    exactly. The sum is minimised by cutting planes with one slack variable [2], up to a proven
     gap. The model does not depend on the order of the rows.
 
     Parameters
@@ -77,9 +77,9 @@ class SVMMap(PathRanker, RelevanceRanker):
 
     References
     ----------
-    .. [1] Yue, Finley, Radlinski, Joachims. A Support Vector Method for Optimizing Average
+    1. Yue, Finley, Radlinski, Joachims. A Support Vector Method for Optimizing Average
        Precision. SIGIR 2007.
-    .. [2] Joachims, Finley, Yu. Cutting-Plane Training of Structural SVMs. Machine Learning
+    2. Joachims, Finley, Yu. Cutting-Plane Training of Structural SVMs. Machine Learning
        77(1), 2009.
 
     Examples

@@ -31,7 +31,7 @@ _BLOCK = 2**22
 
 @declare("gaussian", "a normal distribution of its documents")
 class Gaussian(Representation):
-    """Describes a query by a Gaussian fitted to its documents [1]_.
+    """Describes a query by a Gaussian fitted to its documents [1].
 
     The Gaussian has the mean of the documents. The covariance S of the documents is singular if
     they are fewer than the features. So the Gaussian has covariance
@@ -64,7 +64,7 @@ class Gaussian(Representation):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009. Section 2.2.
 
     Examples

@@ -28,7 +28,7 @@ _MOST_ROWS = 2**21
 
 @declare("top-scores", "principal components of the highest values of each feature")
 class TopScores(Points):
-    """Describes a query by the highest values of each feature, in principal components [1]_.
+    """Describes a query by the highest values of each feature, in principal components [1].
 
     Each feature is sorted by itself, and its h highest values are kept. This gives a matrix of h
     rows per query. One principal component analysis is fitted to the rows of all training
@@ -58,7 +58,7 @@ class TopScores(Points):
 
     References
     ----------
-    .. [1] Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
+    1. Lwin, Kham. Query Dependent Ranking based on PCA-based Query Representation.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class LSH(Estimator):
     r"""Fast search for the nearest training query, by hashing principal components.
 
     Component p of a training query is entered into m hash tables. Its bucket is given by the
-    signs of its products with h random hyperplanes, different ones in each table [1]_. A query
+    signs of its products with h random hyperplanes, different ones in each table [1]. A query
     looks into the same tables with its components u_p and with -u_p, because both describe its
     documents equally well. A training query that it meets there has the score
 
@@ -71,7 +71,7 @@ class LSH(Estimator):
 
     References
     ----------
-    .. [1] Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
+    1. Banerjee, Dubey, Machchhar, Chakrabarti. Efficient and Accurate Local Learning for
        Ranking. 2009.
 
     Examples
