@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from localrank.data import RankingDataset
 
 N_QUERIES, N_TYPES, SEPARATION = 600, 4, 0.5
-METHODS = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training"
+METHODS = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,query-coordinates"
 SETTINGS = (
     "lambdamart.n_trees=150",
     "local-rank.ranker=rank-svm",
     "adaptive-training.n_clusters=4",
     "adaptive-training.ranker=lambdamart",
     "adaptive-training.ranker__n_trees=150",
+    "query-coordinates.ranker__n_trees=150",
 )
 TEXT_METHODS = "lambdamart,best-feature,rank-svm,local-rank"
 TEXT_SETTINGS = (
