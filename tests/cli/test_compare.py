@@ -268,7 +268,7 @@ def test_methods_lists_every_method_and_part_with_its_parameters(run):
     assert all(name in out for known in parts.values() for name in known)
 
 
-def test_demo_compares_both_ways_with_global_models_and_writes_the_report(run, monkeypatch, tmp_path):
+def test_demo_compares_both_ways_and_writes_the_report(run, monkeypatch, tmp_path):
     module = sys.modules["localrank.cli.demo"]
     small = ("n_trees=15", "min_leaf_documents=10")
     trees = [f"lambdamart.{setting}" for setting in small]
