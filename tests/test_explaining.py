@@ -342,7 +342,7 @@ def test_contributions_print_the_features_that_decide_rankings(queries):
 def test_documents_of_different_queries_are_not_compared(queries):
     contributions = RankSVM().fit(queries).contributions(queries)
     last = queries.n_documents - 1
-    with pytest.raises(ValueError, match="Document 0 is of query 1, document .* of query 60"):
+    with pytest.raises(ValueError, match="Document 0 is in query 1, document .* in query 60"):
         contributions.why(0, last)
     with pytest.raises(ValueError, match=f"positions from 0 to {last}. Got -1 instead"):
         contributions.why(-1, 0)

@@ -347,7 +347,7 @@ def test_a_method_that_refuses_missing_values_says_how_it_takes_them(run, tables
     code, _, err = run("train", tables[0], "--method", "rank-svm", *setting, *output)
     assert code == 1
     assert "feature 1 has missing values" in err
-    assert "on the command line, without --set ...missing=refuse" in err
+    assert "on the command line, leave out --set ...missing=refuse" in err
 
 
 def test_groups_are_shown_beside_known_categories(run, collection, tmp_path):

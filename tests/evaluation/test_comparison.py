@@ -187,7 +187,7 @@ def test_data_may_be_folds_a_dataset_or_a_folder(dataset, parts, tmp_path):
             write_letor(part.with_features(part.features), path)
     read = compare(methods, tmp_path / "collection", MEASURES, baseline="a")
     assert (read.title, set(read.fold_names)) == ("collection", {"Fold1", "Fold2"})
-    with pytest.raises(ValueError, match="no folds"):
+    with pytest.raises(ValueError, match="needs at least one fold"):
         compare(methods, [], MEASURES, baseline="a")
 
 

@@ -46,7 +46,7 @@ def test_the_verdict_is_by_corrected_p_values_and_names_the_opponent():
     assert judged(a=(SURE, "mix", SURE), b=(DOUBTFUL, "mix", DOUBTFUL), mix=(SURE, None, None)) == (
         "By ndcg@10 on 1,234 test queries, a leads with 0.5069 (+0.0200 against base, p = 0.040).\n"
         "Significantly better than base: a (+0.0200).\n"
-        "Significantly better than its opponent at equal cost: a (+0.0200 against mix)."
+        "Significantly better than its opponent of equal cost: a (+0.0200 against mix)."
     )
 
 
@@ -80,7 +80,7 @@ def test_without_methods_the_verdict_names_the_leader_alone():
 
 def test_methods_of_one_model_have_the_baseline_as_opponent():
     text = judged(a=(SURE, "base", SURE), b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
-    assert text.endswith("its opponent at equal cost: a (+0.0200 against base).")
+    assert text.endswith("its opponent of equal cost: a (+0.0200 against base).")
     worse = judged(leader="c", b=(WORSE, "base", WORSE), c=(CHANCE, "mix", CHANCE))
     assert worse.endswith("At equal cost, no method is significantly better than its opponent.")
 

@@ -99,7 +99,7 @@ def sample(n_queries: int = 120, *, n_methods: int = len(METHODS), seed: int = 3
             for name, n_groups, gain in [("local-rank", 4, 0.062), ("adaptive-training", 5, 0.049)]
         ],
         "verdict": "query-coordinates is better than lambdamart by ndcg@10 (+0.031, 95 % interval "
-        "+0.010 to +0.052, p = 0.012) and than its opponent at equal cost. No local method is.",
+        "+0.010 to +0.052, p = 0.012) and than its opponent of equal cost. No local method is.",
         "cost_notes": [
             "local-rank has 4 models as global-ensemble-4 has, but takes 14 CPU seconds, not 11."
         ],

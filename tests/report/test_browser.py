@@ -48,7 +48,7 @@ def test_bounds_stand_beside_their_control(show, data):
     text = page.locator(".bounds tbody tr").first.inner_text()
     assert f"{bound['clairvoyant']:.4f}" in text
     assert f"{bound['control']:.4f} ± 0.0040" in text
-    assert "random partition" in page.locator("#bounds .note").inner_text()
+    assert "random groups" in page.locator("#bounds .note").inner_text()
     selected, best = boxes(page, ".bound-plot .selected"), boxes(page, ".bound-plot .clairvoyant")
     assert (best[:, 0] > selected[:, 0] + 5).all()
 

@@ -128,4 +128,4 @@ def test_the_key_of_the_table_opens(show, data):
     assert "Holm's rule" not in key.inner_text()
     key.locator("summary").click()
     assert "corrected by Holm's rule for the number of methods" in key.inner_text()
-    assert f"less that of {BASELINE}" in key.inner_text()
+    assert f"minus that of {BASELINE}" in key.inner_text()

@@ -24,32 +24,36 @@ def make_queries(
     """Make queries of several hidden types.
 
     The features fall into `n_types + 1` blocks. Documents of a query of type t spread most
-    along the features of block t, and their utility is a weighted sum of those features, less
-    half as much of the features of the next type, so that what helps one type harms another.
-    The first feature of the last block helps every type, the rest of that block a little.
-    Each query shifts and scales its features in its own way. Labels 0 to 4 are the utility plus
-    Gaussian noise cut at fixed levels, so that queries have few or many relevant documents.
+    along the features of block t. Their utility is a weighted sum of these features, minus half
+    as much of the features of the next type. So what helps one type harms another. The first
+    feature of the last block helps every type, and the rest of that block helps a little. Each
+    query shifts and scales its features in its own way. Utility plus Gaussian noise, cut at
+    fixed levels, gives the labels 0 to 4. Some queries have few relevant documents, some many.
 
     Parameters
     ----------
     n_queries : int, default=300
+        Number of queries.
     n_documents : (int, int), default=(20, 60)
         Smallest and largest number of documents of a query.
     n_features : int, default=20
-        At least `n_types + 1`.
+        Number of features, at least `n_types + 1`.
     n_types : int, default=4
+        Number of hidden types.
     noise : float, default=0.5
-        Standard deviation of the noise, where that of the signal is 1.
+        Standard deviation of the noise. That of the signal is 1.
     separation : float, default=0.0
         Distance between types along the type's features, in standard deviations. The documents
-        of a type also spread more along these features, by up to as much. A larger number makes
-        it easier to tell the types apart without labels. 0: documents only spread half as much
+        of a type also spread more along these features. A larger number makes it easier to tell
+        the types apart without labels. 0: documents only spread half as much
         again along the features of their type.
     random_state : int or None, default=0
+        Seed. None: new queries at each call.
 
     Returns
     -------
     dataset : RankingDataset
+        The queries.
     types : ndarray of shape (n_queries,)
         The hidden type of each query.
 

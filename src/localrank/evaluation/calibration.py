@@ -36,7 +36,7 @@ TITLES = {
 class Calibration(Printed, Plotted):
     """Values of several methods in two views: two ways to group the queries by levels.
 
-    The view `"failure_level"` groups the queries by the baseline's value less the best
+    The view `"failure_level"` groups the queries by the baseline's value minus the best
     feature's. The level depends on the baseline's value. So any other model looks better than
     the baseline at negative levels, and worse at positive ones: regression to the mean. The view
     `"best_feature_score"` groups the queries by the best feature's value, which no method's noise
@@ -183,7 +183,7 @@ def best_feature_calibration(
 ) -> Calibration:
     """Compare methods where a global model falls behind the single best feature [1]_.
 
-    The failure level of a query is the baseline's value less the best feature's, rounded to the
+    The failure level of a query is the baseline's value minus the best feature's, rounded to the
     nearest 0.1. It is negative if the best feature wins. Halves round away from zero, so that
     exchanging the two mirrors the levels. Values are rounded to seven decimals first. The best
     feature's value is binned in the same way.

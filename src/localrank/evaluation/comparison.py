@@ -171,8 +171,9 @@ def compare(
     """Train methods on the same queries, and compare them on the same test queries.
 
     The single best feature and the baseline are always compared, too; so is the baseline with
-    another seed, if it has one. Then every method of several models gets opponents of as many
-    models: the baseline with as many seeds, and models of different kinds.
+    another seed, if it has one. Every method of several models then meets two opponents of equal
+    cost, which have the same number of models: the baseline with different seeds, and models of
+    different kinds.
 
     Parameters
     ----------
@@ -209,10 +210,16 @@ def compare(
     title : str, optional
         The name of the data.
     n_jobs : int or None, default=None
+        Number of threads. None: one. -1: one per core. The result does not depend on it.
     random_state : int or None, default=0
         Seed of the folds of a dataset, of methods given by name, and of opponents.
     say : callable, optional
         Called with a line about each step.
+
+    Returns
+    -------
+    Comparison
+        Print it for the table and the verdict. `write` writes the report.
 
     Examples
     --------
@@ -230,7 +237,7 @@ def compare(
     >>> print(result.verdict)
     By ndcg@10 on 90 test queries, local leads with 0.7556 (+0.0711 against rank-svm, p < 0.001).
     Significantly better than rank-svm: local (+0.0711).
-    Significantly better than its opponent at equal cost: local (+0.0524 against global-mixed-2).
+    Significantly better than its opponent of equal cost: local (+0.0524 against global-mixed-2).
     """
     start = time.perf_counter()
     parsed = [parse_measure(measure) for measure in measures]

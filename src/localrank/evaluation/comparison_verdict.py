@@ -23,7 +23,7 @@ NO_METHODS = {
 
 
 def in_words(comparison: Comparison) -> str:
-    """Which method leads, and whether any beats the baseline and its opponent at equal cost.
+    """Which method leads, and whether any beats the baseline and its opponent of equal cost.
 
     Each sentence is a line. The first names the best method, significant or not.
     """
@@ -57,7 +57,7 @@ def in_words(comparison: Comparison) -> str:
     if any(opponent != baseline for opponent in comparison.opponents.values()):
         if equal[1]:
             lines.append(
-                f"Significantly better than its opponent at equal cost: {', '.join(equal[1])}."
+                f"Significantly better than its opponent of equal cost: {', '.join(equal[1])}."
             )
         else:
             worse = f"; significantly worse: {', '.join(equal[-1])}" if equal[-1] else ""
@@ -91,7 +91,7 @@ def _mean(comparison: Comparison, name: str) -> str:
 
 
 def cost_notes(comparison: Comparison) -> list[str]:
-    """Methods that cost much more than an opponent of as many models, or have no opponent."""
+    """Methods that cost much more than their opponent, or that have none."""
     notes = []
     for name, result in comparison.finished.items():
         if comparison.entries[name].role in NO_METHODS:

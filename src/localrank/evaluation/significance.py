@@ -35,7 +35,7 @@ class PairedTest:
     ----------
     test : str
     mean_difference : float
-        Mean of the first method's values less the second's.
+        Mean of the first method's values minus the second's.
     interval : (float, float)
         Confidence interval of the mean difference, by the t distribution for every test.
     effect_size : float

@@ -28,7 +28,7 @@ class AveragePrecision(RelevanceMeasure):
         The divisor. "relevant": the number of relevant documents. "reachable": that number, but
         at most `cutoff`.
     ties : {"averaged", "input", "pessimistic", "document_id", "threshold"}
-        What documents with equal scores count. "averaged": the mean over all their orders [1]_.
+        How documents with equal scores count. "averaged": the mean over all their orders [1]_.
         "input": the order of the input. "pessimistic": the worst order. "document_id": descending
         document id, as in trec_eval. "threshold": each has the precision at the end of the tie,
         as in scikit-learn.

@@ -30,7 +30,7 @@ class ExpectedReciprocalRank(CutMeasure):
         The largest label of the scale. The default of 4 is that of gdeval and RankLib. Larger
         labels are refused.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        What documents with equal scores count. "averaged": the mean over all their orders.
+        How documents with equal scores count. "averaged": the mean over all their orders.
         "input": the order of the input. "pessimistic": the worst order. "document_id": descending
         document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"

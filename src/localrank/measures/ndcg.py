@@ -32,10 +32,10 @@ class NDCG(CutMeasure):
         The divisor of a gain. "log2": log2(1 + rank). "letor": 1 at ranks 1 and 2, then
         log2(rank).
     short : {"evaluate", "zero"}
-        What a query with fewer than `cutoff` documents counts. "evaluate": the value on the
+        The value of a query with fewer than `cutoff` documents. "evaluate": the value on the
         documents it has. "zero": 0, as in LETOR 4's script.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        What documents with equal scores count. "averaged": the mean over all their orders [3]_.
+        How documents with equal scores count. "averaged": the mean over all their orders [3]_.
         "input": the order of the input. "pessimistic": the worst order. "document_id": descending
         document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"

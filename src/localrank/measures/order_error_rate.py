@@ -25,7 +25,7 @@ class OrderErrorRate(Measure):
     high, low : float, optional
         Labels of the pairs that count. None: all pairs with different labels.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        What documents with equal scores count. "averaged": half an error. "input": by the order
+        How documents with equal scores count. "averaged": half an error. "input": by the order
         of the input. "pessimistic": an error. "document_id": by descending document id, as in
         trec_eval.
     empty : "skip", 0.0 or 1.0

@@ -28,7 +28,7 @@ class Precision(RelevanceMeasure):
         The divisor for a query with fewer than `cutoff` documents. "pad": `cutoff`, as if the
         rest were irrelevant documents. "shrink": the number of its documents.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        What documents with equal scores count. "averaged": the mean over all their orders.
+        How documents with equal scores count. "averaged": the mean over all their orders.
         "input": the order of the input. "pessimistic": the worst order. "document_id": descending
         document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"

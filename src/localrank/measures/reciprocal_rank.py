@@ -25,7 +25,7 @@ class ReciprocalRank(RelevanceMeasure):
     relevance_level : float, optional
         The smallest relevant label; `rel` in a name. None: every label above 0 is relevant.
     ties : {"averaged", "input", "pessimistic", "document_id"}
-        What documents with equal scores count. "averaged": the mean over all their orders.
+        How documents with equal scores count. "averaged": the mean over all their orders.
         "input": the order of the input. "pessimistic": the worst order. "document_id": descending
         document id, as in trec_eval.
     empty : 0.0, 1.0 or "skip"

@@ -35,7 +35,7 @@ def engine_coordinates(
 
     LambdaMART, GBRT and RankSVM learn on the features. LambdaMART, CrossEntropyMART and RankSVM
     learn on the features and two coordinates of each: its place between the query's smallest and
-    largest value, and the number of documents below it less the number above it (parts m and d
+    largest value, and the number of documents below it minus the number above it (parts m and d
     of `QueryCoordinates`). The scores of the six models are divided by scales learned in training
     and averaged (`FixedScale`). Vespa computes all of this over the hits of its global phase.
 

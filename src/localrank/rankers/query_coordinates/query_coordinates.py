@@ -82,7 +82,7 @@ class QueryCoordinates(Expanded):
     - b: (x - median) / (1.4826 median absolute deviation + 0.1 standard deviation) of each
       feature, cut at ±20;
     - m: (x - smallest) / (largest - smallest) of each feature;
-    - d: the number of documents with a smaller value less the number with a larger one, for each
+    - d: the number of documents with a smaller value minus the number with a larger one, for each
       feature.
 
     The parts m and d are not among the defaults. Vespa computes them over the hits of a query. The

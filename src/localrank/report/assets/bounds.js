@@ -1,4 +1,4 @@
-// Bounds beside their controls: the same for a random partition.
+// Bounds beside their controls: the same for random groups.
 
 function boundsTable() {
   if (!data.bounds?.length) return;
@@ -51,9 +51,9 @@ function boundsTable() {
     el(
       "p",
       { class: "note" },
-      "A clairvoyant bound ranks each query with the group model that ranks it best. That takes the query's " +
+      "A clairvoyant bound ranks each query with the group model that ranks it best. That needs the query's " +
         "labels, so a bound is not a method. The best of several models gains by chance alone. The control shows " +
-        "how much: it is the same bound over a random partition into groups of the same sizes. Only the part of a " +
+        "how much: it is the same bound for random groups of the same sizes. Only the part of a " +
         "bound beyond its control is due to the groups.",
     ),
     scroller(

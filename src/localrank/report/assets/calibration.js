@@ -4,12 +4,12 @@ const calibrationViews = {
   failure_level: {
     title: "By failure level",
     axis: "Failure level",
-    note: "The baseline's value less the best feature's. The baseline's luck picks the queries, so any other model looks better at the left.",
+    note: "The baseline's value minus the best feature's. At the left are queries on which the baseline was unlucky, so any other model looks better there.",
   },
   best_feature_score: {
     title: "By the best feature's score",
     axis: "Best feature's score",
-    note: "No method's luck picks the queries.",
+    note: "No method decides where a query stands, so luck favours none of them.",
   },
 };
 

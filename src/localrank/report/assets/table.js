@@ -120,7 +120,7 @@ function columns() {
     },
     working.some(equal) && {
       title: "At equal cost",
-      hint: "to an opponent of as many models",
+      hint: "against the opponent",
       upwards: direction(measure) < 0,
       key: (method) => equal(method)?.difference,
       cell: (method) => {
@@ -197,10 +197,10 @@ function tableKey() {
     "ul",
     {},
     [
-      `Difference: the mean over queries of the method's value less that of ${data.baseline}, with its 95 % interval. All intervals are drawn on one scale, around 0.`,
+      `Difference: the mean over queries of the method's value minus that of ${data.baseline}, with its 95 % interval. All intervals are drawn on one scale, around 0.`,
       "▲ better and ▼ worse: p is below 0.05, corrected by Holm's rule for the number of methods. The dot of the interval is then filled.",
       working.some((method) => method.at_equal_cost) &&
-        "At equal cost: the difference to an opponent of as many models, the stronger of those trained. A method of one model has the baseline as its opponent.",
+        "At equal cost: the difference to the method's opponent, which has the same number of models. Where two opponents were trained, it is the stronger one. A method of one model has the baseline as its opponent.",
       hasRole("reseeded") &&
         "Second seed: the baseline, trained again with another seed. A difference as small as this one is chance.",
       "Training is the CPU time of all folds.",
@@ -317,7 +317,7 @@ function comparisonTable() {
         "div",
         { class: "unequal", role: "note" },
         folded(
-          `Equal models, unequal cost: ${count(unequal.length, "note")}`,
+          `Same number of models, different cost: ${count(unequal.length, "note")}`,
           el(
             "ul",
             {},
