@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -330,6 +332,24 @@ def test_an_explanation_names_the_documents(typed):
     local = by_means(RankSVM()).fit(train.with_features(train.features))
     rows = slice(test.offsets[4], test.offsets[5])
     assert_array_equal(local.explain(named, 4).document_ids, names[rows])
+
+
+def test_documents_without_ids_have_one_number_in_lists_and_explanations(typed):
+    train, test, _ = typed
+    # The rows of every query lie apart in the input.
+    order = np.random.default_rng(0).permutation(test.n_documents)
+    queries = test.query_ids[test.query_index]
+    mixed = RankingDataset.from_arrays(test.features[order], test.labels[order], queries[order])
+    local = by_means(RankSVM()).fit(train)
+    query = test.query_ids[4]
+    explanation = local.explain(mixed, query)
+    assert_array_equal(explanation.document_ids, np.flatnonzero(queries[order] == query))
+    best_first = explanation.document_ids[np.argsort(-explanation.scores, kind="stable")]
+    lists = local.rank(mixed, library="dict")
+    assert_array_equal(best_first, lists["document"][lists["query"] == query])
+    assert re.search(rf"label +score.*\n.*\n +{best_first[0]} ", str(explanation))
+    preference = local.contributions(mixed).why(*best_first[:2])
+    assert (preference.above, preference.below) == tuple(best_first[:2])
 
 
 def test_an_unknown_query_cannot_be_explained(typed):

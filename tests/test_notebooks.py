@@ -58,7 +58,7 @@ def test_a_notebook_is_published_with_the_outputs_that_it_has(notebooks):
         for notebook in notebooks
     ]
     assert kinds[0] == kinds[1]
-    assert any("image/png" in kind for kind in kinds[0])
+    assert any("image/svg+xml" in kind for kind in kinds[0])
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

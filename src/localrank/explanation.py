@@ -31,7 +31,9 @@ class Explanation(Printed):
         The group that serves each neighbour.
     distances, similarities : ndarray
         Between the query and each neighbour.
-    document_ids, labels : ndarray of shape (n_documents,) or None
+    document_ids : ndarray of shape (n_documents,)
+        Ids of the documents. If they have none, their positions in the input, from 0.
+    labels : ndarray of shape (n_documents,) or None
     scores : ndarray of shape (n_documents,)
         The scores that `predict` gives.
     group_scores : ndarray of shape (n_documents, n_groups)
@@ -45,7 +47,7 @@ class Explanation(Printed):
     neighbour_groups: Integers
     distances: Floats
     similarities: Floats
-    document_ids: Array | None
+    document_ids: Array
     labels: Floats | None
     scores: Floats
     group_scores: Floats
@@ -91,8 +93,7 @@ class Explanation(Printed):
             columns.insert(1, "label")
         rows = []
         for document in np.argsort(-self.scores, kind="stable")[:N_DOCUMENTS]:
-            ids = self.document_ids
-            row = [str(document + 1 if ids is None else ids[document])]
+            row = [str(self.document_ids[document])]
             if self.labels is not None:
                 row.append(f"{self.labels[document]:g}")
             row += [f"{self.scores[document]:.4g}", *(str(p + 1) for p in places[document])]

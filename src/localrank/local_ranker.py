@@ -346,16 +346,16 @@ class LocalRanker(Ranker):
         <BLANKLINE>
          document  label   score  group 2  group 1  group 3
          ──────────────────────────────────────────────────
-         45            1   0.469        1        2       19
-         23            2  0.4179        2        3       13
-         40            2  0.3975        3        8        6
-         43            2  0.2929        4        4       12
-         51            0  0.2332        5       18       21
-         29            1  0.2073        6        9        3
-         2             1  0.2069        7       14        1
-         18            3  0.2039        8       29        9
-         32            0  0.1843        9        6        4
-         50            0  0.1809       10        7       10
+         2304          1   0.469        1        2       19
+         2282          2  0.4179        2        3       13
+         2299          2  0.3975        3        8        6
+         2302          2  0.2929        4        4       12
+         2310          0  0.2332        5       18       21
+         2288          1  0.2073        6        9        3
+         2261          1  0.2069        7       14        1
+         2277          3  0.2039        8       29        9
+         2291          0  0.1843        9        6        4
+         2309          0  0.1809       10        7       10
         >>> explanation.weights
         array([0., 1., 0.])
         """
@@ -369,6 +369,10 @@ class LocalRanker(Ranker):
             )
         documents = dataset.select(position)
         self._check_same(documents)
+        document_ids = documents.document_ids
+        if document_ids is None:
+            rows = slice(*dataset.offsets[position[0] :][:2])
+            document_ids = dataset.in_query_order(np.arange(dataset.n_documents))[rows]
         selector = self.selector_
         described = selector.representation_.transform_rows(documents)
         distances = selector.representation_.distances(described, selector.descriptions_)[0]
@@ -381,7 +385,7 @@ class LocalRanker(Ranker):
             neighbour_groups=self.groups_.home[nearest],
             distances=distances[nearest],
             similarities=selector.representation_.similarities(distances[nearest]),
-            document_ids=documents.document_ids,
+            document_ids=document_ids,
             labels=documents.relevance,
             scores=self.predict_rows(documents),
             group_scores=lists_of(self.models_, documents).T,

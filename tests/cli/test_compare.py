@@ -268,17 +268,19 @@ def test_methods_lists_every_method_and_part_with_its_parameters(run):
     assert all(name in out for known in parts.values() for name in known)
 
 
-def test_demo_compares_global_and_local_methods_and_writes_the_report(run, monkeypatch, tmp_path):
+def test_demo_compares_both_ways_and_writes_the_report(run, monkeypatch, tmp_path):
     module = sys.modules["localrank.cli.demo"]
     small = ("n_trees=15", "min_leaf_documents=10")
     trees = [f"lambdamart.{setting}" for setting in small]
-    trees += [f"adaptive-training.ranker__{setting}" for setting in small]
+    for method in ("adaptive-training", "query-coordinates"):
+        trees += [f"{method}.ranker__{setting}" for setting in small]
     monkeypatch.setattr(module, "N_QUERIES", 150)
     monkeypatch.setattr(module, "SETTINGS", (*module.SETTINGS, *trees))
     code, out, err = run("demo", "--json", "-o", tmp_path / "demo")
     assert code == 0, err
     means = {m["name"]: m["means"]["ndcg@10"] for m in json.loads(out)["methods"]}
     assert means["local-rank"] > max(means["lambdamart"], means["best-feature"])
+    assert "query-coordinates" in means
     assert "Made 150 queries with" in err
     assert err.strip().endswith(str(tmp_path / "demo" / "index.html"))
 

@@ -182,6 +182,14 @@ def test_what_read_letor_reads_is_converted(suffix, dataset, tmp_path):
     assert_same_queries(opened, read_letor(path))
 
 
+def test_without_pyarrow_it_says_what_to_install_and_writes_nothing(dataset, tmp_path, monkeypatch):
+    write_letor(dataset, tmp_path / "train.txt")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(ImportError, match=r"pip install 'localrank\[tables\]'"):
+        convert([tmp_path / "train.txt"], tmp_path / "data")
+    assert not (tmp_path / "data").exists()
+
+
 def test_features_are_single_precision_unless_asked(dataset, tmp_path):
     path = tmp_path / "train.txt"
     write_letor(dataset, path)

@@ -100,9 +100,9 @@ def costs(n_models, cpu, milliseconds):
     )
 
 
-def noted(a, opponent="mix", role="method"):
+def noted(a, opponent="mix", role="method", mix=None):
     roles = {"a": role, "mix": "opponent", "base": "baseline"}
-    results = {"base": costs(1, 1.0, 0.1), "mix": costs(4, 10.0, 0.4), "a": a}
+    results = {"base": costs(1, 1.0, 0.1), "mix": mix or costs(4, 10.0, 0.4), "a": a}
     return cost_notes(
         SimpleNamespace(
             finished=results,
@@ -115,14 +115,21 @@ def noted(a, opponent="mix", role="method"):
 
 def test_a_method_that_costs_much_more_than_as_many_models_is_noted():
     assert noted(costs(4, 12.6, 0.5)) == [
-        "a has 4 models like mix, but takes 13 CPU seconds to train, not 10."
+        "a has 4 models like mix, but takes 13 s of CPU time to train, not 10 s."
     ]
     assert noted(costs(4, 1.0, 0.51)) == [
         "a has 4 models like mix, but ranks a list in 0.51 ms, not 0.4."
     ]
     assert noted(costs(1, 2.0, 0.3), "base") == [
-        "a has one model like base, but takes 2 CPU seconds to train, not 1, and ranks a list in "
-        "0.3 ms, not 0.1."
+        "a has one model like base, but takes 2 s of CPU time to train, not 1 s, and ranks a "
+        "list in 0.3 ms, not 0.1."
+    ]
+
+
+def test_a_few_milliseconds_of_training_are_not_noted():
+    assert noted(costs(4, 0.09, 0.4), mix=costs(4, 0.01, 0.4)) == []
+    assert noted(costs(4, 0.11, 0.4), mix=costs(4, 0.01, 0.4)) == [
+        "a has 4 models like mix, but takes 0.11 s of CPU time to train, not 0.01 s."
     ]
 
 

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from localrank.data import RankingDataset
 
 N_QUERIES, N_TYPES, SEPARATION = 600, 4, 0.5
-METHODS = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training"
+METHODS = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,query-coordinates"
 SETTINGS = (
     "lambdamart.n_trees=150",
     "local-rank.ranker=rank-svm",
     "adaptive-training.n_clusters=4",
     "adaptive-training.ranker=lambdamart",
     "adaptive-training.ranker__n_trees=150",
+    "query-coordinates.ranker__n_trees=150",
 )
 TEXT_METHODS = "lambdamart,best-feature,rank-svm,local-rank"
 TEXT_SETTINGS = (
@@ -39,7 +40,7 @@ def demo(
     seed: int = typer.Option(0, help="Seed of the made-up queries and of the models."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
 ) -> None:
-    """See a comparison of methods on built-in data, in a minute.
+    """See a comparison of methods on built-in data, in a minute or two.
 
     Example: localrank demo
     """
@@ -72,8 +73,8 @@ def _made_up(seed: int) -> RankingDataset:
     dataset, _ = make_queries(N_QUERIES, n_types=N_TYPES, separation=SEPARATION, random_state=seed)
     say(
         f"Made {dataset.n_queries:,} queries with {dataset.n_documents:,} documents and "
-        f"{dataset.n_features} features. The queries are of {N_TYPES} hidden types; other "
-        f"features decide the order in each type."
+        f"{dataset.n_features} features. The queries are of {N_TYPES} hidden types. Each type "
+        f"ranks by different features."
     )
     return dataset
 

@@ -32,7 +32,8 @@ def explain(
     pair: tuple[str, str] | None = typer.Option(
         None,
         metavar="A B",
-        help="Ids of two documents: explain why A is above B. By default, explain the whole list.",
+        help="Ids of two documents: explain why A is above B. Documents without ids have their "
+        "position in the query, from 1. By default, explain the whole list.",
     ),
     neighbours: int = typer.Option(
         5, min=1, help="How many of the nearest training queries to show."

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike
 from localrank.data.buckets import Buckets, write_partitions
 from localrank.data.partitions import UNFINISHED
 from localrank.data.row_batches import LetorBatches, TableBatches
+from localrank.data.table_files import parquet_files
 from localrank.data.tables import is_table
 from localrank.progress import progress
 
@@ -122,6 +123,7 @@ def convert(
     tables = [bool(column_description) or is_table(path) for path in paths]
     if any(tables) and not all(tables):
         raise ValueError("Give LETOR files or tables, not both.")
+    parquet_files()  # Partitions are Parquet files: say before the work if they cannot be written.
     n_steps = None
     if not any(tables) and not any(path.suffix.lower() in _COMPRESSED for path in paths):
         n_steps = sum(path.stat().st_size for path in paths) // 2**20 + len(paths)

@@ -30,13 +30,14 @@ def write_table(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     ...     read_table(f"{folder}/train.parquet").feature_names
     ('bm25',)
     """
-    parquet = _parquet()
+    parquet = parquet_files()
     table = dataset.to_frame("pyarrow")
     with atomic_write(path) as file:
         parquet.write_table(table, file, compression="zstd")
 
 
-def _parquet() -> Any:
+def parquet_files() -> Any:
+    """The module for Parquet; without pyarrow, an error that says what to install."""
     try:
         from pyarrow import parquet
     except ImportError:

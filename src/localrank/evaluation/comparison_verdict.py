@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 # A method costs more than its opponent from this ratio on.
 MUCH_MORE = 1.25
+# CPU seconds of training up to which timings are mostly noise.
+NOISE_SECONDS = 0.1
 # Rankers that are no methods, and what they are.
 NO_METHODS = {
     "baseline": ", the baseline,",
@@ -104,10 +106,10 @@ def cost_notes(comparison: Comparison) -> list[str]:
             continue
         rival = comparison.results[opponent]
         more = []
-        if result.train_cpu_seconds > MUCH_MORE * rival.train_cpu_seconds:
+        if result.train_cpu_seconds > max(MUCH_MORE * rival.train_cpu_seconds, NOISE_SECONDS):
             more.append(
-                f"takes {_number(result.train_cpu_seconds)} CPU seconds to train, not "
-                f"{_number(rival.train_cpu_seconds)}"
+                f"takes {_number(result.train_cpu_seconds)} s of CPU time to train, not "
+                f"{_number(rival.train_cpu_seconds)} s"
             )
         if result.milliseconds_per_query > MUCH_MORE * rival.milliseconds_per_query:
             more.append(
