@@ -59,4 +59,14 @@ def test_no_module_has_the_name_of_what_its_package_exports(name):
 
 def test_a_name_that_is_not_there_is_an_error():
     with pytest.raises(AttributeError, match="module 'localrank' has no attribute 'ranker'"):
-        localrank.ranker
+        localrank.ranker  # type: ignore[attr-defined]
+
+
+def test_the_examples_of_one_file_run_alone():
+    # Then pytest is what imports the rest of the package.
+    root = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, "src/localrank/declaration.py"], cwd=root, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout

@@ -122,7 +122,7 @@ def test_fills_are_the_same(holed, holed_parts):
     filled = two.filled(holed_parts)
     expected = one.filled(holed).features
     rows = rows_of(holed_parts, holed)
-    assert_array_equal(filled.gathered().features, expected[rows])
+    assert_array_equal(filled.gathered().features, expected[rows])  # type: ignore[attr-defined]
     assert filled.n_features == expected.shape[1]
 
 
@@ -206,7 +206,7 @@ def test_weights_and_validation_queries_count_alike(queries, partitioned, tmp_pa
     assert names is None or names == partitioned.feature_names
     for make in (
         lambda: (
-            LambdaMART(early_stopping=5)
+            LambdaMART(early_stopping=5)  # type: ignore[call-arg]
             if "early_stopping" in LambdaMART().get_params()
             else LambdaMART()
         ),

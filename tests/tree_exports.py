@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
-from random_trees import N_FEATURES, VALUES, random_trees
+from trees.random_trees import N_FEATURES, VALUES, random_trees
 
 from localrank.data import RankingDataset
 from localrank.export import ExportedModel

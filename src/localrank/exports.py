@@ -7,6 +7,7 @@ checkers look. Loading a model then imports only the classes that it is made of.
 from __future__ import annotations
 
 import ast
+import linecache
 import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -45,7 +46,9 @@ def on_use(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]
 
 def _exports(module: Any) -> Iterator[tuple[str, str]]:
     """The names that a package exports, with their modules."""
-    for block in ast.parse(module.__spec__.loader.get_source(module.__name__)).body:
+    # Not every loader has `get_source`, and that of pytest has not.
+    source = "".join(linecache.getlines(module.__file__, vars(module)))
+    for block in ast.parse(source).body:
         if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
             for line in block.body:
                 if isinstance(line, ast.ImportFrom) and line.module is not None:

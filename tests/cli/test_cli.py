@@ -475,7 +475,10 @@ def test_the_version_is_told(run, option):
     assert run(option)[1].strip() == f"localrank {localrank.__version__}"
 
 
-@pytest.mark.parametrize("command", [[], *([name] for name in get_command(app).commands)], ids=str)
+NAMES = list(get_command(app).commands)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in NAMES)], ids=str)
 def test_help_has_a_short_name_everywhere(run, command):
     code, out, _ = run(*command, "-h")
     assert code == 0

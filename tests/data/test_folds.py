@@ -160,7 +160,8 @@ def test_files_of_parts_are_read_once_and_held_once(tmp_path, alive):
         write_letor(part(number), tmp_path / f"S{number}.txt")
     made = folds(tmp_path)
     assert len(list(made)) == len(alive) == 5
-    sources = {id(part._source) for one in made for part in (one.train, one.valid, one.test)}
+    parts = [part for one in made for part in (one.train, one.valid, one.test)]
+    sources = {id(part._source) for part in parts}  # type: ignore[attr-defined]
     assert len(sources) == 1
 
 

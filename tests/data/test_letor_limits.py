@@ -80,8 +80,8 @@ def test_one_long_id_takes_no_room_in_all_rows(form, tmp_path):
     (tmp_path / "file.txt").write_text("".join([*lines, form.format("i" * 1000)]))
     # 400 MB when each id took the room of the longest.
     assert read_apart(tmp_path / "file.txt", megabytes=150) == ("100001 1 1.0 1.0", "")
-    ids = read_letor(tmp_path / "file.txt")
-    ids = ids.query_ids if "#" not in form else ids.document_ids
+    dataset = read_letor(tmp_path / "file.txt")
+    ids = dataset.query_ids if "#" not in form else dataset.document_ids
     assert ids.tolist() == [*(f"i{number}" for number in range(100_000)), "i" * 1000]
 
 

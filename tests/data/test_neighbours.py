@@ -133,7 +133,7 @@ def test_a_feature_0_is_refused_with_advice(tmp_path):
     (tmp_path / "train.txt").write_text("0 qid:1 0:1\n")
     with pytest.raises(ValueError, match=r"train.txt:1: .*ids start at 1; .*zero_based=True") as e:
         read_letor(tmp_path / "train.txt")
-    assert "--zero-based" in e.value.on_command_line
+    assert "--zero-based" in e.value.on_command_line  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("token", [":5", "-1:5", "x:5"])

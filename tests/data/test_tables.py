@@ -188,7 +188,7 @@ def test_every_column_that_is_no_number_is_named_with_what_to_do():
     )
     with pytest.raises(ValueError, match=message) as refused:
         read_table(MIXED)
-    assert "with --ignore color,day,shop,size, or add --categories" in refused.value.on_command_line
+    assert "with --ignore color,day,shop,size, or add --categories" in refused.value.on_command_line  # type: ignore[attr-defined]
 
 
 def test_columns_can_be_ignored():

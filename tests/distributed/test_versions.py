@@ -67,12 +67,12 @@ def test_libraries_count_too(fresh, library):
 
         real = metadata.version
         metadata.version = lambda name: "9.9" if name == library else real(name)
-        metadata.real_version = real
+        metadata.real_version = real  # type: ignore[attr-defined]
 
     def restore():
         from importlib import metadata
 
-        metadata.version = metadata.real_version
+        metadata.version = metadata.real_version  # type: ignore[attr-defined]
 
     fresh.run(pretend, library)
     try:

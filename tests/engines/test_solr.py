@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from engines.solr_ranking import rankings_in_solr
-from random_trees import N_FEATURES, random_documents, random_trees
 from sklearn.base import clone
+from trees.random_trees import N_FEATURES, random_documents, random_trees
 
 from localrank.data import RankingDataset, read_feature_log, read_letor
 from localrank.export import ExportedModel, Solr, Verification

@@ -28,7 +28,9 @@ def run():
         model_bytes=1234,
         chosen={"C": 0.1, "odd": "x"},
         path=[{"C": 0.1, "mean": 0.5, "standard_error": 0.1, "best": True}],
-        bound=ClairvoyantBound(measure, 3, *np.array([[0.1, nan], [0.3, nan]]), np.eye(2) / 3),
+        bound=ClairvoyantBound(
+            measure, 3, np.array([0.1, nan]), np.array([0.3, nan]), np.eye(2) / 3
+        ),
         map=GroupMap([0.1], [0.2], [0], ["q"], [MappedGroup(1, [StrongFeature("f", 1 / 3)])]),
     )
 

@@ -63,6 +63,8 @@ CHOSEN = {OURS: {"margin": 0.01, "step": 0.01}, MONOTONE: {"margin": 1.0, "step"
 class Recorded(Setting):
     """Notes what is asked for, and answers with made-up scores at once."""
 
+    asked: list
+
     @property
     def random_state(self):
         return 7

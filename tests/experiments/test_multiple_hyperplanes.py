@@ -140,7 +140,7 @@ def test_map_counts_the_highest_level_only(graded, compared):
     ]
     assert rows[BORDA]["map"] != pytest.approx(np.mean(both), abs=0.01)
     four = graded.replaced(relevance=2 * graded.relevance)
-    assert measures_of(four)["map"].relevance_level == 4
+    assert measures_of(four)["map"].relevance_level == 4  # type: ignore[attr-defined]
 
 
 def test_improvements_are_per_cent_of_rank_svm_beside_the_published(graded, compared):

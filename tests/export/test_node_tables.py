@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from random_trees import VALUES, random_documents, random_trees
+from trees.random_trees import VALUES, random_documents, random_trees
 
 from localrank.export.node_tables import (
     NodeTable,

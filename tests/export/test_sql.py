@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from engines.databases import rank_in_duckdb, rank_in_sqlite
-from random_trees import N_FEATURES, random_documents, random_trees
+from trees.random_trees import N_FEATURES, random_documents, random_trees
 
 from localrank.data import RankingDataset, read_letor
 from localrank.export import SQL, ExportedModel, NotExportable, sql

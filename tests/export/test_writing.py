@@ -73,5 +73,5 @@ def test_features_without_names_have_their_numbers():
 
 def test_every_target_says_what_it_is():
     for name, target in targets().items():
-        assert target.declaration.name == name
-        assert target.declaration.summary
+        assert target.declaration.name == name  # type: ignore[attr-defined]
+        assert target.declaration.summary  # type: ignore[attr-defined]

@@ -180,6 +180,8 @@ def test_the_number_of_jobs_does_not_matter(typed):
 class Watched(TrainingQueries):
     """Keeps which queries models were trained on."""
 
+    seen: list
+
     def models(self, groups, *, kept=None, held_out=None):
         vars(self).setdefault("seen", []).append(kept)
         return super().models(groups, kept=kept, held_out=held_out)

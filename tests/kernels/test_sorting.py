@@ -46,7 +46,7 @@ def test_writable_read_only_and_strided_values_share_one_compiled_kernel():
     fixed.flags.writeable = False
     for values in (np.array([1.0, 2.0, 3.0]), fixed, np.arange(6.0)[::2], np.array([1, 2, 3])):
         assert_array_equal(argsort_descending(values, offsets), [2, 1, 0])
-    assert len(_argsort_descending.signatures) == 1
+    assert len(_argsort_descending.signatures) == 1  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("size", [3, 128, 129, 1000])

@@ -3,8 +3,8 @@
 import numpy as np
 import oracles
 import pytest
+from measures.sample_lists import dataset_of, in_order, random_lists
 from numpy.testing import assert_allclose
-from sample_lists import dataset_of, in_order, random_lists
 
 from localrank.data.letor import read_letor
 from localrank.measures import parse_measure
@@ -82,4 +82,4 @@ def test_averaged_ties_give_a_constant_score_on_ohsumed_the_map_of_shuffled_line
 
 
 def test_ranklib_cuts_at_10_unless_told():
-    assert parse_measure("NDCG", convention="ranklib").cutoff == 10
+    assert parse_measure("NDCG", convention="ranklib").cutoff == 10  # type: ignore[attr-defined]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from measures.sample_lists import by_query, dataset_of, random_lists
 from numpy.testing import assert_allclose, assert_array_equal
-from sample_lists import by_query, dataset_of, random_lists
 
 from localrank.data import RankingDataset
 from localrank.measures import (

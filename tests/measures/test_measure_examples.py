@@ -4,8 +4,8 @@ from math import log2
 
 import numpy as np
 import pytest
+from measures.sample_lists import dataset_of
 from numpy.testing import assert_allclose, assert_array_equal
-from sample_lists import dataset_of
 
 from localrank.data import RankingDataset
 from localrank.measures import (

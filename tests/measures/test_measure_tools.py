@@ -9,8 +9,8 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
+from measures.sample_lists import by_query, random_lists
 from numpy.testing import assert_allclose
-from sample_lists import by_query, random_lists
 from sklearn.metrics import average_precision_score, ndcg_score
 
 from localrank.measures import parse_measure

@@ -5,8 +5,8 @@ import oracles
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from measures.sample_lists import dataset_of
 from numpy.testing import assert_allclose
-from sample_lists import dataset_of
 
 from localrank.data import RankingDataset
 from localrank.measures import (

@@ -6,8 +6,8 @@ import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
+from measures.sample_lists import dataset_of, random_lists
 from numpy.testing import assert_allclose
-from sample_lists import dataset_of, random_lists
 
 from localrank.measures import parse_measure
 

@@ -58,7 +58,7 @@ def test_a_chart_drawn_from_its_file_is_the_chart_itself(kind, tmp_path):
     write_charts({kind: CHARTS[kind]}, tmp_path / "charts.json")
     (drawing,) = draw_charts(tmp_path / "charts.json")
     assert drawing == tmp_path / f"{kind}.svg"
-    assert drawing.read_text() == CHARTS[kind].draw()._repr_svg_()
+    assert drawing.read_text() == CHARTS[kind].draw()._repr_svg_()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kind", CHARTS)

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sample import BASELINE
+from report.sample import BASELINE
 
 
 def texts(page: Any, selector: str) -> Any:

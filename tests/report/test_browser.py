@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 import pytest
-from reading import boxes, differences, texts
-from sample import BASELINE, METHODS, sample
+from report.reading import boxes, differences, texts
+from report.sample import BASELINE, METHODS, sample
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import copy
 
 import numpy as np
 import pytest
-from reading import boxes, rows, texts
-from sample import BASELINE, METHODS, OPPONENT, sample
+from report.reading import boxes, rows, texts
+from report.sample import BASELINE, METHODS, OPPONENT, sample
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from sample import sample
+from report.sample import sample
 
 from localrank.report import render, write
 

@@ -4,8 +4,8 @@ import copy
 import json
 
 import pytest
-from reading import differences
-from sample import BASELINE, METHODS, sample
+from report.reading import differences
+from report.sample import BASELINE, METHODS, sample
 
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>bold</b>'
 

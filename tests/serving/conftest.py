@@ -2,7 +2,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from service import wait_for
+from serving.service import wait_for
 from starlette.testclient import TestClient
 
 from localrank.data import RankingDataset

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from service import wait_for
+from serving.service import wait_for
 
 import localrank
 

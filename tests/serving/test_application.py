@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow
 import pytest
 from numpy.testing import assert_array_equal
-from service import ARROW, as_rows, as_stream, scores_of, wait_for
+from serving.service import ARROW, as_rows, as_stream, scores_of, wait_for
 
 import localrank
 from localrank import rankers, recipes

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
-from service import ARROW, as_stream
+from serving.service import ARROW, as_stream
 
 import localrank
 

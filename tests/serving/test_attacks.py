@@ -10,8 +10,8 @@ from contextlib import ExitStack, closing, suppress
 import numpy as np
 import pyarrow
 import pytest
-from process import PATIENCE, running
-from service import ARROW, as_stream
+from serving.process import PATIENCE, running
+from serving.service import ARROW, as_stream
 
 from localrank.rankers import RankSVM
 

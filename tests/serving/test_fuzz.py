@@ -12,8 +12,8 @@ import pyarrow
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
-from process import PATIENCE, running
-from service import ARROW, as_stream
+from serving.process import PATIENCE, running
+from serving.service import ARROW, as_stream
 
 from localrank.data import RankingDataset
 from localrank.rankers import RankSVM

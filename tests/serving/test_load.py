@@ -9,8 +9,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from process import PATIENCE, Clients, running
-from service import as_rows, scores_of, wait_for
+from serving.process import PATIENCE, Clients, running
+from serving.service import as_rows, scores_of, wait_for
 
 from localrank.persistence import load
 from localrank.rankers import RankSVM

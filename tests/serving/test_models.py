@@ -6,7 +6,7 @@ import weakref
 
 import numpy as np
 import pytest
-from service import as_rows, wait_for
+from serving.service import as_rows, wait_for
 
 from localrank.rankers import BestFeature, RankSVM
 from localrank.serving import Settings

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 import uvicorn
-from service import wait_for
+from serving.service import wait_for
 
 import localrank
 from localrank.client import Client, ServiceError

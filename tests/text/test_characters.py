@@ -1,7 +1,7 @@
 import unicodedata
 
 import numpy as np
-from naive_text import is_alone
+from text.naive_text import is_alone
 
 from localrank.text.characters import ALONE, BREAK, LETTER, MARK, ascii_classes, unicode_classes
 

@@ -5,7 +5,7 @@ import pytest
 
 from localrank.text import FeatureExtractor, corpus
 
-DOCUMENTS = [
+DOCUMENTS: list[dict] = [
     {"id": "a", "title": "one", "body": "two three", "rank": 1.5},
     {"id": "b", "title": None, "body": "two", "rank": None},
     {"id": "c", "body": "four one"},

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_text import features as naive_features
-from naive_text import pairs, window
 from numpy.testing import assert_allclose
+from text.naive_text import features as naive_features
+from text.naive_text import pairs, window
 
 from localrank.text import FeatureExtractor
 

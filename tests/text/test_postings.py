@@ -70,7 +70,7 @@ def test_texts_behind_each_other_have_the_counts_of_both(left, right):
     assert as_counts(added(postings_of(left), postings_of(right))) == naive(both)
 
 
-def read_only(postings):
+def read_only(postings) -> Postings:
     for values in postings:
         values.flags.writeable = False
     return Postings(*postings)

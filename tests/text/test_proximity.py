@@ -2,15 +2,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_text import pairs, window
 from numpy.testing import assert_allclose, assert_array_equal
+from text.naive_text import pairs, window
 
 from localrank.text.proximity import appended_words, proximity_features, taken_words
 
 words = st.lists(st.integers(0, 4), max_size=12)
 
 
-def joined(texts):
+def joined(texts) -> tuple[np.ndarray, np.ndarray]:
     numbers = np.array([word for text in texts for word in text], np.int32)
     return numbers, np.cumsum([0, *map(len, texts)])
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_text import words as naive_words
+from text.naive_text import words as naive_words
 
 from localrank.text.characters import normalised
 from localrank.text.word_table import (

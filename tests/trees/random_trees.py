@@ -45,7 +45,7 @@ def random_documents(rng, n_documents, dtype, thresholds):
 
 def _random_tree(rng, n_leaves):
     left, right = np.zeros((2, n_leaves - 1), np.int32)
-    parent_side = {0: None}
+    parent_side: dict = {0: None}
     for split in range(n_leaves - 1):
         leaf = int(rng.integers(split + 1))
         if parent_side[leaf] is not None:

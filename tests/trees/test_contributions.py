@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from random_trees import N_FEATURES, random_documents, random_trees
+from trees.random_trees import N_FEATURES, random_documents, random_trees
 
 from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
 from localrank.trees.contributions import MAX_ON_PATH

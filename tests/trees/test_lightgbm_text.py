@@ -2,7 +2,7 @@ import lightgbm
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from random_trees import random_documents, random_trees
+from trees.random_trees import random_documents, random_trees
 
 from localrank.data import make_queries
 from localrank.trees import read_lightgbm_classes, read_lightgbm_text, write_lightgbm_text

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from random_trees import DECISIONS, NEAR_ZERO, random_documents, random_trees
+from trees.random_trees import DECISIONS, NEAR_ZERO, random_documents, random_trees
 
 from localrank.data import make_queries
 from localrank.trees import read_lightgbm_text, scorer, write_lightgbm_text
@@ -174,7 +174,7 @@ def test_compiled_kernels_are_kept_between_processes(tmp_path):
 import time
 import numpy as np
 from localrank.trees.scoring import rank_values, sum_leaves
-from random_trees import random_trees
+from trees.random_trees import random_trees
 trees = random_trees(np.random.default_rng(0), 5, 7)
 trees.score(np.zeros((3, 5)))
 hits = [sum(kernel.stats.cache_hits.values()) for kernel in (rank_values, sum_leaves)]

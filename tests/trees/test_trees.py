@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from random_trees import random_documents, random_trees
+from trees.random_trees import random_documents, random_trees
 
 from localrank.trees import Trees
 

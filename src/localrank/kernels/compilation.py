@@ -11,6 +11,7 @@ and kept in a file for later processes. Unlike numba's own cache this one
 from __future__ import annotations
 
 import gc
+import linecache
 import multiprocessing
 import os
 import pickle
@@ -182,8 +183,9 @@ def _modules(module: str) -> dict[str, str]:
 @cache
 def _source(module: str) -> str:
     spec: Any = find_spec(module)
-    source: str = spec.loader.get_source(module) or ""
-    return source
+    # Not every loader has `get_source`, and that of pytest has not.
+    names = {"__name__": module, "__loader__": spec.loader}
+    return "".join(linecache.getlines(spec.origin, names))
 
 
 @cache

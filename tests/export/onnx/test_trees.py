@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 from onnx_exports import files_of, in_every_runtime, same, scores_in
-from random_trees import N_FEATURES, VALUES, random_documents, random_trees
+from trees.random_trees import N_FEATURES, VALUES, random_documents, random_trees
 
 from localrank.data import RankingDataset
 from localrank.export import ONNX, NotExportable

@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 from naive_solr import goes_left, naive_scores, normalized
-from random_trees import N_FEATURES, random_documents, random_trees
 from sklearn.base import clone
+from trees.random_trees import N_FEATURES, random_documents, random_trees
 
 from localrank.data import RankingDataset, make_queries, read_letor
 from localrank.export import ExportedModel, NotExportable, Solr, Verification
@@ -23,7 +23,7 @@ def files_of(formula, n_features=N_FEATURES, names=None):
     return Solr().files(ExportedModel("model", formula, names))
 
 
-def parsed(files):
+def parsed(files) -> tuple[list, dict]:
     return json.loads(files["features.json"]), json.loads(files["model.json"])
 
 

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from random_trees import N_FEATURES, random_documents, random_trees
+from trees.random_trees import N_FEATURES, random_documents, random_trees
 
 from localrank.export.vespa.tree_models import in_single_precision, score_trees, write_trees
 from localrank.formulas import NotExportable

@@ -67,7 +67,8 @@ def test_scores_equal_those_of_a_kernel_pca_and_a_ranker_per_query(split, kernel
     ranker = DuhKirchhoff(RankBoost(12), n_components=4, scaling=scaling, **kernel)
     scores = ranker.fit(train, query_weight=weights).predict(test)
     scaled = {"standard": standardised, "query": within_query, None: lambda *both: both}[scaling]
-    expected = transcription(*scaled(train, test), 12, weights, n_components=4, **kernel)
+    train, test = scaled(train, test)
+    expected = transcription(train, test, 12, weights, n_components=4, **kernel)
     assert len(np.unique(scores)) > 50
     assert_allclose(scores, expected, rtol=1e-9, atol=1e-12)
 

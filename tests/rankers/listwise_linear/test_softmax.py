@@ -33,13 +33,17 @@ def test_the_value_is_the_weighted_cross_entropy_of_each_list(lists, rng):
     for q, weight in enumerate(weights):
         rows = slice(offsets[q], offsets[q + 1])
         expected -= weight * targets[rows] @ log_softmax(features[rows] @ w)
-    assert evaluated(*lists, w)[0] == pytest.approx(expected, rel=1e-13)
+    assert evaluated(features, offsets, targets, weights, w)[0] == pytest.approx(
+        expected, rel=1e-13
+    )
 
 
 def test_the_gradient_agrees_with_finite_differences(lists, rng):
+    features, offsets, targets, weights = lists
     w = rng.normal(size=3)
-    numeric = approx_fprime(w, lambda v: evaluated(*lists, v)[0], 1e-7)
-    assert_allclose(evaluated(*lists, w)[1], numeric, atol=1e-6)
+    numeric = approx_fprime(w, lambda v: evaluated(features, offsets, targets, weights, v)[0], 1e-7)
+    gradient = evaluated(features, offsets, targets, weights, w)[1]
+    assert_allclose(gradient, numeric, atol=1e-6)
 
 
 def test_huge_scores_stay_finite():

@@ -14,7 +14,7 @@ def pair_weights(labels, index, scores, log_weights):
     return {(i, j): np.exp(log_weights[index[i]] + scores[j] - scores[i]) for i, j in pairs}
 
 
-def levels_of(labels, index):
+def levels_of(labels, index) -> tuple[np.ndarray, np.ndarray]:
     """First row of each level, for sorted rows, and first level of each query."""
     keys = list(zip(index, labels, strict=True))
     begins = [i for i in range(len(keys)) if i == 0 or keys[i] != keys[i - 1]]

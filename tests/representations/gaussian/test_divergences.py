@@ -59,4 +59,4 @@ def test_views_and_copies_share_one_compiled_kernel(rng):
     bhattacharyya_exponents(means, factors, means.copy(), factors.copy())
     inverse_factors(factors)
     inverse_factors(factors.copy())
-    assert len(_half_way.signatures) == len(_inverse_factors.signatures) == 1
+    assert len(_half_way.signatures) == len(_inverse_factors.signatures) == 1  # type: ignore[attr-defined]

@@ -36,4 +36,4 @@ def test_floats_of_both_sizes_share_one_compiled_kernel():
     for dtype in (np.float32, np.float64):
         values, _ = top_values(np.array([[1.5], [2.5]], dtype), np.array([0, 2]), 1)
         assert_array_equal(values, [[2.5]])
-    assert len(_top_values.signatures) == 1
+    assert len(_top_values.signatures) == 1  # type: ignore[attr-defined]

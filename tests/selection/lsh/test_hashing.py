@@ -326,4 +326,4 @@ def test_there_is_one_compiled_kernel_for_each_type_of_description(rng):
         tables = build_tables(rows, rng.normal(size=(6, 2, 2)))
         for queries in (rows, rows.astype(np.float64), np.asfortranarray(rows), rows[::2]):
             nearest(queries, rows, tables, 5)
-    assert len(neighbours_by_hashing.signatures) == 2
+    assert len(neighbours_by_hashing.signatures) == 2  # type: ignore[attr-defined]
