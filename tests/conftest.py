@@ -2,9 +2,15 @@ import os
 import sys
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
+# A busy machine is slow, not wrong.
+hypothesis.settings.register_profile(
+    "localrank", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("localrank")
 # Test workers share the cores, and LightGBM's threads would otherwise spin while they wait.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 

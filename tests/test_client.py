@@ -66,7 +66,10 @@ def test_options_reach_the_service(client, queries):
 
 
 def test_a_refusal_is_an_error_with_the_services_words(url, client):
-    with Client(url) as stranger, pytest.raises(ServiceError, match="401: A token") as refused:
+    with (
+        Client(url) as stranger,
+        pytest.raises(ServiceError, match="401: The token is missing") as refused,
+    ):
         stranger.rank([[1.0]])
     assert refused.value.status == 401
     with pytest.raises(ServiceError, match=r"422: documents\[0\]: the model takes 8 features"):
@@ -76,7 +79,7 @@ def test_a_refusal_is_an_error_with_the_services_words(url, client):
 
 
 def test_what_cannot_be_sent_is_not(client):
-    with pytest.raises(ValueError, match="url must look like"):
+    with pytest.raises(ValueError, match="must look like http"):
         Client("localhost:8080")
     with pytest.raises(ValueError, match="not JSON compliant"):
         client.rank([[float("nan")]])
