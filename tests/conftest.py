@@ -6,17 +6,18 @@ import hypothesis
 import numpy as np
 import pytest
 
-# A busy machine is slow, not wrong.
-hypothesis.settings.register_profile(
-    "localrank", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-hypothesis.settings.load_profile("localrank")
 # Test workers share the cores, and LightGBM's threads would otherwise spin while they wait.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from recorder import Recorder
 
 from localrank.data import RankingDataset, make_queries
+
+# A busy machine is slow, not wrong.
+hypothesis.settings.register_profile(
+    "localrank", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("localrank")
 
 
 @pytest.fixture(scope="session")

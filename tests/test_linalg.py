@@ -37,7 +37,7 @@ def spread_out(n_documents, n_features, rng):
     return (scores * 0.8 ** np.arange(n_directions)) @ turn[:n_directions]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.integers(2, 40), min_size=1, max_size=5),
     n_features=st.integers(1, 12),
@@ -208,7 +208,7 @@ def positive_definite(n, rng, condition=10.0):
     return (turn * condition ** -rng.uniform(0, 1, n)) @ turn.T
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     n=st.integers(1, 30),
     condition=st.sampled_from([10.0, 1e4, 1e8]),

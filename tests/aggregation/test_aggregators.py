@@ -50,7 +50,7 @@ def assert_same_order(dataset, first, second):
 
 
 @by_rank
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6), n_lists=st.integers(1, 6), levels=st.sampled_from([2, 9, 10**6]))
 def test_lists_that_agree_are_reproduced_with_their_ties(aggregator, seed, n_lists, levels):
     dataset, one = make_lists(seed, n_lists=1, levels=levels)
@@ -71,7 +71,7 @@ def test_a_long_list_that_all_agree_on_is_reproduced(aggregator):
 
 
 @by_rank
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10**6))
 def test_an_increasing_transformation_of_a_list_changes_nothing(aggregator, seed):
     dataset, lists = make_lists(seed)

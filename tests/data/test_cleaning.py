@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -24,7 +24,6 @@ def naive_clean(X, y, qid):
 rows = st.tuples(st.integers(0, 3), st.sampled_from([0.0, -0.0, 1.0, np.nan]), st.integers(0, 2))
 
 
-@settings(deadline=None)
 @given(st.lists(rows, min_size=1, max_size=25))
 def test_cleaning_equals_a_double_loop(lines):
     qid, values, y = zip(*sorted(lines, key=lambda line: line[0]), strict=True)

@@ -91,7 +91,7 @@ def assert_holds(folder, rows, width):
     return opened
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=ROWS, size=st.integers(1, 20), cuts=st.sets(st.integers(1, 59), max_size=3))
 def test_no_query_is_divided_and_no_row_lost(rows, size, cuts, tmp_path_factory):
     rows = [(query.replace(" ", "_"), label, features) for query, label, features in rows]
@@ -111,7 +111,7 @@ def test_no_query_is_divided_and_no_row_lost(rows, size, cuts, tmp_path_factory)
     assert max(part.n_documents for part in opened.partitions) <= size + largest
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(rows=ROWS, size=st.integers(1, 20), kind=st.sampled_from([".csv", ".parquet", ".arrow"]))
 def test_tables_are_converted_alike(rows, size, kind, tmp_path_factory):
     width = 7

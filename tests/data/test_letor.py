@@ -538,7 +538,7 @@ def assert_parsed_like_the_naive_parser(data, block):
 
 
 @given(data=FILES, block=st.sampled_from([16, 200, 1 << 20]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_valid_file_is_read_like_the_naive_parser(data, block):
     assert_parsed_like_the_naive_parser(data, block)
 
@@ -554,7 +554,7 @@ def test_valid_file_is_read_like_the_naive_parser(data, block):
     ),
     block=st.sampled_from([16, 1 << 20]),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_damaged_file_is_refused_or_read_like_the_naive_parser(data, changes, block):
     damaged = bytearray(data)
     for place, byte in changes:
@@ -582,7 +582,7 @@ def datasets(draw):
 
 
 @given(dataset=datasets(), name=st.sampled_from(["f.txt", "f.gz", "f.bz2", "f.xz"]))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_written_dataset_reads_back_equal(dataset, name):
     options = {"dtype": dataset.features.dtype, "n_features": dataset.n_features}
     again = read(written(dataset, name), name, **options)

@@ -86,7 +86,7 @@ def test_blocks_of_features_are_those_of_the_partitions(dataset, folder):
     assert_array_equal(np.concatenate([block for _, block in blocks]), dataset.features)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(chosen=st.sets(st.integers(0, 11), min_size=1), again=st.randoms(use_true_random=False))
 def test_a_view_of_a_view_is_that_of_the_dataset(chosen, again, tmp_path_factory):
     made, _ = make_queries(12, random_state=1)

@@ -160,7 +160,7 @@ IDS = st.text(st.sampled_from("a%\\x205c é\t\n\x85\u2028\u3000文"), min_size=1
 
 
 @given(queries=st.lists(IDS, min_size=1, max_size=5, unique=True), documents=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_id_reads_back_from_a_run(queries, documents, tmp_path_factory):
     names = documents.draw(
         st.lists(IDS, min_size=len(queries), max_size=len(queries)), label="documents"

@@ -17,7 +17,7 @@ labels = st.integers(1, 40).flatmap(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(labels)
 def test_index_and_table_are_those_of_scikit_learn(labels):
     groups, categories = labels

@@ -77,7 +77,7 @@ def check_form(formula):
             assert step.weights[0] != 1 or step.constant != 0
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.recursive(leaves, composites, max_leaves=8))
 def test_simplified_formulas_score_alike_and_have_the_form_promised(formula):
     result = simplified(formula)

@@ -21,7 +21,7 @@ def assert_decomposes(matrix):
     assert_allclose(values, np.linalg.eigvalsh(matrix)[::-1], rtol=0, atol=1e-14 * size * scale)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     values=st.lists(st.sampled_from([-2.0, 0.0, 1e-9, 1e-3, 1.0, 1.0 + 1e-12, 3.0]), min_size=1)
     | st.lists(st.floats(-100, 100, allow_subnormal=False), min_size=1, max_size=50),

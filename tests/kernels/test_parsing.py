@@ -54,19 +54,19 @@ TOKENS = st.builds(
 @example(token="5e-324", after=b" ")
 @example(token="2.2250738585072011e-308", after=b" ")
 @example(token="-0", after=b" ")
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 def test_number_is_rounded_as_python_rounds_it(token, after):
     assert_parsed_like_python(token, after)
 
 
 @given(value=st.floats(allow_nan=False, allow_infinity=False))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_shortest_digits_of_a_float_give_it_back(value):
     assert_parsed_like_python(repr(value))
 
 
 @given(value=st.floats(1e-4, 1e15), n_digits=st.integers(0, 17))
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_number_with_a_point_is_rounded_as_python_rounds_it(value, n_digits):
     assert_parsed_like_python(f"{value:.{n_digits}f}")
 

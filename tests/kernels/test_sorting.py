@@ -14,7 +14,7 @@ def stable_order(values, offsets):
     return np.concatenate(parts)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     sizes=st.lists(st.integers(1, 400), min_size=1, max_size=6),
     levels=st.sampled_from([1, 2, 10, 10**6]),
@@ -57,7 +57,7 @@ def test_rows_with_nan_are_still_there_once_each(size):
     assert_array_equal(np.sort(order), np.arange(size))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     values=st.lists(
         st.sampled_from([0.0, -0.0, 1.0, 2.0, np.nan, np.inf, -np.inf]), min_size=1, max_size=300

@@ -31,7 +31,7 @@ each = pytest.mark.parametrize("measure", MEASURES, ids=str)
 
 
 @each
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000))
 def test_the_order_of_documents_within_queries_is_irrelevant(measure, seed):
     dataset, scores = random_lists(seed, n_queries=12)
@@ -42,7 +42,7 @@ def test_the_order_of_documents_within_queries_is_irrelevant(measure, seed):
 
 
 @each
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(seed=st.integers(0, 10_000))
 def test_rows_scattered_over_the_input_give_the_same_values(measure, seed):
     dataset, scores = random_lists(seed, n_queries=12)

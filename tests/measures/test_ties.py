@@ -51,7 +51,7 @@ LISTS = st.lists(
 
 
 @pytest.mark.parametrize(("measure", "oracle", "parameters"), PAIRS, ids=NAMES)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(documents=LISTS)
 def test_averaged_ties_are_the_mean_over_all_orders(measure, oracle, parameters, documents):
     labels, scores = zip(*documents, strict=True)
@@ -67,7 +67,7 @@ def test_a_tie_of_seven_is_the_mean_over_its_5040_orders(measure, oracle, parame
 
 
 @pytest.mark.parametrize(("measure", "oracle", "parameters"), PAIRS, ids=NAMES)
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(documents=LISTS)
 def test_pessimistic_ties_are_the_worst_order(measure, oracle, parameters, documents):
     labels, scores = zip(*documents, strict=True)
@@ -78,7 +78,7 @@ def test_pessimistic_ties_are_the_worst_order(measure, oracle, parameters, docum
 
 
 @pytest.mark.parametrize("measure", [NDCG(3), AveragePrecision(), ExpectedReciprocalRank(2)])
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(documents=LISTS, missing=st.lists(st.booleans(), min_size=6, max_size=6))
 def test_documents_at_minus_infinity_are_not_in_the_ranking(measure, documents, missing):
     labels, scores = zip(*documents, strict=True)

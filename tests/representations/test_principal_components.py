@@ -44,7 +44,7 @@ def pairs_of_clouds(draw):
     return first, second, draw(st.integers(1, n_features)), rng
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs_of_clouds(), st.floats(-1e4, 1e4))
 def test_distance_is_invariant_to_translation(pair, size):
     first, second, P, rng = pair
@@ -52,7 +52,7 @@ def test_distance_is_invariant_to_translation(pair, size):
     assert_allclose(distance(first, moved, P), distance(first, second, P), rtol=0, atol=1e-8)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs_of_clouds(), st.floats(1e-200, 1e90), st.sampled_from([1, -1]))
 def test_distance_is_invariant_to_scaling(pair, factor, sign):
     first, second, P, _ = pair
@@ -60,7 +60,7 @@ def test_distance_is_invariant_to_scaling(pair, factor, sign):
     assert_allclose(distance(first, scaled, P), distance(first, second, P), rtol=0, atol=1e-10)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs_of_clouds())
 def test_distance_is_invariant_to_the_order_of_documents(pair):
     first, second, P, rng = pair
@@ -68,7 +68,7 @@ def test_distance_is_invariant_to_the_order_of_documents(pair):
     assert_allclose(distance(first, shuffled, P), distance(first, second, P), rtol=0, atol=1e-10)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs_of_clouds())
 def test_distance_is_invariant_to_the_signs_of_components(pair):
     first, second, P, rng = pair
@@ -79,7 +79,7 @@ def test_distance_is_invariant_to_the_signs_of_components(pair):
     assert_allclose(representation.distances(flipped, components), expected, rtol=0, atol=1e-15)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(pairs_of_clouds())
 def test_a_cloud_of_full_rank_has_similarity_1_to_itself(pair):
     first, _, P, _ = pair

@@ -21,7 +21,7 @@ def expected_mean(features, reference, n):
     return np.mean([features[list(order[:n])].mean(axis=0) for order in orders], axis=0)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     sizes=st.lists(st.integers(1, 5), min_size=1, max_size=4),
     n=st.integers(1, 6),

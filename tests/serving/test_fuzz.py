@@ -78,7 +78,6 @@ def test_made_up_requests_get_what_the_description_promises(service, mode):
     @seed(0)
     @settings(
         max_examples=COUNT // 2,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

@@ -33,7 +33,7 @@ def streams_of(texts):
     }
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(corpora, queries)
 def test_every_feature_is_its_formula(texts, query):
     extractor, _ = fitted(texts)
@@ -56,7 +56,7 @@ def test_every_feature_is_its_formula(texts, query):
         assert_allclose(values, expected, rtol=1e-12, atol=1e-13, err_msg=name)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(corpora, queries, st.lists(st.tuples(words, words), min_size=1, max_size=3))
 def test_documents_given_as_texts_have_the_features_of_their_formulas(texts, query, given_texts):
     extractor, _ = fitted(texts)
@@ -73,7 +73,7 @@ def test_documents_given_as_texts_have_the_features_of_their_formulas(texts, que
             assert_allclose(values, expected, rtol=1e-12, atol=1e-13, err_msg=name)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(corpora, queries)
 def test_a_document_has_the_same_features_as_text_and_in_the_index(texts, query):
     extractor, corpus = fitted(texts)

@@ -41,13 +41,13 @@ def naive(texts):
     return Counter((term, number) for number, text in enumerate(texts) for term in text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(documents)
 def test_postings_are_counts_by_term_and_document(texts):
     assert as_counts(postings_of(texts)) == naive(texts)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(documents, st.integers(0, 8), st.integers(0, 8))
 def test_parts_one_after_another_are_the_whole(texts, first, second):
     cuts = sorted([0, min(first, len(texts)), min(second, len(texts)), len(texts)])
@@ -61,7 +61,7 @@ def test_parts_one_after_another_are_the_whole(texts, first, second):
         assert_array_equal(values, expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(documents, documents)
 def test_texts_behind_each_other_have_the_counts_of_both(left, right):
     n = max(len(left), len(right))
@@ -76,7 +76,7 @@ def read_only(postings) -> Postings:
     return Postings(*postings)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(documents, st.lists(st.integers(-1, N_TERMS - 1), max_size=4))
 def test_counts_of_candidates_in_any_order(texts, terms):
     candidates = np.arange(len(texts))[::-1].copy()

@@ -21,7 +21,7 @@ def measured(query, texts):
     return proximity_features(*joined(texts), np.array(terms, dtype=np.int64), sequence)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.integers(0, 3), max_size=5), st.lists(words, min_size=1, max_size=3))
 def test_windows_and_pairs_are_what_a_search_of_all_stretches_finds(query, texts):
     expected = [[window(query, text), pairs(query, text)] for text in texts]

@@ -24,7 +24,7 @@ def peer_scores(texts, query, method, k1, b):
 
 
 @pytest.mark.parametrize("variant", ["lucene", "robertson", "atire"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     texts=st.lists(words.filter(len), min_size=2, max_size=12),
     query=st.lists(st.sampled_from("abcdxy"), min_size=1, max_size=4, unique=True),
@@ -43,7 +43,7 @@ def test_scores_are_those_of_bm25s(variant, texts, query, k1, b):
     assert_allclose(by_feature, expected, rtol=1e-6, atol=1e-9)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     texts=st.lists(words, min_size=1, max_size=30).filter(any),
     query=st.lists(st.sampled_from("abcx"), max_size=3),

@@ -22,13 +22,13 @@ odd = st.sampled_from(
 texts = st.text(st.one_of(odd, st.characters()), max_size=30)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(texts)
 def test_words_are_runs_of_letters_numbers_and_marks(text):
     assert split_words(normalised(text, True)) == naive_words(text)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(texts, max_size=6))
 def test_numbered_words_are_the_words_in_their_order(many):
     table = WordTable()

@@ -96,7 +96,7 @@ def test_they_are_the_values_of_shapleys_formula(max_leaves, rng):
         assert_allclose(values, [shapley(trees, row) for row in documents], atol=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_trees=st.integers(1, 6),

@@ -30,7 +30,7 @@ def walked(trees, features):
     return [sum(leaf_of(tree, x) for tree in nested(trees)) for x in features]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_trees=st.integers(1, 8),

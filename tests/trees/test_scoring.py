@@ -24,7 +24,7 @@ def by_lightgbm(trees, features):
     return booster.predict(features, num_threads=1)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_trees=st.integers(1, 12),
@@ -75,7 +75,7 @@ def test_trained_models_score_as_lightgbm_scores_them(n_leaves, dtype, options):
         assert_array_equal(trees.score(rows), booster.predict(rows, num_threads=1))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 2**32 - 1), dtype=st.sampled_from(DTYPES))
 def test_models_edited_in_text_treat_missing_values_as_lightgbm_does(seed, dtype):
     rng = np.random.default_rng(seed)

@@ -79,7 +79,7 @@ def test_a_model_without_trees_is_refused(trees):
         replace(trees, **empty)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), max_leaves=st.sampled_from([4, 20, 90, 300]))
 def test_crafted_arrays_are_refused_or_score_finitely(data, seed, max_leaves):
     rng = np.random.default_rng(seed)

@@ -24,7 +24,7 @@ def documents(n_relevant, n_irrelevant, n_features, seed=0):
     return P, rng.normal(size=(n_irrelevant, n_features)) @ mixing
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     n_relevant=st.integers(1, 8),
     n_irrelevant=st.integers(1, 8),
@@ -39,7 +39,7 @@ def test_scatters_are_sums_over_pairs(n_relevant, n_irrelevant, n_features, offs
         assert_allclose(scatter, expected, rtol=1e-9, atol=1e-7 if offset else 1e-12)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     n_relevant=st.integers(1, 40),
     n_irrelevant=st.integers(1, 40),

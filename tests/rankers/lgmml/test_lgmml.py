@@ -101,7 +101,7 @@ def test_the_median_training_distance_is_one(fitted, queries):
     assert np.median(fitted.metrics_.distances(used.features)) == pytest.approx(1.0)
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 1000))
 def test_under_monotone_a_farther_document_never_scores_higher_for_one_metric(seed):
     dataset, _ = make_queries(8, n_documents=(3, 12), n_features=5, n_types=2, random_state=seed)

@@ -13,7 +13,7 @@ def make(n_metrics, n_features, rng):
     return LocalMetrics.stack(rng.uniform(0.1, 10, n_features), anchors, factors), factors
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     n_metrics=st.integers(1, 30),
     n_features=st.integers(1, 150),

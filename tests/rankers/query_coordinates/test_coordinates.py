@@ -66,7 +66,7 @@ def queries(draw, max_documents=40, max_width=7, most_levels=10**6):
     return values * 10.0 ** rng.integers(-9, 8, width), np.cumsum([0, *sizes])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(queries())
 def test_coordinates_are_what_their_definitions_say(data):
     features, offsets = data
@@ -84,7 +84,7 @@ def test_coordinates_are_what_their_definitions_say(data):
                 assert_allclose(result["a"][begin:end, column], scores, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(queries())
 def test_each_aggregate_but_the_last_is_followed_by_its_percentile(data):
     features, offsets = data
@@ -182,7 +182,7 @@ def test_values_at_the_ends_of_the_number_range_have_finite_coordinates(column):
     assert np.isfinite(table).all()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(data=queries(most_levels=100), shift=st.floats(-1e3, 1e3), power=st.integers(-12, 12))
 def test_shifting_and_scaling_features_within_queries_changes_nothing(data, shift, power):
     features, offsets = data
@@ -200,7 +200,7 @@ def test_shifting_and_scaling_features_within_queries_changes_nothing(data, shif
     assert_array_equal(after["a"][:, [0, 1, 2, 3, 4, 5, 8]], before["a"][:, [0, 1, 2, 3, 4, 5, 8]])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=queries(), seed=st.integers(0, 1000))
 def test_documents_may_come_in_any_order(data, seed):
     features, offsets = data
@@ -212,7 +212,7 @@ def test_documents_may_come_in_any_order(data, seed):
     assert_allclose(after["a"], before["a"][order], rtol=0, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     n=st.integers(2, 7),
     width=st.integers(1, 5),
@@ -227,7 +227,7 @@ def test_components_of_few_values_do_not_depend_on_the_order_either(n, width, le
     assert_allclose(after, before[order], rtol=0, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(data=queries(), seed=st.integers(0, 1000))
 def test_equal_documents_have_equal_coordinates(data, seed):
     features, offsets = data
@@ -236,7 +236,7 @@ def test_equal_documents_have_equal_coordinates(data, seed):
     assert_array_equal(twice[::2], twice[1::2])
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(queries())
 def test_a_query_alone_has_the_coordinates_it_has_among_others(data):
     features, offsets = data

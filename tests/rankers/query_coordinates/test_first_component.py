@@ -163,7 +163,7 @@ def test_close_variances_are_told_apart(gap, rng):
     assert_allclose(component(documents), expected, rtol=0, atol=1e-10 / gap)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(n=st.integers(2, 30), width=st.integers(1, 90), seed=st.integers(0, 10**6))
 def test_the_loadings_are_an_eigenvector_with_the_largest_eigenvalue(n, width, seed):
     documents = np.random.default_rng(seed).normal(size=(n, width))
@@ -208,7 +208,7 @@ def test_equal_documents_have_equal_scores(rng):
         assert len(set(scores[same.ravel() == i])) == 1
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(
     size=st.integers(1, 30),
     spread=st.floats(1e-8, 1e2),
@@ -231,7 +231,7 @@ def test_the_first_eigenvector_of_a_tridiagonal_matrix_is_lapacks(size, spread, 
         assert_allclose(vector, np.abs(vectors[:, -1]), rtol=0, atol=1e-10)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(size=st.integers(1, 30), spread=st.floats(1e-3, 1.0), seed=st.integers(0, 10**6))
 def test_the_blend_is_a_power_of_the_inverse(size, spread, seed):
     rng = np.random.default_rng(seed)

@@ -27,7 +27,7 @@ def ranked(values):
     return result[2], room.numbers[SHARES, :n], room.numbers[ORDERED, :n]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     n=st.integers(2, 400),
     n_levels=st.integers(2, 1000),

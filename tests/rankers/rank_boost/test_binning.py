@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from localrank.rankers.rank_boost.binning import bin_features
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=200),
     st.one_of(st.none(), st.integers(1, 300)),
@@ -18,7 +18,7 @@ def test_a_bin_is_the_number_of_thresholds_below_the_value(values, n_thresholds)
     assert_array_equal(bins, np.searchsorted(thresholds, values))
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(st.integers(-50, 50), min_size=1, max_size=200), st.integers(1, 120))
 def test_thresholds_are_distinct_values_but_the_largest(values, n_thresholds):
     (thresholds,), _ = bin_features(np.array(values, float)[:, None], n_thresholds)

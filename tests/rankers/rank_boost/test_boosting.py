@@ -35,7 +35,7 @@ def scored_levels(draw):
     return labels, index, np.array(scores), np.array(bins, np.uint8), np.array(log_weights)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(scored_levels())
 def test_totals_potentials_and_splits_are_sums_over_the_pairs(case):
     labels, index, scores, bins, log_weights = case

@@ -105,7 +105,7 @@ def test_real_labels_and_weighted_queries_equal_those_over_all_pairs(rng):
     assert_allclose(ranker.losses_, losses, rtol=1e-9)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(2, 6), st.integers(0, 10_000))
 def test_the_loss_falls_in_every_round_and_bounds_the_misordered_pairs(n_levels, seed):
     dataset = graded(n_levels, seed)

@@ -9,7 +9,7 @@ from localrank.trees import Split, nested
 values = st.sampled_from([-1e300, -2.5, -0.0, 0.0, 1e-30, 0.1, 3.0, 7.5])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(values, min_size=1, max_size=20), st.lists(values, min_size=1, max_size=20))
 def test_the_tree_adds_up_the_steps_below_a_value(thresholds, asked):
     thresholds = np.sort(np.array(thresholds) + 0.0)

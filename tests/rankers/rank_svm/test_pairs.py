@@ -70,7 +70,7 @@ def laplacian(scores, labels, offsets, weights, knee):
     return matrix
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(problems())
 def test_levels_number_the_labels_of_each_query_and_pairs_are_counted(problem):
     _, labels, offsets, _, _ = problem
@@ -82,7 +82,7 @@ def test_levels_number_the_labels_of_each_query_and_pairs_are_counted(problem):
         assert n_pairs[query] == sum(pair[0] == query for pair in pairs_of(labels, offsets))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(problems())
 def test_losses_and_derivatives_equal_a_loop_over_pairs(problem):
     scores, labels, offsets, weights, knee = problem
@@ -107,7 +107,7 @@ def test_losses_and_derivatives_equal_a_loop_over_pairs(problem):
     assert_allclose(counts, degrees, rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 @given(problems(), st.integers(0, 99))
 def test_the_laplacian_and_its_factors_equal_a_loop_over_pairs(problem, seed):
     rng = np.random.default_rng(seed)
@@ -156,7 +156,7 @@ def test_a_projection_does_not_depend_on_where_the_row_stands(rng, n_features):
     assert_array_equal(projections(read_only(X[order], np.float64), direction), keys[order])
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(problems(), st.sampled_from([np.nan, np.inf, -np.inf]), st.data())
 def test_scores_that_are_no_numbers_stay_within_their_query(problem, value, data):
     scores, labels, offsets, weights, knee = problem
@@ -172,7 +172,7 @@ def test_scores_that_are_no_numbers_stay_within_their_query(problem, value, data
     assert_array_equal(gradient[others], expected[others])
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(st.integers(2, 400), st.integers(2, 5), st.integers(0, 1000))
 def test_long_queries_of_scores_that_are_no_numbers_stay_within_their_rows(n, n_levels, seed):
     rng = np.random.default_rng(seed)

@@ -63,7 +63,7 @@ def lists(draw, longest=7):
     return scale * np.array(draw(st.lists(score, min_size=n, max_size=n))), a
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(lists())
 def test_no_ranking_is_violated_more(given_list):
     scores, a = given_list
@@ -81,7 +81,7 @@ def test_no_ranking_is_violated_more_whatever_is_relevant_and_tied(n, rng):
             assert_allclose(loss + contributions @ scores, best, atol=1e-12)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(lists(longest=30))
 def test_loss_and_contributions_are_those_of_one_ranking(given_list):
     scores, a = given_list

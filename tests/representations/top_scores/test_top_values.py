@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 from localrank.representations.top_scores.top_values import top_values
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(
     sizes=st.lists(st.integers(1, 60), min_size=1, max_size=5),
     n=st.integers(1, 70),

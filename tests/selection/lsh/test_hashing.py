@@ -116,7 +116,7 @@ def test_scores_and_winner_are_those_of_the_paper(rng, n_hyperplanes, n_repeats,
     assert n_found >= 9
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     n=st.integers(1, 40),
     n_hyperplanes=st.integers(1, 20),
@@ -217,13 +217,11 @@ def test_equal_sketches_do_not_crowd_out_better_ones(rng):
     assert 90 in best
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2**64 - 1))
 def test_set_bits_are_counted(word):
     assert _n_bits_set(np.uint64(word)) == word.bit_count()
 
 
-@settings(deadline=None)
 @given(
     sizes=st.lists(st.integers(0, 50), min_size=6, max_size=6),
     n_read=st.integers(1, 300),
