@@ -255,7 +255,7 @@ def changed(values, place, value):
         ("stream1.words", lambda v: changed(v, 0, 2**30), "parts of Stream do not fit"),
         ("terms.begins", lambda v: changed(v, 1, v[-1] + 1), "parts of Vocabulary do not fit"),
         ("ids.letters", lambda v: changed(v, 2, 0xFF), "invalid start byte"),
-        ("ids.letters", lambda v: changed(v, 0, 0), "must not hold NUL"),
+        ("ids.letters", lambda v: changed(v, 0, 0), "must not contain NUL"),
         ("ids.begins", lambda v: changed(v, 1, v[2]), "must not be missing"),
         ("columns", lambda v: v * 1e300, "columns of Index must be numbers within"),
         ("columns", lambda v: v[:, :0], "parts of FeatureExtractor do not fit"),
