@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
-import warnings
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
@@ -32,7 +27,7 @@ from localrank.evaluation.group_agreement import Agreement, agreements, categori
 from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
 from localrank.evaluation.plotted import Plotted
 from localrank.evaluation.significance import PairedTest, corrected
-from localrank.evaluation.store import fingerprint
+from localrank.evaluation.tested_data import tested_facts
 from localrank.evaluation.tuning import Grid
 from localrank.measures import Measure, parse_measure
 from localrank.methods import METHODS
@@ -244,7 +239,7 @@ def compare(
     taking_part = entries(methods, baseline, settings, n_jobs, random_state)
     baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
     folds, drawn = drawn_folds(_folds(data, n_folds, random_state), max_documents)
-    facts = _facts(folds) | drawn
+    facts = tested_facts(folds) | drawn
     known = None
     if categories is not None:
         known = categories_by_query((fold.test for fold in folds), categories)
@@ -321,42 +316,6 @@ def _folds(
     if not len(folds):
         raise ValueError("A comparison needs at least one fold. Got none.")
     return folds
-
-
-def _facts(folds: Sequence[Fold]) -> dict[str, Any]:
-    """Facts about the data, for the page. Warns of queries that are in both training and test."""
-    labels: Counter[float] = Counter()
-    n_queries = n_documents = n_features = 0
-    digest = hashlib.sha256()
-    for fold in folds:
-        _warn_of_shared_queries(fold)
-        values, counts = np.unique(fold.test.labels, return_counts=True)
-        labels.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        n_queries += fold.test.n_queries
-        n_documents += fold.test.n_documents
-        n_features = fold.test.n_features
-        digest.update(fingerprint(fold).encode())
-        # Release the fold before the next one is read.
-        del fold
-    return {
-        "n_queries": n_queries,
-        "n_documents": n_documents,
-        "n_features": n_features,
-        "labels": {f"{label:g}": labels[label] for label in sorted(labels)},
-        "folds": len(folds),
-        "sha256": digest.hexdigest(),
-    }
-
-
-def _warn_of_shared_queries(fold: Fold) -> None:
-    shared = np.intersect1d(fold.train.query_ids, fold.test.query_ids)
-    if shared.size:
-        warnings.warn(
-            f"{fold.name}: {shared.size:,} query ids, such as {shared[0]}, are in both the "
-            f"training and the test part. If they are the same queries, the results are too "
-            f"good.",
-            stacklevel=4,
-        )
 
 
 def _grids(

@@ -5,5 +5,11 @@ import sys
 from localrank.plots.chart import draw_charts
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit("usage: python -m localrank.plots FILE.json...")
     for path in sys.argv[1:]:
-        print(f"{path}: charts drawn: {len(draw_charts(path))}")
+        try:
+            n_charts = len(draw_charts(path))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            sys.exit(f"{path}: no charts could be drawn from it ({error}).")
+        print(f"{path}: charts drawn: {n_charts}")
