@@ -12,21 +12,23 @@ from localrank.evaluation import paired_test
 from localrank.experiments import lgmml
 from localrank.experiments.base import Reproduction
 from localrank.experiments.lgmml import (
-    CLASSES,
     MONOTONE,
     NDCG_10,
-    OURS,
-    SCALES,
     TREES,
-    all_are_gains,
-    classes,
     few_trees,
-    figure_2,
     figure_3,
     figure_4,
     grid,
     start_and_margin,
     table_4,
+)
+from localrank.experiments.metric_classes import (
+    CLASSES,
+    OURS,
+    SCALES,
+    all_are_gains,
+    classes,
+    figure_2,
 )
 from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision

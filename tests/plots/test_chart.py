@@ -128,3 +128,24 @@ def test_one_committed_chart_of_each_kind_is_drawn():
     assert set(first) == set(CHARTS)
     for record in first.values():
         assert Chart(**record).draw().axes
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file"),
+        ("[project]", "Expecting value"),
+        ('{"a": {"kind": "pie"}}', "kind must be one of bars"),
+    ],
+)
+def test_a_file_without_charts_ends_in_one_line(content, message, tmp_path):
+    path = tmp_path / "charts.json"
+    if content is not None:
+        path.write_text(content)
+    done = subprocess.run(
+        [sys.executable, "-m", "localrank.plots", path], capture_output=True, text=True
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"{path}: no charts could be drawn from it (")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
