@@ -45,11 +45,11 @@ test: setup
 
 # A kernel's tests have its name; where they have not, they are listed. The plugin tells of kernels
 # that no test compiled, so all are compiled anew, and apart.
-KERNEL_TESTS = tests/kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
+KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
   tests/rankers/rank_svm/test_rank_svm.py \
   $(foreach module,$(shell grep -rl --include='*.py' '^ *@kernel' src/localrank),$(wildcard \
-    $(dir $(module:src/localrank/%=tests/%))test_$(notdir $(module))))
+    $(dir $(module:src/localrank/%=tests/%))test_$(patsubst _%,%,$(notdir $(module)))))
 
 bounds: setup
 	@rm -rf .cache/bounds
@@ -95,7 +95,7 @@ bench: setup
 	  echo "== benchmarks/$$name.py"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 
 docs: setup
-	$(BIN)/python -m localrank.plots docs/reproduction/*.json docs/reproduction/figures/*.json
+	$(BIN)/python -m localrank.evaluation.plots docs/reproduction/*.json docs/reproduction/figures/*.json
 	$(BIN)/python docs/pictures/draw.py
 	$(BIN)/zensical build --strict --config-file mkdocs.yml
 

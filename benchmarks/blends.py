@@ -14,9 +14,9 @@ from pathlib import Path
 from measuring import collections
 
 from localrank.evaluation.significance import corrected
-from localrank.experiments.base import difference
-from localrank.experiments.results import chosen
-from localrank.experiments.setting import Setting
+from localrank.experiments._base import difference
+from localrank.experiments._results import chosen
+from localrank.experiments._setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import Ranker, RankSVM, SVMMap, TopicalRankSVM
 from localrank.recipes import local_rank, pca_queries, query_blend, shared_specific

@@ -16,7 +16,7 @@ import lightgbm
 from measuring import mq2007_fold, seconds
 
 from localrank.data import RankingDataset
-from localrank.data.content_order import content_order
+from localrank.data._content_order import content_order
 from localrank.rankers import LambdaMART
 
 N_TREES, REPEATS, MARK = 100, 7, 1.05

@@ -26,7 +26,7 @@ from measuring import DATA
 from localrank.aggregation import FixedScale, MeanScore, ZScore
 from localrank.evaluation import MethodResult, PairedTest
 from localrank.evaluation.significance import corrected
-from localrank.experiments.members import (
+from localrank.experiments._members import (
     COMPOSED,
     CROSS_ENTROPY,
     GBRT,
@@ -35,9 +35,9 @@ from localrank.experiments.members import (
     composed,
     members,
 )
-from localrank.experiments.pooled import Pooled
-from localrank.experiments.setting import Setting
-from localrank.experiments.unnormalised import AS_THEY_ARE, MULTIPLIED, changed
+from localrank.experiments._pooled import Pooled
+from localrank.experiments._setting import Setting
+from localrank.experiments._unnormalised import AS_THEY_ARE, MULTIPLIED, changed
 from localrank.experiments.wins import POOLED, shuffled_folds
 from localrank.measures import parse_measure
 from localrank.rankers import Ensemble, QueryCoordinates, Ranker

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from measuring import DATA
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset, folds
 from localrank.export import (
     ExportedModel,
@@ -37,13 +37,13 @@ from localrank.export import (
     targets,
     verify,
 )
+from localrank.export._routed_models import ROUTER, scores_of
 from localrank.export.base import Files, GroupTarget
-from localrank.export.routed_models import ROUTER, scores_of
 from localrank.export.vespa.application import VERSION
 from localrank.export.writing import read_files, target
 from localrank.formulas import Routed, Router
-from localrank.methods import METHODS, make_ranker
 from localrank.rankers import Ranker
+from localrank.registry import METHODS, make_ranker
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 

@@ -49,10 +49,9 @@ from sklearn.neighbors import KNeighborsClassifier
 import localrank
 from localrank import rankers, recipes
 from localrank.data import RankingDataset, make_queries
-from localrank.declaration import declared
-from localrank.parts import make_sample
 from localrank.persistence.files import FORMAT_VERSION, MAGIC
 from localrank.rankers import RankSVM
+from localrank.registry import declared, make_sample
 
 # Files that one child reads, seconds that it has for each, and bytes that it may allocate.
 BATCH, SECONDS, MEMORY = 500, 30.0, 2 << 30

@@ -39,7 +39,7 @@ from memory import peaks
 
 from localrank import recipes
 from localrank.data import RankingDataset
-from localrank.grouping.training import TrainingQueries
+from localrank.grouping._training import TrainingQueries
 from localrank.rankers import Distilled, LambdaMART, ListwiseNet, Ranker, RankSVM
 from localrank.selection.base import Selector
 

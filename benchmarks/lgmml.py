@@ -19,17 +19,17 @@ from numpy.typing import NDArray
 from scipy.linalg import sqrtm
 from threadpoolctl import threadpool_limits
 
+from localrank._kernels.linalg import geometric_mean
 from localrank.data import Fold, RankingDataset, folds, read_letor
 from localrank.evaluation import run
-from localrank.experiments.published import published
-from localrank.experiments.results import mean_of_folds
-from localrank.linalg import geometric_mean
+from localrank.experiments._published import published
+from localrank.experiments._results import mean_of_folds
 from localrank.measures import NDCG
 from localrank.rankers import LGMML, LambdaMART, Ranker, RankSVM
-from localrank.rankers.lgmml.anchors import local_scores
-from localrank.rankers.lgmml.gmml import GMML, pair_scatters
-from localrank.rankers.lgmml.local_metrics import LocalMetrics
-from localrank.rankers.lgmml.training import Training
+from localrank.rankers.lgmml._anchors import local_scores
+from localrank.rankers.lgmml._gmml import GMML, pair_scatters
+from localrank.rankers.lgmml._local_metrics import LocalMetrics
+from localrank.rankers.lgmml._training import Training
 
 # Collections with published times.
 PUBLISHED = ("Yahoo! Set I", "Yahoo! Set II", "MSLR-WEB10K")

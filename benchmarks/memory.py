@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 
 from localrank.data import RankingDataset, read_letor
-from localrank.methods import METHODS, make_ranker
-from localrank.parts import parameters
+from localrank.registry import METHODS, make_ranker, parameters
 
 METHODS_MEASURED = [
     "read",

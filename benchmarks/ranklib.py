@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 from measuring import DATA
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset, folds, write_letor
 from localrank.measures import NDCG
 from localrank.rankers import (

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from localrank.data import PartitionedDataset, RankingDataset, SampleWarning
-from localrank.grouping.training import TrainingQueries
+from localrank.grouping._training import TrainingQueries
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG
 from localrank.rankers import LambdaMART, Ranker, RankSVM

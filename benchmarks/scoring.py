@@ -31,7 +31,7 @@ from measuring import mq2007_fold
 from numba import njit
 from threadpoolctl import threadpool_limits
 
-from localrank.arrays import Array
+from localrank._base.arrays import Array
 from localrank.data import RankingDataset, make_queries
 from localrank.rankers import LambdaMART, Ranker
 from localrank.recipes import best

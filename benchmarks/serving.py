@@ -35,14 +35,14 @@ from measuring import mq2007_fold
 from pyarrow import ipc
 from service import awaited, others, serving
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.persistence import load
 from localrank.rankers import Ranker
 from localrank.recipes import best
-from localrank.serving.bodies import ARROW, JSON, decoded, encoded
-from localrank.serving.models import Loaded
-from localrank.serving.ranking import rankings, scored
+from localrank.serving._bodies import ARROW, JSON, decoded, encoded
+from localrank.serving._models import Loaded
+from localrank.serving._ranking import rankings, scored
 from localrank.serving.settings import Settings
 
 N_DOCUMENTS, N_LISTS, N_DIFFERENT = 100, 10, 50

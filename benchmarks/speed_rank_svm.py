@@ -27,9 +27,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from localrank.data import RankingDataset
-from localrank.rankers.rank_svm.hinge import minimize_hinge
+from localrank.rankers.rank_svm._pairwise import minimize_hinge
+from localrank.rankers.rank_svm._ranking_pairs import RankingPairs
 from localrank.rankers.rank_svm.rank_svm import RankSVM
-from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
 REPEATS = 5
 

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers.svm_map.cutting_planes import CuttingPlanes
-from localrank.rankers.svm_map.svm_map import SVMMap
+from localrank.rankers.svm_map.svm_map import CuttingPlanes, SVMMap
 
 REPEATS, TOL, PLAIN_LIMIT = 9, 1e-3, 5.0
 # Seconds on a machine that multiplies float64 matrices at 52 GFLOPS with one thread.

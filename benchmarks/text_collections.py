@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 from measuring import DATA
 
-from localrank.arrays import Flags, Floats, Integers
+from localrank._base.arrays import Flags, Floats, Integers
 from localrank.data import Fold, RankingDataset, concatenate, folds
 from localrank.evaluation import PairedTest, paired_test, run
 from localrank.evaluation.engine import judged_queries
 from localrank.evaluation.significance import corrected
-from localrank.experiments.text_collections import FILES, read_collection
+from localrank.experiments._text_collections import FILES, read_collection
 from localrank.measures import parse_measure
 from localrank.rankers import BestFeature, LambdaMART, MultipleHyperplaneRanker, Ranker, RankSVM
 from localrank.recipes import adaptive_training, best, fast, local_rank, pca_queries

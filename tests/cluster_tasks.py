@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from localrank.distributed import in_task
-from localrank.parts import make_sample
+from localrank._base.distributed import in_task
 from localrank.rankers import RankSVM
+from localrank.registry import make_sample
 
 SMALL = {"n_trees": 4, "n_rounds": 4, "n_metrics": 3, "n_nets": 2, "n_units": 4, "n_epochs": 2}
 

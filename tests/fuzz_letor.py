@@ -29,7 +29,8 @@ from pathlib import Path
 import numpy as np
 from naive_letor import naive_parse
 
-from localrank.data import letor_reader, read_letor
+from localrank.data import _letor_reader as letor_reader
+from localrank.data import read_letor
 
 # Files that one child reads, seconds for each, and bytes that a child may allocate.
 BATCH, SECONDS, MEMORY = 20_000, 30, 4 << 30

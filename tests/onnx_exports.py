@@ -9,7 +9,7 @@ from onnx import helper
 
 from localrank.data import RankingDataset
 from localrank.export import ONNX, ExportedModel
-from localrank.export.onnx.steps import IR_VERSION, ML_DOMAIN, ML_OPSET, OPSET, Steps
+from localrank.export.onnx._steps import IR_VERSION, ML_DOMAIN, ML_OPSET, OPSET, Steps
 from localrank.export.onnx.target import numpy_evaluator
 
 RUNTIMES = {"numpy": ONNX().scores, "onnxruntime": rank_in_onnxruntime}

@@ -21,10 +21,10 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import localrank
 from localrank import rankers, recipes
-from localrank.data import RankingDataset, deferred
-from localrank.declaration import declared
-from localrank.parts import make_sample
-from localrank.rankers.expanded import Expanded
+from localrank.data import RankingDataset
+from localrank.data import _deferred as deferred
+from localrank.rankers._expanded import Expanded
+from localrank.registry import declared, make_sample
 
 RANKERS = {
     part.__name__: part for package in (rankers, recipes) for part in declared(package).values()

@@ -11,12 +11,12 @@ import pytest
 from typer.main import get_command
 
 from localrank.cli import app
-from localrank.cli.inputs import parse_measures
+from localrank.cli._inputs import parse_measures
 from localrank.data import make_queries, read_letor, write_letor
-from localrank.measures.conventions import TOOLS, measures_of
-from localrank.methods import METHODS, make_ranker
+from localrank.measures.parsing import TOOLS, measures_of
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank
+from localrank.registry import METHODS, make_ranker
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

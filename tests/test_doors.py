@@ -5,7 +5,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from localrank.data import RankingDataset, checks, dataset
+from localrank.data import RankingDataset, dataset
+from localrank.data import _checks as checks
 from localrank.measures import NDCG, base
 from localrank.rankers import LambdaMART, Ranker
 from localrank.recipes import adaptive_training, best, local_rank

@@ -8,8 +8,7 @@ from scipy.stats import spearmanr
 
 from localrank import rankers, recipes
 from localrank.data import RankingDataset
-from localrank.declaration import declared
-from localrank.parts import make_sample
+from localrank.registry import declared, make_sample
 
 RANKERS = {
     part.__name__: part for package in (rankers, recipes) for part in declared(package).values()

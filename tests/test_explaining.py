@@ -21,9 +21,8 @@ from localrank.aggregation import (
     WeightedBorda,
     ZScore,
 )
-from localrank.data import RankingDataset, deferred, read_table
-from localrank.declaration import declared
-from localrank.parts import make_sample
+from localrank.data import RankingDataset, read_table
+from localrank.data import _deferred as deferred
 from localrank.rankers import (
     GBRT,
     BestFeature,
@@ -35,7 +34,8 @@ from localrank.rankers import (
     RankBoost,
     RankSVM,
 )
-from localrank.rankers.contributions import TOGETHER
+from localrank.rankers._contributions import TOGETHER
+from localrank.registry import declared, make_sample
 
 RANKERS = {
     part.__name__: part for package in (rankers, recipes) for part in declared(package).values()

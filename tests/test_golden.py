@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import localrank
 from localrank import rankers, recipes
 from localrank.data import RankingDataset
-from localrank.declaration import declared
+from localrank.registry import declared
 
 FOLDER = Path(__file__).parent / "golden"
 SCORES = json.loads((FOLDER / "scores.json").read_text())

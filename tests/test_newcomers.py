@@ -11,7 +11,7 @@ import pytest
 
 import localrank
 from localrank.data import make_queries, write_letor
-from localrank.methods import METHODS
+from localrank.registry import METHODS
 
 TESTS = Path(__file__).parent
 # By package: the line in its `__init__`, and the file.
@@ -21,8 +21,8 @@ NEWCOMERS = {
         """
 import numpy as np
 
-from localrank.declaration import declare
-from localrank.rankers.linear import LinearRanker
+from localrank.registry import declare
+from localrank.rankers._linear import LinearRanker
 
 
 @declare("dummy", "weights features by how they go with labels")
@@ -43,7 +43,7 @@ class DummyRanker(LinearRanker):
     "recipes": (
         "from localrank.recipes.dummy import dummy_recipe as dummy_recipe",
         """
-from localrank.declaration import declare
+from localrank.registry import declare
 from localrank.grouping import Agglomerative
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import RankSVM
@@ -62,8 +62,8 @@ def dummy_recipe(n_clusters=2, *, n_jobs=None):
         """
 import numpy as np
 
-from localrank.declaration import declare
-from localrank.parameters import one_of
+from localrank.registry import declare
+from localrank._base.parameters import one_of
 from localrank.representations.base import Points
 
 
@@ -82,9 +82,9 @@ class DummyRepresentation(Points):
     "grouping": (
         "from localrank.grouping.dummy import DummyGrouping as DummyGrouping",
         """
-from localrank.declaration import declare
+from localrank.registry import declare
 from localrank.grouping.base import Grouping, Groups
-from localrank.parameters import whole
+from localrank._base.parameters import whole
 
 
 @declare("dummy", "two groups, cut at the mean of one coordinate")
@@ -104,7 +104,7 @@ class DummyGrouping(Grouping):
         '''
 import numpy as np
 
-from localrank.declaration import declare
+from localrank.registry import declare
 from localrank.selection.base import Selector
 
 
@@ -126,7 +126,7 @@ class DummySelector(Selector):
 import numpy as np
 
 from localrank.aggregation.base import Aggregator
-from localrank.declaration import declare
+from localrank.registry import declare
 
 
 @declare("dummy", "the best place in any list")
@@ -140,7 +140,7 @@ class DummyAggregator(Aggregator):
         """
 from dataclasses import dataclass
 
-from localrank.measures.cut import RelevanceMeasure
+from localrank.measures._cut import RelevanceMeasure
 from localrank.measures.precision import Precision
 
 

@@ -71,7 +71,7 @@ def test_a_published_notebook_is_small_and_tells_nothing_of_its_machine(path):
 
 CODE = """
 print("before")
-from localrank.progress import progress
+from localrank._base.progress import progress
 with progress("Reading", 2) as advance:
     for _ in range(2):
         with progress("Lines", None) as step:

@@ -50,7 +50,10 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
         and path.suffix not in (".nbi", ".nbc")
     }
     assert {path for path in shipped if path.parts[0] == "localrank"} == ours
-    assert {Path("localrank/py.typed"), Path("localrank/report/assets/page.html")} <= ours
+    assert {
+        Path("localrank/py.typed"),
+        Path("localrank/evaluation/report/assets/page.html"),
+    } <= ours
 
 
 def test_the_wheel_is_small(dist):

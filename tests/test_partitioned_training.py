@@ -6,19 +6,18 @@ from numpy.testing import assert_array_equal
 from partitioned import written
 
 from localrank import LocalRanker, rankers, recipes, representations
+from localrank._base.estimator import clone
 from localrank.data import RankingDataset, SampleWarning, make_queries
-from localrank.data.content_order import content_order, query_order
-from localrank.data.filling import Filling
-from localrank.data.offsets import rows_of as rows_of_queries
+from localrank.data._content_order import content_order, query_order
+from localrank.data._filling import Filling
+from localrank.data._offsets import rows_of as rows_of_queries
+from localrank.data._spread import spread_within_queries
 from localrank.data.partition_files import Partition
-from localrank.data.spread import spread_within_queries
-from localrank.declaration import declared
-from localrank.estimator import clone
 from localrank.grouping import Agglomerative, KnownGroups, Refined, kmeans
 from localrank.measures import NDCG
-from localrank.parts import make_sample
 from localrank.persistence import read_manifest
 from localrank.rankers import GBRT, BestFeature, LambdaMART, RankSVM
+from localrank.registry import declared, make_sample
 from localrank.representations import Gaussian, Mean, PrincipalComponents, RelevantMean, TopScores
 from localrank.selection import Classifier, NearestCentroid, NearestQuery, SameCategory
 
@@ -316,7 +315,7 @@ def test_by_default_partitions_are_drawn_from_and_memory_is_not(queries, partiti
 
 
 def test_more_than_fits_into_memory_is_refused(partitioned, monkeypatch):
-    monkeypatch.setattr("localrank.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("localrank._base.memory.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match=r"A table of .* documents .* needs about"):
         RankSVM().fit(partitioned, max_documents=None)
 

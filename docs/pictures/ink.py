@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Ellipse
 
-from localrank.arrays import Array as Array
-from localrank.plots.style import styled
+from localrank._base.arrays import Array as Array
+from localrank.evaluation.plots.style import styled
 
 FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',Helvetica,Arial,sans-serif"
 

@@ -13,7 +13,7 @@ model.
 
 from typing import TYPE_CHECKING
 
-from localrank.exports import on_use
+from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
     from localrank import aggregation as aggregation

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
-from localrank.printing import Printed, Table
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.printing import Printed, Table
 
 # Largest numbers of groups and documents to show.
 N_GROUPS, N_DOCUMENTS = 6, 10

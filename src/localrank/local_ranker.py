@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from localrank.aggregation import ZScore
-from localrank.arrays import Array, Floats
-from localrank.data import RankingDataset
-from localrank.data.deferred import gathered
-from localrank.data.passes import in_partitions, passes_with
-from localrank.estimator import check_is_fitted, clone
-from localrank.explanation import Explanation
-from localrank.fitted import (
+from localrank._base.arrays import Array, Floats
+from localrank._base.estimator import check_is_fitted, clone
+from localrank._base.fitted import (
     Kinds,
     check_together,
     count,
@@ -25,16 +20,21 @@ from localrank.fitted import (
     parts,
     texts,
 )
+from localrank._base.parallel import one_blas_thread
+from localrank._base.parameters import Rules, instance, whole
+from localrank.aggregation import ZScore
+from localrank.data import RankingDataset
+from localrank.data._deferred import gathered
+from localrank.data._passes import in_partitions, passes_with
+from localrank.explanation import Explanation
+from localrank.grouping._training import TrainingQueries
 from localrank.grouping.base import Groups, a_grouping
-from localrank.grouping.training import TrainingQueries
-from localrank.parallel import one_blas_thread
-from localrank.parameters import Rules, instance, whole
 from localrank.rankers import Ranker
+from localrank.rankers._contribution_tables import N_MORE, centred_rows
 from localrank.rankers.base import HeldOut, Weights, lists_of
-from localrank.rankers.contribution_tables import N_MORE, centred_rows
 from localrank.representations.base import Representation
+from localrank.selection._shares import shares, validation_queries
 from localrank.selection.base import Selector
-from localrank.selection.shares import shares, validation_queries
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula

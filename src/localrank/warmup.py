@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from localrank._base.progress import progress
+from localrank._kernels.compilation import compiled_kernels
 from localrank.data import RankingDataset, make_queries, read_letor, write_letor
-from localrank.kernels.compilation import compiled_kernels
 from localrank.measures import evaluate, parse_measure
-from localrank.methods import METHODS, check_method
-from localrank.parts import make_part
 from localrank.persistence import load_ranker_and_texts
-from localrank.progress import progress
+from localrank.registry import METHODS, check_method, make_part
 
 if TYPE_CHECKING:
     from localrank.text import TextRanker

@@ -15,8 +15,7 @@ from localrank import aggregation
 from localrank.aggregation import Borda, MarkovChain, MedianRank
 from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
-from localrank.declaration import declared
-from localrank.parts import make_sample
+from localrank.registry import declared, make_sample
 
 ALL = [make_sample(part) for part in declared(aggregation).values()]
 by_name = pytest.mark.parametrize("aggregator", ALL, ids=lambda one: type(one).__name__)

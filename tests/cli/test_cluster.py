@@ -1,7 +1,7 @@
 import pytest
 
+from localrank._base.distributed import connection
 from localrank.data import make_queries, write_letor
-from localrank.distributed import connection
 
 
 @pytest.fixture(scope="module")

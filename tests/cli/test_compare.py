@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from localrank import evaluation
+from localrank.cli._inputs import Reading
 from localrank.cli.compare import read, title_of
-from localrank.cli.inputs import Reading
 from localrank.data import folds, make_queries, read_letor, write_letor
 
 AS_USUAL = Reading("qid", "label", "", "", "", "", "", False, False, *[""] * 7)

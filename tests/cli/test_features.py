@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import localrank
+from localrank._base.estimator import clone
 from localrank.cli.features import QRELS_FORMATS
 from localrank.data import read_letor, read_run, read_table
-from localrank.estimator import clone
 from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, TextRanker, load_example
 from localrank.text.example_texts import FILES

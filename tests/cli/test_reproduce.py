@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset, make_queries, write_letor
-from localrank.experiments import EXPERIMENTS, base
+from localrank.experiments import EXPERIMENTS
+from localrank.experiments import _base as base
 
 
 @pytest.fixture(scope="module")

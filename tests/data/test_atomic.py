@@ -6,12 +6,12 @@ import threading
 
 import pytest
 
-from localrank.data import atomic
-from localrank.data.atomic import atomic_write
+from localrank.data import _atomic as atomic
+from localrank.data._atomic import atomic_write
 
 KILLED = """
 import os, signal, sys
-from localrank.data.atomic import atomic_write
+from localrank.data._atomic import atomic_write
 with atomic_write(sys.argv[1]) as file:
     file.write(b"half")
     file.flush()

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 from rearranged import rearranged
 
-from localrank.data.content_order import content_order
+from localrank.data._content_order import content_order
 
 
 def rows_in_order(dataset, seed=0):

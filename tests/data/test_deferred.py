@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.data import deferred, make_queries
-from localrank.data.content_order import content_order
-from localrank.data.deferred import DeferredDataset, feature_blocks, gathered, query_blocks, view
+from localrank.data import _deferred as deferred
+from localrank.data import make_queries
+from localrank.data._content_order import content_order
+from localrank.data._deferred import DeferredDataset, feature_blocks, gathered, query_blocks, view
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import PartitionedDataset, RankingDataset, folds, make_queries, write_table
-from localrank.data.description import label_counts
+from localrank.data._description import label_counts
 from localrank.data.partition_files import Partition
 
 dataset = RankingDataset.from_arrays(
@@ -37,7 +37,7 @@ def test_a_notebook_shows_what_is_missing():
 
 
 def test_missing_values_of_a_large_table_are_counted_in_its_first_documents(monkeypatch):
-    monkeypatch.setattr("localrank.data.description.COUNTED_BYTES", 2 * 16)
+    monkeypatch.setattr("localrank.data._description.COUNTED_BYTES", 2 * 16)
     shown = dataset._repr_html_()
     assert "missing values in the first 2 documents: 2 (50.0 %), in 1 feature" in shown
 

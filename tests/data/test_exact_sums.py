@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.data import exact_sums
-from localrank.data.exact_sums import ExactSums, added
+from localrank.data import _exact_sums as exact_sums
+from localrank.data._exact_sums import ExactSums, added
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from rearranged import rearranged
 
-from localrank.data import RankingDataset, deferred, filling, make_queries
-from localrank.data.deferred import DeferredDataset
-from localrank.data.filling import Filling, query_medians
+from localrank.data import RankingDataset, make_queries
+from localrank.data import _deferred as deferred
+from localrank.data import _filling as filling
+from localrank.data._deferred import DeferredDataset
+from localrank.data._filling import Filling, query_medians
 
 
 def with_holes(dataset, seed=0):

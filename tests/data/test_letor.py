@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from naive_letor import naive_parse
 from numpy.testing import assert_array_equal
 
-from localrank.data import RankingDataset, letor_reader
+from localrank.data import RankingDataset
+from localrank.data import _letor_reader as letor_reader
 from localrank.data.letor import read_letor, write_letor
 
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from pyarrow import feather, parquet
 
+from localrank._base.memory import available_memory
 from localrank.data import PartitionedDataset, RankingDataset, concatenate, folds, make_queries
-from localrank.data.deferred import feature_blocks, gathered
-from localrank.memory import available_memory
+from localrank.data._deferred import feature_blocks, gathered
 
 
 def table_of(dataset, labels=True, documents=True):
@@ -274,7 +274,7 @@ def test_ids_and_precision_are_those_that_all_parts_have(dataset, tmp_path):
 
 def test_what_does_not_fit_is_not_gathered(dataset, folder, monkeypatch):
     opened = PartitionedDataset.open(folder)
-    monkeypatch.setattr("localrank.memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("localrank._base.memory.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="Take a part of the queries with select"):
         gathered(opened)
     assert available_memory() != 1000

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from partitioned import written
 
 from localrank.data import RankingDataset
-from localrank.data.passes import MappedDataset, in_partitions, over_parts, passes_with
+from localrank.data._passes import MappedDataset, in_partitions, over_parts, passes_with
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ import numpy as np
 from engines import jvm
 
 from localrank.data import RankingDataset
-from localrank.export.routed_models import scores_of
+from localrank.export._routed_models import scores_of
 from localrank.export.vespa.application import Vespa
 
 

@@ -3,7 +3,7 @@ import re
 import numpy as np
 
 from localrank.evaluation import paired_tests
-from localrank.evaluation.calibration_verdict import findings
+from localrank.evaluation.calibration import findings
 from localrank.evaluation.significance import p_text
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from localrank.evaluation import paired_test
-from localrank.evaluation.comparison_verdict import cost_notes, in_words
+from localrank.evaluation._comparison_verdict import cost_notes, in_words
 from localrank.measures import NDCG, AveragePrecision
 
 FIRST, SECOND = NDCG(10), AveragePrecision()

@@ -6,15 +6,15 @@ import pytest
 
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.evaluation import ClairvoyantBound, FoldResult, MethodResult, PairedTest, compare
-from localrank.evaluation import contents as module
+from localrank.evaluation import _contents as module
+from localrank.evaluation._contents import contents
+from localrank.evaluation._group_map import GroupMap, MappedGroup
+from localrank.evaluation._opponents import Entry
 from localrank.evaluation.comparison import Comparison
-from localrank.evaluation.contents import contents
-from localrank.evaluation.group_map import GroupMap, MappedGroup
-from localrank.evaluation.opponents import Entry
+from localrank.evaluation.report import render
 from localrank.measures import NDCG, OrderErrorRate
 from localrank.rankers import LambdaMART, RankSVM
 from localrank.recipes import local_rank
-from localrank.report import render
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from partitioned import written
 
 from localrank.data import PartitionedDataset, RankingDataset, SampleWarning, folds
 from localrank.evaluation import compare
-from localrank.evaluation.drawn_folds import drawn_folds
+from localrank.evaluation._drawn_folds import drawn_folds
 from localrank.evaluation.store import fingerprint
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank, pca_queries

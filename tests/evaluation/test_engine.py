@@ -12,12 +12,12 @@ from recorder import Recorder
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from localrank.data import deferred, folds, make_queries
-from localrank.evaluation import clairvoyant_bound, paired_test, tune, work
-from localrank.evaluation.engine import MethodResult, run
-from localrank.evaluation.group_map import group_map
+from localrank.data import _deferred as deferred
+from localrank.data import folds, make_queries
+from localrank.evaluation import clairvoyant_bound, engine, paired_test, tune
+from localrank.evaluation._group_map import group_map
+from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.evaluation.store import FoldResult
-from localrank.evaluation.work import WARM_TEST, WARM_TRAIN
 from localrank.measures import NDCG, AveragePrecision, parse_measure
 from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, Ranker, RankSVM
 from localrank.recipes import local_rank, query_neighbours
@@ -367,7 +367,7 @@ def test_costs_add_up_over_folds():
 def test_what_other_versions_of_libraries_left_is_done_again(parts, tmp_path, monkeypatch):
     told = []
     for version in ("1.0", "1.0", "2.0"):
-        monkeypatch.setattr(work, "library_versions", lambda version=version: {"numpy": version})
+        monkeypatch.setattr(engine, "library_versions", lambda version=version: {"numpy": version})
         run({"one": RankSVM()}, parts[:1], store=tmp_path, say=told.append)
     assert len(told) == 2
 

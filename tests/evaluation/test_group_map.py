@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import RankingDataset, make_queries
-from localrank.evaluation import group_map as map_module
-from localrank.evaluation.group_map import coordinates, group_map, strongest_features
+from localrank.evaluation import _group_map as map_module
+from localrank.evaluation._group_map import coordinates, group_map, strongest_features
 from localrank.rankers import BestFeature, LambdaMART, RankSVM
 from localrank.recipes import local_rank
 

@@ -1,8 +1,7 @@
 import pytest
 
-from localrank.evaluation.opponents import entries, equal_cost_opponents
+from localrank.evaluation._opponents import entries, equal_cost_opponents
 from localrank.evaluation.store import described
-from localrank.methods import METHODS
 from localrank.rankers import GBRT, LambdaMART, Quadratic, RankSVM
 from localrank.recipes import (
     adaptive_training,
@@ -14,6 +13,7 @@ from localrank.recipes import (
     local_rank,
     one,
 )
+from localrank.registry import METHODS
 
 
 def opponents(methods, n_models, baseline="lambdamart", settings=(), **options):

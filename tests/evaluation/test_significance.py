@@ -95,7 +95,7 @@ def test_the_observed_values_count_among_the_drawn(rng):
 def test_randomisation_in_steps_gives_what_one_step_gives(rng, monkeypatch):
     differences, zeros = rng.normal(0.4, size=14), np.zeros(14)
     whole = paired_test(differences, zeros, test="randomisation")
-    monkeypatch.setattr("localrank.evaluation.randomisation._LOOKUPS", 1000)
+    monkeypatch.setattr("localrank.evaluation.significance._LOOKUPS", 1000)
     assert paired_test(differences, zeros, test="randomisation") == whole
 
 

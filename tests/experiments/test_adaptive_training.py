@@ -7,6 +7,8 @@ from scipy import stats
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from localrank.data import RankingDataset, folds, make_queries
+from localrank.experiments._base import Reproduction
+from localrank.experiments._setting import Setting
 from localrank.experiments.adaptive_training import (
     CONTROL,
     FAULTY,
@@ -26,8 +28,6 @@ from localrank.experiments.adaptive_training import (
     reproduce,
     table_2,
 )
-from localrank.experiments.base import Reproduction
-from localrank.experiments.setting import Setting
 from localrank.rankers import LambdaMART
 from localrank.recipes import adaptive_training
 

@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from localrank.evaluation import paired_test
-from localrank.experiments import base
-from localrank.experiments.base import (
+from localrank.evaluation.plots import Chart, draw_charts
+from localrank.experiments import _base as base
+from localrank.experiments._base import (
     Claim,
     Making,
     Reproduction,
@@ -15,7 +16,6 @@ from localrank.experiments.base import (
     difference,
     text,
 )
-from localrank.plots import Chart, draw_charts
 
 MAKING = Making("the command", 77, 120, {"python": "3.12", "numpy": "2.1"})
 BARS = Chart("bars", panels={"OHSUMED": {"KNN": [0.5]}}, ticks=["map"], y_label="mean")

@@ -5,8 +5,8 @@ from numpy.testing import assert_allclose
 from localrank.data import RankingDataset
 from localrank.evaluation import MethodResult, paired_test
 from localrank.evaluation.store import FoldResult
-from localrank.experiments.draws import MEASURES, Draws, cell, gain_test, slopes
-from localrank.experiments.draws import interval as plotted
+from localrank.experiments._draws import MEASURES, Draws, cell, gain_test, slopes
+from localrank.experiments._draws import interval as plotted
 
 MAP = MEASURES[1]
 

@@ -5,9 +5,9 @@ import pytest
 
 from localrank.data import RankingDataset, make_queries, write_letor
 from localrank.experiments import EXPERIMENTS, reproduce
-from localrank.experiments.base import Making
-from localrank.experiments.published import published
-from localrank.experiments.setting import Setting
+from localrank.experiments._base import Making
+from localrank.experiments._published import published
+from localrank.experiments._setting import Setting
 
 NAMES = {
     "local-rank": "OHSUMED",

@@ -1,10 +1,10 @@
 import pytest
 
 from localrank.data import Fold, folds, make_queries
-from localrank.experiments import learning_curves as module
-from localrank.experiments.base import Reproduction
-from localrank.experiments.learning_curves import METHODS, PAIRS, fewer_queries, learning_curves
-from localrank.experiments.setting import Setting
+from localrank.experiments import _learning_curves as module
+from localrank.experiments._base import Reproduction
+from localrank.experiments._learning_curves import METHODS, PAIRS, fewer_queries, learning_curves
+from localrank.experiments._setting import Setting
 from localrank.rankers import RankSVM
 
 

@@ -10,27 +10,25 @@ from made_up_results import made_up_result
 from localrank.data import Fold, concatenate, make_queries
 from localrank.evaluation import paired_test
 from localrank.experiments import lgmml
-from localrank.experiments.base import Reproduction
+from localrank.experiments._base import Reproduction
+from localrank.experiments._setting import Setting
 from localrank.experiments.lgmml import (
+    CLASSES,
     MONOTONE,
     NDCG_10,
+    OURS,
+    SCALES,
     TREES,
+    all_are_gains,
+    classes,
     few_trees,
+    figure_2,
     figure_3,
     figure_4,
     grid,
     start_and_margin,
     table_4,
 )
-from localrank.experiments.metric_classes import (
-    CLASSES,
-    OURS,
-    SCALES,
-    all_are_gains,
-    classes,
-    figure_2,
-)
-from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision
 from localrank.rankers import RMLR
 

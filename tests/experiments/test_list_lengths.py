@@ -3,11 +3,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import Fold, folds, make_queries
-from localrank.experiments import list_lengths as module
-from localrank.experiments import members as members_module
-from localrank.experiments.base import Reproduction
-from localrank.experiments.list_lengths import RANDOM, TOP, cut, cut_folds, cut_rows, list_lengths
-from localrank.experiments.setting import Setting
+from localrank.experiments import _list_lengths as module
+from localrank.experiments import _members as members_module
+from localrank.experiments._base import Reproduction
+from localrank.experiments._list_lengths import RANDOM, TOP, cut, cut_folds, cut_rows, list_lengths
+from localrank.experiments._setting import Setting
 from localrank.rankers import BestFeature, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 

@@ -7,13 +7,15 @@ from numpy.testing import assert_allclose
 from localrank import LocalRanker
 from localrank.data import Fold, clean, make_queries
 from localrank.evaluation import clairvoyant_bound, run
-from localrank.experiments import local_rank, nearest_search, training_shares
-from localrank.experiments.base import Reproduction
-from localrank.experiments.labelled_clouds import labelled_clouds
-from localrank.experiments.local_rank_methods import METHODS, figure_11, shares_won
-from localrank.experiments.point_clouds import figure_1, point_clouds
-from localrank.experiments.query_clusters import SIMILARITIES, clusters
-from localrank.experiments.setting import Setting
+from localrank.experiments import _nearest_search as nearest_search
+from localrank.experiments import _training_shares as training_shares
+from localrank.experiments import local_rank
+from localrank.experiments._base import Reproduction
+from localrank.experiments._labelled_clouds import labelled_clouds
+from localrank.experiments._local_rank_methods import METHODS, figure_11, shares_won
+from localrank.experiments._point_clouds import figure_1, point_clouds
+from localrank.experiments._query_clusters import SIMILARITIES, clusters
+from localrank.experiments._setting import Setting
 from localrank.grouping import Agglomerative
 from localrank.measures import NDCG, AveragePrecision
 from localrank.rankers import RankSVM, SVMMap

@@ -9,11 +9,12 @@ from made_up_results import made_up_result
 
 from localrank import LocalRanker
 from localrank.data import Fold, make_queries
-from localrank.experiments import compact_clusters, nearest_search
-from localrank.experiments.base import Reproduction
-from localrank.experiments.local_rank_methods import METHODS, figure_11, figure_15
-from localrank.experiments.query_clusters import MEASURES, SIMILARITIES, _curves, _similarities
-from localrank.experiments.training_shares import _claims
+from localrank.experiments import _nearest_search as nearest_search
+from localrank.experiments import _query_clusters as compact_clusters
+from localrank.experiments._base import Reproduction
+from localrank.experiments._local_rank_methods import METHODS, figure_11, figure_15
+from localrank.experiments._query_clusters import MEASURES, SIMILARITIES, _curves, _similarities
+from localrank.experiments._training_shares import _claims
 from localrank.grouping import Agglomerative
 from localrank.measures import AveragePrecision
 from localrank.rankers import RankSVM

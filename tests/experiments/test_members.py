@@ -2,7 +2,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import folds, make_queries
-from localrank.experiments.members import (
+from localrank.experiments._members import (
     COMPOSED,
     draw_seeds,
     members,
@@ -11,7 +11,7 @@ from localrank.experiments.members import (
     train,
     with_recipes,
 )
-from localrank.experiments.setting import Setting
+from localrank.experiments._setting import Setting
 from localrank.rankers import Ensemble, LambdaMART, ListwiseNet, QueryCoordinates, RankSVM
 from localrank.recipes import best, fast, global_ensemble, global_mixed
 from localrank.recipes.two_views import tree_kinds

@@ -9,7 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.evaluation import paired_test
 from localrank.experiments import metric_retrieval
-from localrank.experiments.base import Reproduction
+from localrank.experiments._base import Reproduction
+from localrank.experiments._setting import Setting
 from localrank.experiments.metric_retrieval import (
     GLOBAL,
     GRIDS,
@@ -31,10 +32,9 @@ from localrank.experiments.metric_retrieval import (
     table_3,
     unit_distances,
 )
-from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision
 from localrank.rankers import LGMML, MLR, RMLR
-from localrank.rankers.lgmml.gmml import GMML
+from localrank.rankers.lgmml._gmml import GMML
 
 FIGURE_5, TABLE_3 = "Figure 5: retrieval by learned metrics", "Table 3: CPU seconds of training"
 

@@ -4,8 +4,8 @@ import pytest
 from localrank.aggregation import Borda, WeightedBorda
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.evaluation.hyperplanes import hyperplane_cosines, order_error_rates
-from localrank.experiments.base import Reproduction
-from localrank.experiments.hyperplane_diagnostics import (
+from localrank.experiments._base import Reproduction
+from localrank.experiments._hyperplane_diagnostics import (
     BASELINE,
     CHOSEN,
     LARGE,
@@ -16,7 +16,7 @@ from localrank.experiments.hyperplane_diagnostics import (
     order_errors,
     training_times,
 )
-from localrank.experiments.level_directions import level_directions, principal_coordinates
+from localrank.experiments._level_directions import level_directions, principal_coordinates
 from localrank.experiments.multiple_hyperplanes import (
     BM25,
     BORDA,

@@ -3,17 +3,18 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import folds, make_queries
-from localrank.experiments.base import Reproduction
-from localrank.experiments.descriptors import QueryDescriptors, descriptors
-from localrank.experiments.query_descriptors import (
+from localrank.experiments._base import Reproduction
+from localrank.experiments._query_descriptors import (
     FRACTIONS,
     RIVALS,
+    QueryDescriptors,
     controls,
     described,
     described_by_others,
+    descriptors,
     query_descriptors,
 )
-from localrank.experiments.setting import Setting
+from localrank.experiments._setting import Setting
 from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localrank.experiments.text_collections import read_collection
+from localrank.experiments._text_collections import read_collection
 
 # Documents, queries, queries with judgments: as the collections' descriptions count them.
 SIZES = {

@@ -3,9 +3,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import Fold, RankingDataset, folds, make_queries
-from localrank.experiments.base import Reproduction
-from localrank.experiments.setting import Setting
-from localrank.experiments.unnormalised import (
+from localrank.experiments._base import Reproduction
+from localrank.experiments._setting import Setting
+from localrank.experiments._unnormalised import (
     AS_THEY_ARE,
     BOTH,
     MULTIPLIED,

@@ -3,9 +3,9 @@ import pytest
 
 from localrank.data import make_queries, write_letor
 from localrank.experiments import wins
-from localrank.experiments.members import needed
-from localrank.experiments.setting import Setting
-from localrank.experiments.wins_methods import EQUAL_COST, MADE_OF, SHOWN, wins_methods
+from localrank.experiments._members import needed
+from localrank.experiments._setting import Setting
+from localrank.experiments.wins import EQUAL_COST, MADE_OF, SHOWN, wins_methods
 from localrank.rankers import RankSVM
 
 PARTS = {"OHSUMED": 5, "ClueWeb09": 5, "MSLR-sample": 5, "notes": 0}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from trees.random_trees import VALUES, random_documents, random_trees
 
-from localrank.export.node_tables import (
+from localrank.export._node_tables import (
     NodeTable,
     in_single_precision,
     largest_single_at_most,

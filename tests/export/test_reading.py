@@ -6,7 +6,7 @@ import pytest
 
 from localrank.data import RankingDataset, make_queries
 from localrank.export import export, targets, verify
-from localrank.export.reading import columns_by_name, reading
+from localrank.export._reading import columns_by_name, reading
 from localrank.rankers import LambdaMART, RankSVM
 from localrank.recipes import pca_queries
 

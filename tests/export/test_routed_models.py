@@ -8,8 +8,8 @@ import localrank
 from localrank import LocalRanker
 from localrank.data import make_queries
 from localrank.export import NotExportable, Target, export, verify
+from localrank.export._routed_models import files_of, group_models, scores_of
 from localrank.export.base import GroupTarget
-from localrank.export.routed_models import files_of, group_models, scores_of
 from localrank.export.writing import exported_model, read_files, target
 from localrank.formulas import Routed
 from localrank.grouping import Agglomerative

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
-from localrank.export.router_file import described_list, router_file, router_weights
+from localrank.export._routed_models import described_list, router_file, router_weights
 from localrank.formulas import NotExportable
 from localrank.grouping import KnownGroups
 from localrank.rankers import BestFeature, TopicalRankSVM
@@ -34,7 +34,7 @@ from localrank.selection import (
     NearestQuery,
     SameCategory,
 )
-from localrank.serving.explaining import reasons
+from localrank.serving._explaining import reasons
 
 DESCRIBED = [
     Mean(),

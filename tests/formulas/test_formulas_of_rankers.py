@@ -10,9 +10,8 @@ from sklearn.exceptions import NotFittedError
 
 import localrank
 from localrank import rankers, recipes
+from localrank._base.estimator import clone
 from localrank.aggregation import Borda, FixedScale, MeanScore, MedianRank, ZScore
-from localrank.declaration import declared
-from localrank.estimator import clone
 from localrank.formulas import (
     Column,
     Linear,
@@ -23,7 +22,6 @@ from localrank.formulas import (
     WeightedSum,
     simplified,
 )
-from localrank.parts import make_sample
 from localrank.rankers import (
     MLR,
     BestFeature,
@@ -36,6 +34,7 @@ from localrank.rankers import (
     RankBoost,
     RankSVM,
 )
+from localrank.registry import declared, make_sample
 
 PARTS = {
     part.__name__: part for package in (rankers, recipes) for part in declared(package).values()

@@ -17,7 +17,7 @@ from localrank.formulas import (
     WeightedSum,
     simplified,
 )
-from localrank.rankers.rank_boost.steps import steps_as_tree
+from localrank.rankers.rank_boost.rank_boost import steps_as_tree
 
 DATASET = RankingDataset.from_arrays(
     np.random.default_rng(0).normal(size=(20, 2)), qid=np.repeat(np.arange(4), 5)

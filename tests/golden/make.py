@@ -14,10 +14,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from localrank import LocalRanker, rankers, recipes
 from localrank.data import RankingDataset, make_queries
-from localrank.declaration import declared
 from localrank.grouping import Agglomerative, KnownGroups
-from localrank.parts import make_sample
 from localrank.rankers import MLR, RMLR, RankSVM
+from localrank.registry import declared, make_sample
 from localrank.representations import Mean, RelevantContrast, TopContrast
 from localrank.selection import NearestCentroid, SameCategory
 

@@ -7,10 +7,11 @@ from sklearn.cluster import AgglomerativeClustering, BisectingKMeans, KMeans
 from sklearn.metrics import adjusted_rand_score
 
 from localrank.data import make_queries
-from localrank.grouping import Agglomerative, Groups, Neighbourhoods, training
+from localrank.grouping import Agglomerative, Groups, Neighbourhoods
+from localrank.grouping import _training as training
 from localrank.grouping import neighbourhoods as module
+from localrank.grouping._training import merge_small
 from localrank.grouping.base import group_queries
-from localrank.grouping.training import merge_small
 from localrank.representations import Mean, PrincipalComponents
 
 

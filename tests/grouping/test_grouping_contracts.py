@@ -9,10 +9,9 @@ from sklearn.base import clone
 import localrank
 from localrank import LocalRanker
 from localrank import grouping as package
-from localrank.declaration import declared
 from localrank.grouping.base import group_queries
-from localrank.parts import make_sample
 from localrank.rankers import RankSVM
+from localrank.registry import declared, make_sample
 from localrank.representations import Mean
 from localrank.selection import NearestQuery
 

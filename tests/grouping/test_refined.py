@@ -10,10 +10,10 @@ from sklearn.preprocessing import StandardScaler
 
 from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
-from localrank.data.content_order import content_order
+from localrank.data._content_order import content_order
 from localrank.grouping import Groups, Refined
+from localrank.grouping._training import TrainingQueries
 from localrank.grouping.refined import PerformanceProfile, count_changed
-from localrank.grouping.training import TrainingQueries
 from localrank.measures import parse_measure
 from localrank.rankers import BestFeature, LambdaMART, Ranker, RankSVM
 from localrank.recipes import adaptive_training

@@ -11,6 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import RankingDataset
 from localrank.measures import (
+    _ties as ties,
+)
+from localrank.measures import (
     average_precision,
     evaluate,
     expected_reciprocal_rank,
@@ -19,10 +22,9 @@ from localrank.measures import (
     parse_measure,
     precision,
     reciprocal_rank,
-    ties,
 )
-from localrank.measures.conventions import measures_of
-from localrank.measures.cut import CutMeasure
+from localrank.measures._cut import CutMeasure
+from localrank.measures.parsing import measures_of
 
 ALL = list(measures_of("default"))
 MEASURES = [measure() for measure in ALL]

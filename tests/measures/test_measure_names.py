@@ -12,7 +12,7 @@ from localrank.measures import (
     ReciprocalRank,
     parse_measure,
 )
-from localrank.measures.conventions import TOOLS, measures_of
+from localrank.measures.parsing import TOOLS, measures_of
 
 CUTOFFS = st.none() | st.integers(1, 10**6)
 POSITIVE = st.floats(0.001, 900, allow_nan=False) | st.integers(1, 5)

@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from localrank.data import RankingDataset, make_queries
 from localrank.measures import NDCG, parse_measure
 from localrank.rankers import CoordinateAscent, coordinate_ascent
+from localrank.rankers._judged import Judged
 from localrank.rankers.coordinate_ascent import best_step, sampled_pairs, steps_between
-from localrank.rankers.judged import Judged
 
 
 @pytest.fixture(scope="module")

@@ -6,11 +6,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import localrank
-from localrank.methods import METHODS, make_ranker
-from localrank.parameters import parts_of
-from localrank.parts import parameters
+from localrank._base.parameters import parts_of
 from localrank.rankers import CrossEntropyMART, LambdaMART, ListwiseLinear
-from localrank.rankers.gains import GainRanker, gains, levels
+from localrank.rankers._gains import GainRanker, gains, levels
+from localrank.registry import METHODS, make_ranker, parameters
 
 some_labels = st.lists(
     st.one_of(st.integers(-3, 40), st.floats(-1e6, 1e6), st.floats(0, 1)), min_size=2, max_size=30

@@ -1,7 +1,7 @@
 from localrank.grouping import Neighbourhoods
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import BestFeature
-from localrank.rankers.joint import JointRanker
+from localrank.rankers._joint import JointRanker
 from localrank.representations import Mean
 from localrank.selection import NearestQuery
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.measures import parse_measure
-from localrank.rankers.judged import Judged
+from localrank.rankers._judged import Judged
 
 
 def test_the_mean_is_weighted_and_leaves_out_what_is_skipped_or_not_counted(queries, rng):

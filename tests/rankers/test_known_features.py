@@ -7,9 +7,11 @@ import pytest
 import localrank
 from localrank.data import SampleWarning, make_queries
 from localrank.persistence import read_manifest
-from localrank.rankers import Ensemble, ListNet, ListwiseNet, RankNet, RankSVM, expanded
-from localrank.rankers.listwise_net import net_ranker
-from localrank.rankers.rank_svm import centred_table, pairwise
+from localrank.rankers import Ensemble, ListNet, ListwiseNet, RankNet, RankSVM
+from localrank.rankers import _expanded as expanded
+from localrank.rankers.listwise_net import _net_ranker as net_ranker
+from localrank.rankers.rank_svm import _centred_table as centred_table
+from localrank.rankers.rank_svm import _pairwise as pairwise
 from localrank.recipes import best, local_rank
 
 

@@ -5,7 +5,7 @@ from sklearn.preprocessing import MinMaxScaler
 
 from localrank.data import RankingDataset
 from localrank.rankers import RankSVM
-from localrank.rankers.linear import LinearRanker, scaled_by_query
+from localrank.rankers._linear import LinearRanker, scaled_by_query
 
 
 class Fixed(LinearRanker):

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import localrank
-from localrank.data import RankingDataset, filling
-from localrank.data.filling import Filling
+from localrank.data import RankingDataset
+from localrank.data import _filling as filling
+from localrank.data._filling import Filling
 from localrank.measures import AveragePrecision
 from localrank.rankers import (
     BestFeature,

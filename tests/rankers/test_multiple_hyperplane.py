@@ -10,7 +10,6 @@ from sklearn.base import clone
 import localrank
 from localrank.aggregation import Borda, MarkovChain, MedianRank, WeightedBorda
 from localrank.data import RankingDataset, make_queries
-from localrank.methods import make_ranker
 from localrank.rankers import (
     LambdaMART,
     MultipleHyperplaneRanker,
@@ -19,9 +18,10 @@ from localrank.rankers import (
     RankSVM,
     SVMMap,
 )
-from localrank.rankers.gains import levels
+from localrank.rankers._gains import levels
 from localrank.rankers.multiple_hyperplane import _sampled
 from localrank.recipes import local_rank
+from localrank.registry import make_ranker
 
 AGGREGATORS = [Borda(), WeightedBorda("map"), MedianRank(), MarkovChain()]
 

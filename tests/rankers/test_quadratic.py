@@ -7,7 +7,8 @@ from sklearn.base import clone
 from sklearn.preprocessing import PolynomialFeatures
 
 import localrank
-from localrank.data import RankingDataset, deferred
+from localrank.data import RankingDataset
+from localrank.data import _deferred as deferred
 from localrank.measures import NDCG
 from localrank.rankers import BestFeature, LambdaMART, RankSVM, quadratic
 from localrank.rankers.quadratic import Quadratic, n_quadratic, quadratic_features

@@ -7,7 +7,7 @@ import localrank
 from localrank import LocalRanker
 from localrank.data import RankingDataset
 from localrank.grouping import Agglomerative
-from localrank.rankers.query_vectors import QueryVectorRanker
+from localrank.rankers._query_vectors import QueryVectorRanker
 from localrank.representations import Mean
 from localrank.selection import NearestCentroid
 

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import RankingDataset
-from localrank.rankers.ranked_lists import ranked_lists
+from localrank.rankers._ranked_lists import ranked_lists
 
 
 @pytest.mark.parametrize("n", [3, 40, 300])

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from localrank.measures import NDCG
 from localrank.rankers import RankSVM
-from localrank.rankers.inputs import MissingQueryIds
+from localrank.rankers._inputs import MissingQueryIds
 
 ROUTED = pytest.mark.parametrize(
     "model", [RankSVM(), make_pipeline(StandardScaler(), RankSVM())], ids=["ranker", "pipeline"]

@@ -6,7 +6,7 @@ import pytest
 from localrank.data import RankingDataset
 from localrank.measures import AveragePrecision
 from localrank.rankers import SVMMap
-from localrank.representations.gaussian.gaussian import Gaussian
+from localrank.representations.gaussian import Gaussian
 from localrank.representations.moments import Mean
 from localrank.representations.principal_components import PrincipalComponents
 

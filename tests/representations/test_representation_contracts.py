@@ -12,8 +12,7 @@ from sklearn.exceptions import NotFittedError
 
 from localrank import representations
 from localrank.data import RankingDataset, make_queries
-from localrank.declaration import declared
-from localrank.parts import make_sample
+from localrank.registry import declared, make_sample
 from localrank.representations import (
     Gaussian,
     PrincipalComponents,

@@ -4,10 +4,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
 from localrank.grouping.base import Groups
-from localrank.persistence.encoding import Reader, Writer
+from localrank.persistence._encoding import Reader, Writer
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import Gaussian, Mean, PrincipalComponents
-from localrank.selection import LSH, Cells, NearestQueries, NearestQuery, cells, query_search
+from localrank.selection import LSH, Cells, NearestQueries, NearestQuery, cells
+from localrank.selection import _query_search as query_search
 from localrank.selection.cells import some_by_content
 
 

@@ -8,10 +8,9 @@ from sklearn.base import clone
 import localrank
 from localrank import LocalRanker, selection
 from localrank.data import RankingDataset
-from localrank.declaration import declared
 from localrank.grouping import Agglomerative, Groups
-from localrank.parts import make_sample
 from localrank.rankers import RankSVM
+from localrank.registry import declared, make_sample
 from localrank.representations import Mean, RelevantMean, TopDocuments
 from localrank.selection import Classifier, NearestQuery
 

@@ -10,7 +10,7 @@ from localrank.grouping import Groups, Neighbourhoods
 from localrank.rankers import RankSVM
 from localrank.representations import Mean
 from localrank.selection import NearestCentroid, NearestQueries, NearestQuery
-from localrank.selection.shares import shares, validation_queries
+from localrank.selection._shares import shares, validation_queries
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ from serving.service import ARROW, as_rows, as_stream, scores_of, wait_for
 
 import localrank
 from localrank import rankers, recipes
-from localrank.declaration import declared
-from localrank.parts import make_sample
+from localrank.registry import declared, make_sample
 
 METHODS = {**declared(rankers), **declared(recipes)}
 
@@ -265,7 +264,7 @@ def test_sizes_are_limited(serve, files):
 
 
 def test_a_request_ends_when_its_time_is_up(serve, files, monkeypatch):
-    from localrank.rankers.linear import LinearRanker
+    from localrank.rankers._linear import LinearRanker
 
     client = serve(files, timeout=0.2)
     monkeypatch.setattr(LinearRanker, "predict_rows", lambda *_: wait_for(lambda: False, 0.5))
@@ -277,7 +276,7 @@ def test_a_request_ends_when_its_time_is_up(serve, files, monkeypatch):
 
 
 def test_a_failure_is_logged_without_what_was_sent(serve, files, monkeypatch, caplog):
-    from localrank.rankers.linear import LinearRanker
+    from localrank.rankers._linear import LinearRanker
 
     client = serve(files)
 

@@ -10,7 +10,7 @@ from serving.service import as_rows, wait_for
 
 from localrank.rankers import BestFeature, RankSVM
 from localrank.serving import Settings
-from localrank.serving.models import ServedModels
+from localrank.serving._models import ServedModels
 
 
 def version(client) -> str:

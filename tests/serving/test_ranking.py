@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from localrank.serving.ranking import agreement
+from localrank.serving._ranking import agreement
 
 
 @pytest.mark.parametrize("n", [2, 3, 11, 50])

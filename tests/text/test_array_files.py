@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.text.array_files import ArrayFacts, ArrayFile, mapped_array
+from localrank.text._index_folder import ArrayFacts, ArrayFile, mapped_array
 
 
 @pytest.fixture

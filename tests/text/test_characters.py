@@ -3,7 +3,7 @@ import unicodedata
 import numpy as np
 from text.naive_text import is_alone
 
-from localrank.text.characters import ALONE, BREAK, LETTER, MARK, ascii_classes, unicode_classes
+from localrank.text._characters import ALONE, BREAK, LETTER, MARK, ascii_classes, unicode_classes
 
 
 def expected_class(code):

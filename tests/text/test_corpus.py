@@ -3,7 +3,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from localrank.text import FeatureExtractor, corpus
+from localrank.text import FeatureExtractor
+from localrank.text import _corpus as corpus
 
 DOCUMENTS: list[dict] = [
     {"id": "a", "title": "one", "body": "two three", "rank": 1.5},

@@ -9,8 +9,8 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import localrank
+from localrank._base.estimator import Estimator
 from localrank.data import Qrels, Run
-from localrank.estimator import Estimator
 from localrank.persistence import load_ranker
 from localrank.rankers import RankSVM
 from localrank.text import Analyzer, FeatureExtractor, load_extractor

@@ -7,9 +7,10 @@ from numpy.testing import assert_array_equal
 
 from localrank.persistence.files import load_part, read_manifest, save_model
 from localrank.rankers import RankSVM
-from localrank.text import Analyzer, FeatureExtractor, corpus, index_folder, load_extractor, spool
-from localrank.text.array_files import ArrayFile
-from localrank.text.index_folder import EXTRACTOR_FILE, StoredIndex
+from localrank.text import Analyzer, FeatureExtractor, load_extractor
+from localrank.text import _corpus as corpus
+from localrank.text import _index_folder as index_folder
+from localrank.text._index_folder import EXTRACTOR_FILE, ArrayFile, StoredIndex
 
 FIELDS = ["title", "body"]
 QUERIES = {"q1": "1 2 2 5", "q2": "11 nothing 3 6", "q3": "4 1 7 9 12 1"}
@@ -19,7 +20,7 @@ QUERIES = {"q1": "1 2 2 5", "q2": "11 nothing 3 6", "q3": "4 1 7 9 12 1"}
 def small_parts(monkeypatch):
     """Parts of a few documents, and blocks of a few postings."""
     monkeypatch.setattr(corpus, "PART_CHARACTERS", 100)
-    monkeypatch.setattr(spool, "BLOCK_POSTINGS", 25)
+    monkeypatch.setattr(index_folder, "BLOCK_POSTINGS", 25)
 
 
 def random_corpus(seed, n_documents=120, longest=30):
@@ -108,7 +109,7 @@ def test_a_second_fit_leaves_the_folder_behind(tmp_path):
 
 def test_memory_is_for_a_part_and_not_for_the_index(tmp_path, monkeypatch):
     monkeypatch.setattr(corpus, "PART_CHARACTERS", 2**16)
-    monkeypatch.setattr(spool, "BLOCK_POSTINGS", 2**14)
+    monkeypatch.setattr(index_folder, "BLOCK_POSTINGS", 2**14)
     words = [f"w{number}" for number in range(2000)]
     rng = np.random.default_rng(0)
 

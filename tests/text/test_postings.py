@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.text.postings import (
+from localrank.text._postings import (
     Postings,
     added,
     chained,

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from text.naive_text import pairs, window
 
-from localrank.text.proximity import appended_words, proximity_features, taken_words
+from localrank.text._proximity import appended_words, proximity_features, taken_words
 
 words = st.lists(st.integers(0, 4), max_size=12)
 

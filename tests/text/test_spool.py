@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.text import spool as spools
-from localrank.text.postings import chained, inverted
-from localrank.text.spool import Spool
+from localrank.text import _index_folder as spools
+from localrank.text._index_folder import Spool
+from localrank.text._postings import chained, inverted
 
 
 def random_parts(seed, n_parts, most_terms):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.text import stream as streams
-from localrank.text.postings import inverted
-from localrank.text.stream import Stream
+from localrank.text import _stream as streams
+from localrank.text._postings import inverted
+from localrank.text._stream import Stream
 
 TEXTS = [[0, 1, 1], [], [2, 0, 3, 4], [4, 4], [1, 2, 3, 0, 4]]
 

@@ -3,8 +3,8 @@ import gzip
 
 import pytest
 
-from localrank.text import text_lines
-from localrank.text.text_lines import numbered_lines
+from localrank.text import _text_lines as text_lines
+from localrank.text._text_lines import numbered_lines
 
 
 def test_lines_have_numbers_and_no_ends(tmp_path):

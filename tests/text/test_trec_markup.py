@@ -1,7 +1,7 @@
 import pytest
 
-from localrank.text import trec_markup
-from localrank.text.trec_markup import trec_documents, trec_topics
+from localrank.text import _trec_markup as trec_markup
+from localrank.text._trec_markup import trec_documents, trec_topics
 
 
 def written(tmp_path, text):

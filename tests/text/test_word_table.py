@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from text.naive_text import words as naive_words
 
-from localrank.text.characters import normalised
-from localrank.text.word_table import (
+from localrank.text._characters import normalised
+from localrank.text._word_table import (
     WordTable,
     encoded,
     entry_of,

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from trees.random_trees import N_FEATURES, random_documents, random_trees
 
 from localrank.trees import Trees, read_lightgbm_text, write_lightgbm_text
-from localrank.trees.contributions import MAX_ON_PATH
+from localrank.trees._contributions import MAX_ON_PATH
 
 
 def expected_score(trees, document, known):

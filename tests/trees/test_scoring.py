@@ -14,7 +14,8 @@ from numpy.testing import assert_array_equal
 from trees.random_trees import DECISIONS, NEAR_ZERO, random_documents, random_trees
 
 from localrank.data import make_queries
-from localrank.trees import read_lightgbm_text, scorer, write_lightgbm_text
+from localrank.trees import read_lightgbm_text, write_lightgbm_text
+from localrank.trees import trees as scorer
 
 DTYPES = [np.float32, np.float64]
 
@@ -173,7 +174,7 @@ def test_compiled_kernels_are_kept_between_processes(tmp_path):
     program = """
 import time
 import numpy as np
-from localrank.trees.scoring import rank_values, sum_leaves
+from localrank.trees._scoring import rank_values, sum_leaves
 from trees.random_trees import random_trees
 trees = random_trees(np.random.default_rng(0), 5, 7)
 trees.score(np.zeros((3, 5)))

@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.aggregation.kernels import counts_below
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import Estimator
+from localrank._base.parameters import check_parameters
+from localrank.aggregation._kernels import counts_below
 from localrank.data import RankingDataset
-from localrank.estimator import Estimator
-from localrank.parameters import check_parameters
 
 
 @dataclass(frozen=True, eq=False)

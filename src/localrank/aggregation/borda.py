@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from localrank._base.arrays import Floats, Integers
 from localrank.aggregation.base import RankAggregator
-from localrank.arrays import Floats, Integers
-from localrank.declaration import declare
+from localrank.registry import declare
 
 
 @declare("borda", "the number of documents below, summed over lists")

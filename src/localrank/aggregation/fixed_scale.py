@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import check_is_fitted
+from localrank._base.fitted import Kinds, floats
 from localrank.aggregation.base import FixedSum, LinearForm, ScoreAggregator
-from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
-from localrank.data.exact_sums import ExactSums
-from localrank.declaration import declare
-from localrank.estimator import check_is_fitted
-from localrank.fitted import Kinds, floats
+from localrank.data._exact_sums import ExactSums
+from localrank.registry import declare
 
 # Scores are equal if they differ by at most this share of the largest.
 _NOISE = 1e-12

@@ -6,12 +6,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from localrank._base.arrays import Floats, Integers
+from localrank._base.memory import check_memory
+from localrank._base.parameters import Rules, number
+from localrank.aggregation._kernels import majority_chain
 from localrank.aggregation.base import RankAggregator
-from localrank.aggregation.kernels import majority_chain
-from localrank.arrays import Floats, Integers
-from localrank.declaration import declare
-from localrank.memory import check_memory
-from localrank.parameters import Rules, number
+from localrank.registry import declare
 
 
 @declare("markov-chain", "visits of a random walk towards what most lists prefer")

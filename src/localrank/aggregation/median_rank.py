@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from localrank._base.arrays import Floats, Integers
+from localrank.aggregation._kernels import medians
 from localrank.aggregation.base import RankAggregator
-from localrank.aggregation.kernels import medians
-from localrank.arrays import Floats, Integers
-from localrank.declaration import declare
+from localrank.registry import declare
 
 
 @declare("median-rank", "the median of a document's ranks")

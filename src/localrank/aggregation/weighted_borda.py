@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import check_is_fitted
+from localrank._base.fitted import Kinds, floats, maybe, real
+from localrank._base.parameters import Rule, Rules, optional, whole
+from localrank._base.progress import progress
 from localrank.aggregation.base import RankAggregator
-from localrank.arrays import Floats, Integers
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.estimator import check_is_fitted
-from localrank.fitted import Kinds, floats, maybe, real
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
-from localrank.parameters import Rule, Rules, optional, whole
-from localrank.progress import progress
+from localrank.registry import declare
 
 # Possible weights of a list, relative to the others. Sums of whole numbers are exact, so documents
 # with the same count stay tied in any order of the lists.

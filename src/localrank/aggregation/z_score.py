@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from localrank._base.arrays import Floats, Integers
+from localrank._kernels.compilation import kernel
+from localrank._kernels.sorting import read_only
 from localrank.aggregation.base import FixedSum, LinearForm, ScoreAggregator
-from localrank.arrays import Floats, Integers
-from localrank.declaration import declare
-from localrank.kernels.compilation import kernel
-from localrank.kernels.sorting import read_only
+from localrank.registry import declare
 
 
 @declare("z-score", "the mean of scores standardised within the query")

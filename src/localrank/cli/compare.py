@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from localrank.cli.cluster import on_cluster
-from localrank.cli.inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
+from localrank.cli._cluster import on_cluster
+from localrank.cli._inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import Fold
@@ -72,9 +72,9 @@ def compare(
     Example: localrank compare data.parquet -o report
     """
     from localrank import evaluation
-    from localrank.cli.comparison import report
-    from localrank.cli.inputs import check_folder, known_categories, limit_of, parse_measures
-    from localrank.cli.tables import say
+    from localrank.cli._comparison import report
+    from localrank.cli._inputs import check_folder, known_categories, limit_of, parse_measures
+    from localrank.cli._tables import say
 
     check_folder(output)
     comparison = evaluation.compare(
@@ -100,8 +100,8 @@ def read(
     paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
 ) -> Sequence[Fold]:
     """The folds to compare on: a folder's, those cut from one file, or one split of files."""
-    from localrank.cli.inputs import is_partitioned, read_data, refuse_other_options
-    from localrank.cli.tables import say_if_compiling
+    from localrank.cli._inputs import is_partitioned, read_data, refuse_other_options
+    from localrank.cli._tables import say_if_compiling
     from localrank.data import Fold, folds
 
     if len(paths) == 1 and paths[0].is_dir() and not is_partitioned(paths):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli._inputs import Reading, reads_data
 
 
 @reads_data
@@ -34,13 +34,13 @@ def convert(
 
     Example: localrank convert train.txt -o partitions
     """
-    from localrank.cli.inputs import (
+    from localrank.cli._inputs import (
         are_logs,
         column_names,
         refuse_log_options,
         refuse_other_options,
     )
-    from localrank.cli.tables import say, say_if_compiling
+    from localrank.cli._tables import say, say_if_compiling
     from localrank.data import convert as convert_files
     from localrank.data.tables import is_table
 

@@ -44,9 +44,9 @@ def demo(
 
     Example: localrank demo
     """
-    from localrank.cli.comparison import report
-    from localrank.cli.inputs import check_folder
-    from localrank.cli.tables import say, say_if_compiling
+    from localrank.cli._comparison import report
+    from localrank.cli._inputs import check_folder
+    from localrank.cli._tables import say, say_if_compiling
     from localrank.evaluation import compare
 
     check_folder(output)
@@ -67,7 +67,7 @@ def demo(
 
 
 def _made_up(seed: int) -> RankingDataset:
-    from localrank.cli.tables import say
+    from localrank.cli._tables import say
     from localrank.data import make_queries
 
     dataset, _ = make_queries(N_QUERIES, n_types=N_TYPES, separation=SEPARATION, random_state=seed)
@@ -82,7 +82,7 @@ def _made_up(seed: int) -> RankingDataset:
 def _of_texts(output: Path) -> RankingDataset:
     import shutil
 
-    from localrank.cli.tables import say
+    from localrank.cli._tables import say
     from localrank.text import FeatureExtractor, load_example
     from localrank.text.example_texts import FILES
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli._inputs import Reading, reads_data
 
 
 @reads_data
@@ -31,8 +31,8 @@ def distil(
     import time
 
     from localrank.aggregation import ZScore
-    from localrank.cli.inputs import check_model, names_of, read_data
-    from localrank.cli.tables import cost, say
+    from localrank.cli._inputs import check_model, names_of, read_data
+    from localrank.cli._tables import cost, say
     from localrank.persistence import load_ranker
     from localrank.rankers import distil
     from localrank.rankers.distilled import student_in_coordinates

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli._inputs import Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
@@ -43,8 +43,8 @@ def evaluate(
     """
     import math
 
-    from localrank.cli.inputs import parse_measures
-    from localrank.cli.tables import print_json, print_table, say
+    from localrank.cli._inputs import parse_measures
+    from localrank.cli._tables import print_json, print_table, say
     from localrank.measures import evaluate as evaluate_measures
     from localrank.measures.base import mean_of_queries
 
@@ -85,8 +85,8 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
     """The labelled documents and the run's scores. Says which of them do not match."""
     import numpy as np
 
-    from localrank.cli.inputs import are_logs, read_data
-    from localrank.cli.tables import say
+    from localrank.cli._inputs import are_logs, read_data
+    from localrank.cli._tables import say
     from localrank.data import PartitionedDataset, align, judged, read_qrels, read_run
     from localrank.data.trec import run_document_ids
 
@@ -133,10 +133,10 @@ def _labelled_partitions(
     """The labelled documents and their scores, read from a folder of one file per partition."""
     import numpy as np
 
-    from localrank.cli.inputs import read_data
-    from localrank.cli.tables import say
+    from localrank.cli._inputs import read_data
+    from localrank.cli._tables import say
     from localrank.data import PartitionedDataset
-    from localrank.data.score_files import read_scores, refuse_others
+    from localrank.data._score_files import read_scores, refuse_others
 
     dataset = read_data(paths, reading)
     if not isinstance(dataset, PartitionedDataset):
@@ -156,7 +156,7 @@ def _labelled_partitions(
 
 def _looks_like_qrels(path: Path) -> bool:
     """Whether the first line, comments aside, has the four columns of TREC judgments."""
-    from localrank.data.compression import open_binary
+    from localrank.data._compression import open_binary
     from localrank.data.tables import is_table
 
     if not path.is_file() or is_table(path):

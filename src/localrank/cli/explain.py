@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli._inputs import Reading, reads_data
 
 if TYPE_CHECKING:
-    from localrank.arrays import Array, Floats
+    from localrank._base.arrays import Array, Floats
     from localrank.data import RankingDataset
     from localrank.explanation import Explanation
     from localrank.rankers import Ranker
-    from localrank.rankers.contributions import Contributions
+    from localrank.rankers._contributions import Contributions
 
 # The most documents that a table shows.
 N_DOCUMENTS = 10
@@ -46,8 +46,8 @@ def explain(
 
     Example: localrank explain model.localrank test.txt --query 18220
     """
-    from localrank.cli.inputs import names_of, read_data
-    from localrank.cli.tables import print_json
+    from localrank.cli._inputs import names_of, read_data
+    from localrank.cli._tables import print_json
     from localrank.local_ranker import LocalRanker
     from localrank.persistence import load_ranker
 
@@ -98,7 +98,7 @@ def _one_query(dataset: RankingDataset, query: str) -> tuple[RankingDataset, Arr
 def _explain_pair(
     ranker: Ranker, one: RankingDataset, ids: Array, pair: tuple[str, str], *, as_json: bool
 ) -> None:
-    from localrank.cli.tables import print_json
+    from localrank.cli._tables import print_json
 
     known = [str(document) for document in ids]
     for document in pair:
@@ -152,7 +152,7 @@ def _print_documents(
 ) -> None:
     import numpy as np
 
-    from localrank.cli.tables import print_table, say
+    from localrank.cli._tables import print_table, say
 
     best = np.argsort(-scores, kind="stable")[:N_DOCUMENTS]
     columns = ["document", *(["label"] if one.relevance is not None else []), "score"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli._inputs import Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
@@ -53,8 +53,8 @@ def export(
 
     Example: localrank export model.localrank --to solr -o solr --verify test.txt
     """
-    from localrank.cli.inputs import names_of, read_data
-    from localrank.cli.tables import say
+    from localrank.cli._inputs import names_of, read_data
+    from localrank.cli._tables import say
     from localrank.export import export as write
     from localrank.export import verify as compare
     from localrank.persistence import load_ranker
@@ -98,7 +98,7 @@ def _in_single_precision(dataset: RankingDataset) -> RankingDataset | None:
 def _print(result: Verification, rounded: Verification | None, to: str, as_json: bool) -> None:
     from dataclasses import asdict
 
-    from localrank.cli.tables import print_facts, print_json
+    from localrank.cli._tables import print_facts, print_json
 
     if as_json:
         in_single = None if rounded is None else asdict(rounded)

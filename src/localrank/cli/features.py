@@ -86,8 +86,8 @@ def features(
     """
     import time
 
-    from localrank.cli.inputs import check_folder, column_names
-    from localrank.cli.tables import cost, say, say_if_compiling
+    from localrank.cli._inputs import check_folder, column_names
+    from localrank.cli._tables import cost, say, say_if_compiling
     from localrank.text import (
         Analyzer,
         FeatureExtractor,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli.inputs import Reading, reads_data
-from localrank.printing import UNBROKEN
+from localrank._base.printing import UNBROKEN
+from localrank.cli._inputs import Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
@@ -28,8 +28,8 @@ def info(
 
     Example: localrank info train.txt
     """
-    from localrank.cli.inputs import read_data
-    from localrank.cli.tables import print_json
+    from localrank.cli._inputs import read_data
+    from localrank.cli._tables import print_json
     from localrank.persistence import is_model, read_manifest
 
     if len(files) == 1 and files[0].is_file() and is_model(files[0]):
@@ -94,7 +94,7 @@ def _describe(dataset: RankingDataset) -> dict[str, Any]:
 
 def _pass(function: Callable[..., Any], dataset: RankingDataset, *shared: Any) -> list[Any]:
     """The results of a function on each partition, or on a dataset in memory."""
-    from localrank.data.passes import over_parts
+    from localrank.data._passes import over_parts
 
     return over_parts(function, dataset, shared=shared, description="Reading partitions")
 
@@ -117,7 +117,7 @@ def _reached(part: RankingDataset) -> Any:
     import numpy as np
 
     from localrank.measures import NDCG
-    from localrank.measures.single_features import lowest_where_missing
+    from localrank.measures._single_features import lowest_where_missing
 
     sums = np.empty((part.n_features, 2), np.int64)
     for column in range(part.n_features):
@@ -131,7 +131,7 @@ def _n_tied(part: RankingDataset, column: int) -> int:
     """How many documents share their value of a feature with another document of the query."""
     import numpy as np
 
-    from localrank.measures.single_features import lowest_where_missing
+    from localrank.measures._single_features import lowest_where_missing
 
     scores = lowest_where_missing(part, part.features[:, column])
     order = np.lexsort((scores, part.query_index))
@@ -140,7 +140,7 @@ def _n_tied(part: RankingDataset, column: int) -> int:
 
 
 def _print_data(files: list[Path], facts: dict[str, Any]) -> None:
-    from localrank.cli.tables import print_facts
+    from localrank.cli._tables import print_facts
 
     sizes = facts["documents_per_query"]
     rows = [
@@ -184,7 +184,7 @@ def _print_data(files: list[Path], facts: dict[str, Any]) -> None:
 
 
 def _print_model(file: Path, facts: dict[str, Any]) -> None:
-    from localrank.cli.tables import print_facts
+    from localrank.cli._tables import print_facts
 
     data = facts["training_data"]
     rows = [

@@ -14,9 +14,8 @@ def methods(
 
     Example: localrank methods
     """
-    from localrank.cli.tables import print_json
-    from localrank.methods import METHODS
-    from localrank.parts import PACKAGES, parameters, parts
+    from localrank.cli._tables import print_json
+    from localrank.registry import METHODS, PACKAGES, parameters, parts
 
     of_kinds = {kind: parts(kind) for kind in PACKAGES if kind != "ranker"}
     if as_json:
@@ -52,8 +51,8 @@ def methods(
 
 
 def _list(title: str, known: dict[str, Any]) -> None:
-    from localrank.cli.tables import print_facts
-    from localrank.parts import parameters
+    from localrank.cli._tables import print_facts
+    from localrank.registry import parameters
 
     rows = []
     for name, part in known.items():

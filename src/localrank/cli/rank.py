@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli.cluster import on_cluster
-from localrank.cli.inputs import Reading, reads_data
+from localrank.cli._cluster import on_cluster
+from localrank.cli._inputs import Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import Partition, PartitionedDataset
-    from localrank.data.score_files import ScoreFormat
+    from localrank.data._score_files import ScoreFormat
     from localrank.text import FeatureExtractor
 
 
@@ -59,8 +59,8 @@ def rank(
     """
     import time
 
-    from localrank.cli.inputs import check_output, is_partitioned, names_of, read_data
-    from localrank.cli.tables import cost, say
+    from localrank.cli._inputs import check_output, is_partitioned, names_of, read_data
+    from localrank.cli._tables import cost, say
     from localrank.data import PartitionedDataset, write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load_ranker
@@ -109,7 +109,7 @@ def _rank_by_words(
     data: list[Path] | None,
 ) -> None:
     """Write the run of one query, whose id is 1."""
-    from localrank.cli.inputs import check_output
+    from localrank.cli._inputs import check_output
     from localrank.data import write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load
@@ -160,7 +160,7 @@ def _check_settings(ours: FeatureExtractor, theirs: FeatureExtractor, folder: Pa
 
 
 def _check_format(form: str, output: Path) -> None:
-    from localrank.cli.inputs import check_folder
+    from localrank.cli._inputs import check_folder
 
     if form not in ("parquet", "run"):
         raise ValueError(f"--format must be parquet or run. Got {form!r} instead.")
@@ -180,9 +180,9 @@ def _rank_partitions(
     import time
 
     import localrank
-    from localrank.cli.tables import cost, say
-    from localrank.data.score_files import content_of, refuse_data, refuse_others
-    from localrank.parallel import in_parallel
+    from localrank._base.parallel import in_parallel
+    from localrank.cli._tables import cost, say
+    from localrank.data._score_files import content_of, refuse_data, refuse_others
 
     folder.mkdir(parents=True, exist_ok=True)
     refuse_others(folder, dataset)
@@ -212,7 +212,7 @@ def _rank_partition(
     facts: dict[str, str],
 ) -> bool:
     """Write the scores of a partition. False if they were written before."""
-    from localrank.data.score_files import is_finished, origin, score_path, write_scores
+    from localrank.data._score_files import is_finished, origin, score_path, write_scores
 
     path, known = score_path(folder, partition, form), origin(partition, **facts)
     if is_finished(path, known):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli.cluster import on_cluster
+from localrank.cli._cluster import on_cluster
 from localrank.experiments import EXPERIMENTS
 
 
@@ -37,10 +37,10 @@ def reproduce(
     """
     import time
 
-    from localrank.cli.tables import cost, print_json, say, say_if_compiling
+    from localrank.cli._tables import cost, print_json, say, say_if_compiling
     from localrank.experiments import reproduce as repeat
-    from localrank.experiments.base import Making
-    from localrank.experiments.setting import Setting
+    from localrank.experiments._base import Making
+    from localrank.experiments._setting import Setting
     from localrank.persistence import library_versions
 
     start, cpu_start = time.perf_counter(), time.process_time()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli.cluster import on_cluster
-from localrank.cli.inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
+from localrank.cli._cluster import on_cluster
+from localrank.cli._inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
 
 
 @on_cluster
@@ -59,18 +59,18 @@ def train(
     """
     import time
 
-    from localrank.cli.inputs import (
+    from localrank.cli._inputs import (
         check_held_out,
         check_model,
         limit_of,
         parse_measures,
         read_data,
     )
-    from localrank.cli.tables import cost, print_json, print_table, say
+    from localrank.cli._tables import cost, print_json, print_table, say
     from localrank.measures import evaluate
     from localrank.measures.base import mean_of_queries
-    from localrank.methods import make_ranker
     from localrank.persistence import kept_models, read_manifest
+    from localrank.registry import make_ranker
 
     ranker = make_ranker(method, setting, n_jobs, seed)
     wanted = parse_measures(measures)

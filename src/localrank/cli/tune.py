@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli.cluster import on_cluster
-from localrank.cli.inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
+from localrank.cli._cluster import on_cluster
+from localrank.cli._inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.evaluation import Tuning
@@ -66,12 +66,11 @@ def tune(
     Example: localrank tune train.txt --grid n_leaves=7,15,31 -o model.localrank
     """
     from localrank import evaluation
-    from localrank.cli.inputs import check_held_out, check_model, limit_of, read_data
-    from localrank.cli.tables import say
+    from localrank.cli._inputs import check_held_out, check_model, limit_of, read_data
+    from localrank.cli._tables import say
     from localrank.measures import parse_measure
-    from localrank.methods import check_method, setting_values
-    from localrank.parts import make_part
-    from localrank.rankers.inputs import drawn_in_memory, drawn_validation
+    from localrank.rankers._inputs import drawn_in_memory, drawn_validation
+    from localrank.registry import check_method, make_part, setting_values
 
     name, settings = check_method(method), setting_values(setting)
 
@@ -111,9 +110,9 @@ def tune(
 
 
 def _report(tuning: Tuning, method: str, queries: str, output: Path | None, as_json: bool) -> None:
-    from localrank.cli.tables import print_json, print_result, say
+    from localrank._base.printing import Table
+    from localrank.cli._tables import print_json, print_result, say
     from localrank.evaluation.trials import parameters_text
-    from localrank.printing import Table
 
     sign = -1 if tuning.measure.higher_is_better else 1
     trials = sorted(tuning.path, key=lambda trial: sign * trial.mean)
@@ -152,7 +151,7 @@ def _report(tuning: Tuning, method: str, queries: str, output: Path | None, as_j
 
 def _given(grid: Sequence[str], settings: Mapping[str, Any]) -> dict[str, list[Any]]:
     """The values of `--grid`, by parameter."""
-    from localrank.methods import setting_value
+    from localrank.registry import setting_value
 
     values: dict[str, list[Any]] = {}
     for text in grid:
@@ -172,7 +171,7 @@ def _given(grid: Sequence[str], settings: Mapping[str, Any]) -> dict[str, list[A
 
 def _declared(method: str, ranker: Ranker, settings: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
     """The grid that the method declares, without the parameters that `--set` fixes."""
-    from localrank.methods import METHODS
+    from localrank.registry import METHODS
 
     declared = METHODS[method].declaration.grid
     give = (

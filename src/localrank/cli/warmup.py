@@ -23,8 +23,8 @@ def warmup(
     """
     import time
 
-    from localrank.cli.tables import print_table, say
-    from localrank.kernels.compilation import folder_to_write
+    from localrank._kernels.compilation import folder_to_write
+    from localrank.cli._tables import print_table, say
     from localrank.warmup import warm_up
 
     start = time.perf_counter()

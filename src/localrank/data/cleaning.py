@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localrank.arrays import Array, Integers
+from localrank._base.arrays import Array, Integers
+from localrank.data._offsets import offsets_of
 from localrank.data.dataset import RankingDataset
-from localrank.data.offsets import offsets_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from localrank.arrays import Array
-from localrank.data.checks import first_repeated, joined_ids
+from localrank._base.arrays import Array
+from localrank.data._checks import first_repeated, joined_ids
+from localrank.data._offsets import offsets_of
 from localrank.data.dataset import RankingDataset
-from localrank.data.offsets import offsets_of
 from localrank.data.partitions import PartitionedDataset
 
 

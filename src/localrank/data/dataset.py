@@ -10,8 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Array, Flags, Floats, Integers
-from localrank.data.checks import (
+from localrank._base.arrays import Array, Flags, Floats, Integers
+from localrank._kernels.sorting import argsort_descending
+from localrank.data._checks import (
     as_matrix,
     checked_features,
     checked_ids,
@@ -21,10 +22,9 @@ from localrank.data.checks import (
     first_repeated,
     sum_is_finite,
 )
-from localrank.data.description import described, described_in_html, facts_of
-from localrank.data.frames import FrameLibrary, dataset_columns, frame_of, library_of
-from localrank.data.offsets import group_rows, offsets_of, rows_of
-from localrank.kernels.sorting import argsort_descending
+from localrank.data._description import described, described_in_html, facts_of
+from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
+from localrank.data._offsets import group_rows, offsets_of, rows_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

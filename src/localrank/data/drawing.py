@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank.arrays import Array, Flags, Integers
-from localrank.data.content_order import hash_factors, stirred
+from localrank._base.arrays import Array, Flags, Integers
+from localrank.data._content_order import hash_factors, stirred
+from localrank.data._passes import in_partitions
 from localrank.data.dataset import RankingDataset
-from localrank.data.passes import in_partitions
 
 # Documents that a model learns from by default if the data is in partitions.
 MAX_DRAWN_DOCUMENTS = 2_000_000

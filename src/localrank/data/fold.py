@@ -13,12 +13,12 @@ from typing import overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from localrank.arrays import Integers
+from localrank._base.arrays import Integers
+from localrank._base.printing import Printed, Table
+from localrank.data._deferred import view
 from localrank.data.concatenation import concatenate
 from localrank.data.dataset import RankingDataset
-from localrank.data.deferred import view
 from localrank.data.letor import read_letor
-from localrank.printing import Printed, Table
 
 SUFFIXES = ("", ".gz", ".bz2", ".xz")
 # How collections call the parts of a split; the second names are those of LETOR 2 and 3.

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from localrank.arrays import Array
-from localrank.data.atomic import atomic_write
-from localrank.data.compression import compressed
+from localrank._base.arrays import Array
+from localrank._kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
+from localrank.data._atomic import atomic_write
+from localrank.data._compression import compressed
+from localrank.data._deferred import gathered
+from localrank.data._letor_reader import LetorReader
 from localrank.data.dataset import RankingDataset
-from localrank.data.deferred import gathered
-from localrank.data.letor_reader import LetorReader
-from localrank.kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 
 _BLOCK = 1 << 20
 _NOT_IN_IDS = re.compile(r"[\s#\x00-\x1f]")

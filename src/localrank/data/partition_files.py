@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
-from localrank.data.advice import AdvisedError
-from localrank.data.checks import (
+from localrank._base.arrays import Array, Floats, Integers
+from localrank.data._advice import AdvisedError
+from localrank.data._checks import (
     checked_features,
     checked_relevance,
     first_repeated,
     natural_ids,
     text_ids,
 )
+from localrank.data._offsets import offsets_of, rows_of
 from localrank.data.dataset import RankingDataset
-from localrank.data.offsets import offsets_of, rows_of
 
 PARTITION_SUFFIXES = (".parquet", ".arrow", ".feather")
 
@@ -272,7 +272,7 @@ def _check_columns(
             wrong[name] = "text" if text else dates
     if wrong:
         # Imported by those who need it: to load a model takes less.
-        from localrank.data.columns import refusal
+        from localrank.data._columns import refusal
 
         raise refusal(wrong, f"{path}: ")
 

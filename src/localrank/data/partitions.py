@@ -11,11 +11,13 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from localrank.arrays import Array, Integers
-from localrank.data.checks import first_repeated, joined_ids, natural_ids, sum_is_finite
+from localrank._base.arrays import Array, Integers
+from localrank._base.memory import check_memory
+from localrank._base.parallel import in_parallel
+from localrank.data._checks import first_repeated, joined_ids, natural_ids, sum_is_finite
+from localrank.data._deferred import BlockwiseDataset, small_fields
+from localrank.data._offsets import offsets_of, rows_of
 from localrank.data.dataset import RankingDataset
-from localrank.data.deferred import BlockwiseDataset, small_fields
-from localrank.data.offsets import offsets_of, rows_of
 from localrank.data.partition_files import (
     PARTITION_SUFFIXES,
     Contents,
@@ -23,8 +25,6 @@ from localrank.data.partition_files import (
     PartitionColumns,
     examine,
 )
-from localrank.memory import check_memory
-from localrank.parallel import in_parallel
 
 # A folder in this folder is being written, or was until something interrupted it.
 UNFINISHED = ".unfinished"

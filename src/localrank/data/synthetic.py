@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localrank.arrays import Integers
+from localrank._base.arrays import Integers
 from localrank.data.dataset import RankingDataset
 
 # Share of documents with each label in make_queries, from not relevant to perfect.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from localrank.data.atomic import atomic_write
+from localrank.data._atomic import atomic_write
 from localrank.data.dataset import RankingDataset
 
 

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 import narwhals.stable.v1 as nw
 
-from localrank.data import column_description as descriptions
-from localrank.data.advice import AdvisedError
-from localrank.data.checks import natural_ids
-from localrank.data.column_description import ColumnDescription
-from localrank.data.columns import as_numbers
-from localrank.data.compression import damage_named, open_binary
+from localrank.data import _column_description as descriptions
+from localrank.data._advice import AdvisedError
+from localrank.data._checks import natural_ids
+from localrank.data._column_description import ColumnDescription
+from localrank.data._columns import as_numbers
+from localrank.data._compression import damage_named, open_binary
 from localrank.data.dataset import RankingDataset
 
 TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")

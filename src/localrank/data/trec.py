@@ -15,12 +15,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Array, Floats, Integers
-from localrank.data.atomic import atomic_write
-from localrank.data.checks import text_ids
-from localrank.data.compression import damage_named, open_binary
+from localrank._base.arrays import Array, Floats, Integers
+from localrank.data._atomic import atomic_write
+from localrank.data._checks import text_ids
+from localrank.data._compression import damage_named, open_binary
+from localrank.data._letor_messages import LONE_RETURN, NUL
 from localrank.data.dataset import RankingDataset
-from localrank.data.letor_messages import LONE_RETURN, NUL
 
 # The longest line, in bytes.
 MAX_LINE = 1 << 20

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.estimator import clone
+from localrank._base.printing import Printed, Table
+from localrank._base.progress import progress
 from localrank.data import RankingDataset
 from localrank.data.drawing import checked_limit
-from localrank.estimator import clone
-from localrank.grouping.training import TrainingQueries
+from localrank.grouping._training import TrainingQueries
 from localrank.local_ranker import LocalRanker
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
-from localrank.printing import Printed, Table
-from localrank.progress import progress
 from localrank.selection.clairvoyant import best_models
 
 

@@ -11,28 +11,34 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from localrank._base.printing import Printed, Table
 from localrank.data import Fold, RankingDataset
 from localrank.data import folds as find_folds
+from localrank.data._frames import FrameLibrary, columns_of, frame_of
 from localrank.data.drawing import Limit
-from localrank.data.frames import FrameLibrary, columns_of, frame_of
 from localrank.evaluation import (
-    comparison_files,
-    comparison_plot,
-    comparison_tables,
-    comparison_verdict,
+    _comparison_files as comparison_files,
 )
-from localrank.evaluation.drawn_folds import drawn_folds
+from localrank.evaluation import (
+    _comparison_plot as comparison_plot,
+)
+from localrank.evaluation import (
+    _comparison_tables as comparison_tables,
+)
+from localrank.evaluation import (
+    _comparison_verdict as comparison_verdict,
+)
+from localrank.evaluation._drawn_folds import drawn_folds
+from localrank.evaluation._opponents import Entry, Methods, entries, equal_cost_opponents
+from localrank.evaluation._plotted import Plotted
+from localrank.evaluation._tested_data import tested_facts
 from localrank.evaluation.engine import MethodResult, run
 from localrank.evaluation.group_agreement import Agreement, agreements, categories_by_query
-from localrank.evaluation.opponents import Entry, Methods, entries, equal_cost_opponents
-from localrank.evaluation.plotted import Plotted
 from localrank.evaluation.significance import PairedTest, corrected
-from localrank.evaluation.tested_data import tested_facts
 from localrank.evaluation.tuning import Grid
 from localrank.measures import Measure, parse_measure
-from localrank.methods import METHODS
 from localrank.persistence import library_versions
-from localrank.printing import Printed, Table
+from localrank.registry import METHODS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Integers
+from localrank._base.arrays import Integers
+from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
-from localrank.data.feature_columns import column_of, known_columns
-from localrank.data.frames import FrameLibrary, frame_of
+from localrank.data._feature_columns import column_of, known_columns
+from localrank.data._frames import FrameLibrary, frame_of
 from localrank.evaluation.engine import MethodResult
 from localrank.grouping import Groups
-from localrank.grouping.categories import categories_of
-from localrank.printing import Printed, Table
+from localrank.grouping._categories import categories_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import check_is_fitted
+from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
-from localrank.data.frames import FrameLibrary, frame_of
-from localrank.estimator import check_is_fitted
-from localrank.evaluation.plotted import Plotted
+from localrank.data._frames import FrameLibrary, frame_of
+from localrank.evaluation._plotted import Plotted
+from localrank.evaluation.plots import Chart
 from localrank.measures import OrderErrorRate, evaluate
-from localrank.plots import Chart
-from localrank.printing import Printed, Table
 from localrank.rankers import MultipleHyperplaneRanker
-from localrank.rankers.linear import LinearRanker
+from localrank.rankers._linear import LinearRanker
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import drawn_seed
+from localrank._base.parallel import in_parallel
+from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
-from localrank.data.content_order import content_order
-from localrank.data.frames import FrameLibrary, frame_of
-from localrank.estimator import drawn_seed
-from localrank.evaluation.plotted import Plotted
+from localrank.data._content_order import content_order
+from localrank.data._frames import FrameLibrary, frame_of
+from localrank.evaluation._plotted import Plotted
+from localrank.evaluation.plots import draw_bars
 from localrank.measures import Measure, parse_measure
-from localrank.parallel import in_parallel
-from localrank.plots import draw_bars
-from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 
 if TYPE_CHECKING:

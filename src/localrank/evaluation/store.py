@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.printing import Printed, Table
 from localrank.data import Fold
-from localrank.data.atomic import atomic_write
-from localrank.data.deferred import feature_blocks
+from localrank.data._atomic import atomic_write
+from localrank.data._deferred import feature_blocks
+from localrank.evaluation._group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.evaluation.clairvoyance import ClairvoyantBound
-from localrank.evaluation.group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.measures import parse_measure
-from localrank.printing import Printed, Table
 
 BOUND = ("selected", "values", "control")
 

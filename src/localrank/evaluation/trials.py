@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank.arrays import Floats
-from localrank.data.frames import FrameLibrary, columns_of, frame_of
-from localrank.evaluation.plotted import Plotted
+from localrank._base.arrays import Floats
+from localrank._base.printing import Printed, Table
+from localrank.data._frames import FrameLibrary, columns_of, frame_of
+from localrank.evaluation._plotted import Plotted
+from localrank.evaluation.plots import draw_bars, draw_curves
 from localrank.measures import Measure
 from localrank.measures.base import mean_of_queries
-from localrank.plots import draw_bars, draw_curves
-from localrank.printing import Printed, Table
 from localrank.rankers import Ranker
 
 if TYPE_CHECKING:

@@ -11,16 +11,16 @@ import joblib
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import clone
+from localrank._base.names import unknown
+from localrank._base.parallel import cpu_seconds, in_parallel, one_thread
 from localrank.data import RankingDataset
-from localrank.data.deferred import view
-from localrank.estimator import clone
+from localrank.data._deferred import view
 from localrank.evaluation.trials import Parameters, Trial, Tuning, parameters_text
 from localrank.measures import Measure, parse_measure
-from localrank.names import unknown
-from localrank.parallel import cpu_seconds, in_parallel, one_thread
 from localrank.rankers import Ranker
-from localrank.rankers.inputs import has_two_labels, held_out_queries
+from localrank.rankers._inputs import has_two_labels, held_out_queries
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 

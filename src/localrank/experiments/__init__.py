@@ -8,11 +8,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from localrank.names import unknown
+from localrank._base.names import unknown
 
 if TYPE_CHECKING:
-    from localrank.experiments.base import Reproduction
-    from localrank.experiments.setting import Setting
+    from localrank.experiments._base import Reproduction
+    from localrank.experiments._setting import Setting
 
 EXPERIMENTS = (
     "local-rank",

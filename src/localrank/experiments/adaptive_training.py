@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.estimator import clone
 from localrank.data import Fold, RankingDataset
-from localrank.estimator import clone
 from localrank.evaluation import (
     Calibration,
     best_feature_calibration,
@@ -26,8 +26,8 @@ from localrank.evaluation import (
     paired_tests,
 )
 from localrank.evaluation.significance import LEVEL, corrected
-from localrank.experiments.base import Reproduction, Value, counts, difference
-from localrank.experiments.setting import Setting
+from localrank.experiments._base import Reproduction, Value, counts, difference
+from localrank.experiments._setting import Setting
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, Measure, ReciprocalRank
 from localrank.rankers import BestFeature, LambdaMART, Ranker

@@ -12,21 +12,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from localrank.arrays import Flags, Floats
+from localrank._base.arrays import Flags, Floats
+from localrank._base.parallel import in_parallel
 from localrank.data import Fold, clean
 from localrank.evaluation import MethodResult, paired_test
-from localrank.experiments.base import Reproduction, decided, difference
-from localrank.experiments.labelled_clouds import labelled_clouds
-from localrank.experiments.local_rank_methods import GLOBAL, all_methods, figure_11, figure_15
-from localrank.experiments.nearest_search import figure_14
-from localrank.experiments.point_clouds import figure_1
-from localrank.experiments.published import published, published_cells
-from localrank.experiments.query_clusters import MAP, MEASURES, clusters
-from localrank.experiments.setting import Setting
-from localrank.experiments.training_shares import times
+from localrank.evaluation.plots import Chart
+from localrank.experiments._base import Reproduction, decided, difference
+from localrank.experiments._labelled_clouds import labelled_clouds
+from localrank.experiments._local_rank_methods import GLOBAL, all_methods, figure_11, figure_15
+from localrank.experiments._nearest_search import figure_14
+from localrank.experiments._point_clouds import figure_1
+from localrank.experiments._published import published, published_cells
+from localrank.experiments._query_clusters import MAP, MEASURES, clusters
+from localrank.experiments._setting import Setting
+from localrank.experiments._training_shares import times
 from localrank.measures import Measure, evaluate
-from localrank.parallel import in_parallel
-from localrank.plots import Chart
 from localrank.rankers import SVMMap
 from localrank.representations import PrincipalComponents
 

@@ -15,16 +15,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
 from localrank.data import Fold, RankingDataset
 from localrank.evaluation import MethodResult, PairedTest, paired_test
+from localrank.evaluation.plots import Chart
 from localrank.evaluation.tuning import Grid
-from localrank.experiments.base import Reproduction, Value, difference
-from localrank.experiments.published import published
-from localrank.experiments.setting import Setting
-from localrank.experiments.text_collections import FILES, read_collection
+from localrank.experiments._base import Reproduction, Value, difference
+from localrank.experiments._published import published
+from localrank.experiments._setting import Setting
+from localrank.experiments._text_collections import FILES, read_collection
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import Chart
 from localrank.rankers import LGMML, MLR, RMLR, Ranker
 from localrank.rankers.base import HeldOut, Weights
 

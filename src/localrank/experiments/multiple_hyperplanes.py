@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from localrank._base.arrays import Floats
 from localrank.aggregation import Aggregator, Borda, MarkovChain, MedianRank, WeightedBorda
-from localrank.arrays import Floats
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation import MethodResult, PairedTest, paired_test
+from localrank.evaluation.plots import Chart
 from localrank.evaluation.significance import corrected
-from localrank.experiments.base import Reproduction, Value, decided, difference
-from localrank.experiments.hyperplane_diagnostics import (
+from localrank.experiments._base import Reproduction, Value, decided, difference
+from localrank.experiments._hyperplane_diagnostics import (
     CHOSEN,
     LARGE,
     LARGE_C,
@@ -32,12 +33,11 @@ from localrank.experiments.hyperplane_diagnostics import (
     order_errors,
     training_times,
 )
-from localrank.experiments.level_directions import level_directions
-from localrank.experiments.results import chosen
-from localrank.experiments.setting import Setting
-from localrank.experiments.timing import cpu_seconds
+from localrank.experiments._level_directions import level_directions
+from localrank.experiments._results import chosen
+from localrank.experiments._setting import Setting
+from localrank.experiments._timing import cpu_seconds
 from localrank.measures import NDCG, AveragePrecision, Measure
-from localrank.plots import Chart
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 
 PAPER = "multiple-hyperplanes"

@@ -17,18 +17,18 @@ import numpy as np
 
 from localrank.data import Fold, RankingDataset, concatenate, folds
 from localrank.evaluation import MethodResult
-from localrank.experiments.base import Reproduction, Value, counts, difference
-from localrank.experiments.published import published_cells
-from localrank.experiments.results import bound_means, chosen, mean_of_folds
-from localrank.experiments.setting import N_QUICK_FOLDS, Setting
-from localrank.experiments.text_collections import FILES, TextCollection, read_collection
-from localrank.experiments.text_features import raw_features
+from localrank.evaluation.plots import Chart
+from localrank.experiments._base import Reproduction, Value, counts, difference
+from localrank.experiments._published import published_cells
+from localrank.experiments._results import bound_means, chosen, mean_of_folds
+from localrank.experiments._setting import N_QUICK_FOLDS, Setting
+from localrank.experiments._text_collections import FILES, TextCollection, read_collection
+from localrank.experiments._text_features import raw_features
 from localrank.measures import Measure, parse_measure
-from localrank.plots import Chart
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 from localrank.representations import Scaled, TopScores
-from localrank.representations.top_scores.top_values import top_values
+from localrank.representations.top_scores._top_values import top_values
 
 PAPER = "pca-queries"
 NAMES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@3", "p@5", "p@10")

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
+from localrank.export._node_tables import NodeTable, node_tables, singles
+from localrank.export._reading import columns_by_name, reading
+from localrank.export._single_models import check_single_range, trees_of
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.node_tables import NodeTable, node_tables, singles
-from localrank.export.reading import columns_by_name, reading
-from localrank.export.single_models import check_single_range, trees_of
+from localrank.registry import declare
 
 
 @declare("elastic", "Elasticsearch's built-in learning to rank, a trained model")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
+from localrank.export._reading import reading
+from localrank.export._single_models import trees_of
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.reading import reading
-from localrank.export.single_models import trees_of
+from localrank.registry import declare
 from localrank.trees import read_lightgbm_text, write_lightgbm_text
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from localrank.declaration import declare
-from localrank.export.ltr_plugin import LearningToRankPlugin
+from localrank.export._ltr_plugin import LearningToRankPlugin
+from localrank.registry import declare
 
 
 @declare("opensearch-ltr", "the learning-to-rank plugin of OpenSearch")

@@ -6,20 +6,20 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.node_tables import NodeTable, in_single_precision, node_tables, single_sum
-from localrank.export.reading import reading
-from localrank.export.single_models import (
+from localrank.export._node_tables import NodeTable, in_single_precision, node_tables, single_sum
+from localrank.export._reading import reading
+from localrank.export._single_models import (
     check_single_range,
     knows_missing,
     refusal,
     trees_of,
     zero_for_missing,
 )
+from localrank.export.base import ExportedModel, Files, Target
 from localrank.formulas import Linear, NotExportable, TreeSum
+from localrank.registry import declare
 from localrank.trees import Trees
 
 TREES, LINEAR = "## LambdaMART", "## Linear Regression"

@@ -9,13 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
+from localrank.export._node_tables import ZERO, plain_thresholds
+from localrank.export._reading import reading
+from localrank.export._single_models import refusal
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.node_tables import ZERO, plain_thresholds
-from localrank.export.reading import reading
-from localrank.export.single_models import refusal
 from localrank.formulas import (
     Column,
     Formula,
@@ -26,8 +25,9 @@ from localrank.formulas import (
     TreeSum,
     WeightedSum,
 )
+from localrank.registry import declare
 from localrank.trees import Trees
-from localrank.trees.columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
+from localrank.trees._columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
 from localrank.trees.nested import Leaf, Split, nested
 
 # Limits of databases. SQLite and DuckDB allow expressions 1,000 levels deep, and each tree of a

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
+from localrank.export._node_tables import plain_thresholds
+from localrank.export._reading import reading
+from localrank.export._single_models import trees_of
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.node_tables import plain_thresholds
-from localrank.export.reading import reading
-from localrank.export.single_models import trees_of
+from localrank.registry import declare
 from localrank.trees import write_lightgbm_text
 
 FORMAT = "checkpoint"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._kernels.sorting import argsort_descending
 from localrank.data import RankingDataset
-from localrank.export.routed_models import scores_of
+from localrank.export._routed_models import scores_of
 from localrank.export.writing import feature_names, read_files, target
 from localrank.formulas import Routed
-from localrank.kernels.sorting import argsort_descending
 
 if TYPE_CHECKING:
     from localrank.rankers import Ranker

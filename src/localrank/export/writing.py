@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import localrank
-from localrank.data.atomic import atomic_write
-from localrank.declaration import declared
+from localrank._base.names import unknown
+from localrank.data._atomic import atomic_write
+from localrank.export._reading import numbered_names
+from localrank.export._routed_models import files_of
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.reading import numbered_names
-from localrank.export.routed_models import files_of
 from localrank.formulas import simplified
-from localrank.names import unknown
+from localrank.registry import declared
 
 if TYPE_CHECKING:
     from localrank.rankers import Ranker

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.node_tables import (
+from localrank.export._node_tables import (
     NodeTable,
     in_single_precision,
     node_tables,
@@ -19,8 +17,10 @@ from localrank.export.node_tables import (
     single_sum,
     singles,
 )
-from localrank.export.reading import reading
-from localrank.export.single_models import check_single_range, trees_of
+from localrank.export._reading import reading
+from localrank.export._single_models import check_single_range, trees_of
+from localrank.export.base import ExportedModel, Files, Target
+from localrank.registry import declare
 
 # The oldest version of XGBoost that reads the file.
 VERSION = [2, 0, 0]

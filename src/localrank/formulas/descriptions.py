@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
 from localrank.representations import (
     Mean,
     Representation,

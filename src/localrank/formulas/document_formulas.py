@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._kernels.rows import projections
+from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.formulas.base import Formula
-from localrank.kernels.rows import projections
-from localrank.kernels.sorting import read_only
 from localrank.trees import Trees
 
 

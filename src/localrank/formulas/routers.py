@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
 from localrank.data import RankingDataset
 from localrank.formulas.descriptions import Description
 

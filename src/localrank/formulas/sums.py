@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from localrank._base.arrays import Floats
 from localrank.aggregation import ZScore
-from localrank.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.formulas.base import Formula
 

@@ -6,12 +6,12 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Array, Integers
-from localrank.data.offsets import offsets_of
-from localrank.declaration import declare
+from localrank._base.arrays import Array, Integers
+from localrank._base.memory import check_memory
+from localrank._base.parameters import Rules, one_of, optional, refuse, whole
+from localrank.data._offsets import offsets_of
 from localrank.grouping.base import Grouping, Groups, drawn_positions, too_many_groups
-from localrank.memory import check_memory
-from localrank.parameters import Rules, one_of, optional, refuse, whole
+from localrank.registry import declare
 from localrank.representations.base import Representation
 
 # Distances that are held at a time.

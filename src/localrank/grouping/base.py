@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Integers
-from localrank.data.offsets import offsets_of
-from localrank.estimator import Estimator, clone
-from localrank.fitted import Kinds, check_together, count, facts, integers
-from localrank.memory import check_memory
-from localrank.parameters import Rule, check_parameters
+from localrank._base.arrays import Array, Integers
+from localrank._base.estimator import Estimator, clone
+from localrank._base.fitted import Kinds, check_together, count, facts, integers
+from localrank._base.memory import check_memory
+from localrank._base.parameters import Rule, check_parameters
+from localrank.data._offsets import offsets_of
 from localrank.representations.base import Representation
 
 if TYPE_CHECKING:
-    from localrank.grouping.training import TrainingQueries
+    from localrank.grouping._training import TrainingQueries
 
 # Queries checked first for enough different ones to cluster.
 _SOME = 1024

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from localrank.declaration import declare
 from localrank.grouping.agglomerative import Agglomerative
+from localrank.registry import declare
 
 # Imported in the functions: loading a model does not need it.
 if TYPE_CHECKING:

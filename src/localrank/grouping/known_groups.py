@@ -6,12 +6,12 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from localrank.arrays import Array
-from localrank.declaration import declare
+from localrank._base.arrays import Array
+from localrank._base.parameters import Rules
+from localrank.grouping._categories import categories_of, category_column, known_categories
+from localrank.grouping._training import TrainingQueries, merge_small
 from localrank.grouping.base import Grouping, Groups
-from localrank.grouping.categories import categories_of, category_column, known_categories
-from localrank.grouping.training import TrainingQueries, merge_small
-from localrank.parameters import Rules
+from localrank.registry import declare
 from localrank.representations.base import Representation
 
 

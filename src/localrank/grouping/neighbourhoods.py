@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
-from localrank.declaration import declare
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.parameters import Rules, optional, whole
 from localrank.grouping.base import Grouping, Groups, drawn_positions
-from localrank.parameters import Rules, optional, whole
+from localrank.registry import declare
 from localrank.representations.base import Representation
 
 # Bytes of the distances that are computed at once.

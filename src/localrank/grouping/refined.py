@@ -8,16 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.parallel import in_parallel
+from localrank._base.parameters import Rules, optional, refuse, whole
 from localrank.data import RankingDataset
-from localrank.declaration import declare
+from localrank.grouping._training import TrainingQueries
 from localrank.grouping.base import Grouping, Groups, a_grouping, group_queries
-from localrank.grouping.training import TrainingQueries
 from localrank.measures import NDCG, AveragePrecision, Measure, Precision, ReciprocalRank
 from localrank.measures.base import evaluate_rows
-from localrank.parallel import in_parallel
-from localrank.parameters import Rules, optional, refuse, whole
 from localrank.rankers import Ranker
+from localrank.registry import declare
 from localrank.representations.base import Points, Representation
 
 # The measures of a performance profile.

@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Literal, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.parameters import Rule, Rules, check_rules, one_of, rules
 from localrank.data import RankingDataset
-from localrank.measures.ties import TIE_RULES, RankedLists, checked_scores, rank
-from localrank.parameters import Rule, Rules, check_rules, one_of, rules
+from localrank.measures._ties import TIE_RULES, RankedLists, checked_scores, rank
 
 Empty = float | Literal["skip"]
 

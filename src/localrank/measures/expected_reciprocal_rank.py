@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
-from localrank.kernels.compilation import kernel
+from localrank._base.arrays import Floats
+from localrank._base.parameters import refuse
+from localrank._kernels.compilation import kernel
+from localrank.measures._cut import CutMeasure
+from localrank.measures._ties import RankedLists, tie_end
 from localrank.measures.base import is_number
-from localrank.measures.cut import CutMeasure
-from localrank.measures.ties import RankedLists, tie_end
-from localrank.parameters import refuse
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Floats
-from localrank.kernels.compilation import kernel
-from localrank.kernels.sorting import read_only
-from localrank.measures.cut import CutMeasure
-from localrank.measures.ties import RankedLists, tie_end
-from localrank.parameters import Rules, one_of
+from localrank._base.arrays import Floats
+from localrank._base.parameters import Rules, one_of
+from localrank._kernels.compilation import kernel
+from localrank._kernels.sorting import read_only
+from localrank.measures._cut import CutMeasure
+from localrank.measures._ties import RankedLists, tie_end
 
 # Gains of higher labels may overflow.
 _HIGHEST = 1000

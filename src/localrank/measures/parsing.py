@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Collection
 from dataclasses import fields
 from functools import lru_cache
 from typing import Any
 
+from localrank._base.names import unknown
+from localrank._base.parameters import Rule
 from localrank.measures.base import Measure
-from localrank.measures.conventions import TOOLS, measures_of
-from localrank.names import unknown
-from localrank.parameters import Rule
 
 
 def parse_measure(name: str | Measure, convention: str = "default") -> Measure:
@@ -118,3 +118,36 @@ def _parameter(text: str, measure: type[Measure], names: Collection[str]) -> dic
         return {name: float(value)}
     except ValueError:
         return {name: value}
+
+
+TOOLS = {
+    "default": "localrank",
+    "letor3": "LETOR 3",
+    "letor4": "LETOR 4",
+    "trec_eval": "trec_eval",
+    "ranklib": "RankLib",
+    "lightgbm": "LightGBM",
+    "xgboost": "XGBoost",
+    "sklearn": "scikit-learn",
+}
+
+
+def measures_of(convention: str) -> dict[type[Measure], dict[str, Any]]:
+    """The measures of a tool, with the parameters that make them compute the same values.
+
+    Examples
+    --------
+    >>> [measure.name for measure in measures_of("sklearn")]
+    ['map', 'ndcg']
+    """
+    package = sys.modules["localrank.measures"]
+    exported = [
+        value
+        for value in [getattr(package, name) for name in dir(package)]
+        if isinstance(value, type) and issubclass(value, Measure) and hasattr(value, "name")
+    ]
+    return {
+        measure: measure.conventions.get(convention, {})
+        for measure in sorted(exported, key=lambda measure: measure.name)
+        if convention == "default" or convention in measure.conventions
+    }

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Floats
-from localrank.kernels.compilation import kernel
-from localrank.measures.cut import RelevanceMeasure
-from localrank.measures.ties import RankedLists, tie_end
-from localrank.parameters import Rules, one_of
+from localrank._base.arrays import Floats
+from localrank._base.parameters import Rules, one_of
+from localrank._kernels.compilation import kernel
+from localrank.measures._cut import RelevanceMeasure
+from localrank.measures._ties import RankedLists, tie_end
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
-from localrank.kernels.compilation import kernel
-from localrank.measures.cut import RelevanceMeasure
-from localrank.measures.ties import RankedLists, tie_end
+from localrank._base.arrays import Floats
+from localrank._kernels.compilation import kernel
+from localrank.measures._cut import RelevanceMeasure
+from localrank.measures._ties import RankedLists, tie_end
 
 
 @dataclass(frozen=True, repr=False)

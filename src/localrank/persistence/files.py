@@ -16,9 +16,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from localrank.data.atomic import atomic_write
-from localrank.persistence.encoding import Reader, Writer
-from localrank.persistence.signatures import sign, verify
+from localrank.data._atomic import atomic_write
+from localrank.persistence._encoding import Reader, Writer
 
 MANIFEST: dict[str, Any] = {
     "class": str,
@@ -269,3 +268,31 @@ def _is_manifest(value: Any) -> bool:
     counts = [value["n_features"], data.get("n_queries"), data.get("n_documents"), *labels.values()]
     texts = [*value["parameters"].values(), *(value["feature_names"] or [])]
     return all(type(n) is int for n in counts) and all(type(text) is str for text in texts)
+
+
+def sign(digest: bytes, private_key: bytes) -> bytes:
+    """The signature of a digest."""
+    signature: bytes = _ed25519().Ed25519PrivateKey.from_private_bytes(private_key).sign(digest)
+    return signature
+
+
+def verify(digest: bytes, signature: bytes, public_key: bytes) -> bool:
+    """Whether a signature, in hexadecimal digits, signs this digest with this key."""
+    from cryptography.exceptions import InvalidSignature
+
+    try:
+        key = _ed25519().Ed25519PublicKey.from_public_bytes(public_key)
+        key.verify(bytes.fromhex(signature.decode("ascii", "replace")), digest)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _ed25519() -> Any:
+    try:
+        from cryptography.hazmat.primitives.asymmetric import ed25519
+    except ImportError as error:
+        raise ImportError(
+            "Signing model files needs cryptography: pip install 'localrank[sign]'."
+        ) from error
+    return ed25519

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.parallel import in_parallel
+from localrank._base.parameters import parts_of
 from localrank.data import RankingDataset
-from localrank.data.deferred import feature_blocks
-from localrank.data.offsets import rows_of
-from localrank.data.passes import over_parts
-from localrank.parallel import in_parallel
-from localrank.parameters import parts_of
-from localrank.persistence.encoding import Writer
+from localrank.data._deferred import feature_blocks
+from localrank.data._offsets import rows_of
+from localrank.data._passes import over_parts
+from localrank.persistence._encoding import Writer
 from localrank.persistence.files import library_versions, load, save_model
 
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)

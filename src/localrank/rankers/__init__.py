@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from localrank.exports import on_use
+from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
     from localrank.rankers.ada_rank import AdaRank as AdaRank
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from localrank.rankers.coordinate_ascent import CoordinateAscent as CoordinateAscent
     from localrank.rankers.distilled import Distilled as Distilled
     from localrank.rankers.distilled import distil as distil
-    from localrank.rankers.duh_kirchhoff.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
+    from localrank.rankers.duh_kirchhoff import DuhKirchhoff as DuhKirchhoff
     from localrank.rankers.ensemble import Ensemble as Ensemble
     from localrank.rankers.feature_nets.list_net import ListNet as ListNet
     from localrank.rankers.feature_nets.rank_net import RankNet as RankNet
     from localrank.rankers.lgmml.lgmml import LGMML as LGMML
-    from localrank.rankers.listwise_linear.listwise_linear import ListwiseLinear as ListwiseLinear
+    from localrank.rankers.listwise_linear import ListwiseLinear as ListwiseLinear
     from localrank.rankers.listwise_net.listwise_net import ListwiseNet as ListwiseNet
     from localrank.rankers.mlr.mlr import MLR as MLR
     from localrank.rankers.mlr.mlr import RMLR as RMLR

@@ -7,17 +7,17 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.fitted import Kinds, count, floats, integers
+from localrank._base.parameters import Rules, flag, whole
+from localrank._base.progress import progress
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.fitted import Kinds, count, floats, integers
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
-from localrank.parameters import Rules, flag, whole
-from localrank.progress import progress
+from localrank.rankers._judged import Judged
+from localrank.rankers._linear import LinearRanker, Scaling
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
-from localrank.rankers.judged import Judged
-from localrank.rankers.linear import LinearRanker, Scaling
+from localrank.registry import declare
 
 # A weak ranker without any error counts as wrong by this much: alpha is at most 7.25.
 SMALLEST_ERROR = 1e-6

@@ -10,20 +10,20 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Array, Flags, Floats
+from localrank._base.arrays import Array, Flags, Floats
+from localrank._base.estimator import check_is_fitted
+from localrank._base.parallel import one_blas_thread
+from localrank._base.parameters import check_parameters, one_of
 from localrank.data import RankingDataset
-from localrank.data.content_order import content_order
-from localrank.data.deferred import DeferredDataset, gathered, query_blocks
+from localrank.data._content_order import content_order
+from localrank.data._deferred import DeferredDataset, gathered, query_blocks
+from localrank.data._filling import Filling
+from localrank.data._passes import in_partitions, over_parts
 from localrank.data.drawing import Limit, checked_limit
-from localrank.data.filling import Filling
-from localrank.data.passes import in_partitions, over_parts
-from localrank.estimator import check_is_fitted
 from localrank.measures import NDCG
-from localrank.parallel import one_blas_thread
-from localrank.parameters import check_parameters, one_of
 from localrank.persistence import save_model
-from localrank.rankers.explained import Explained
-from localrank.rankers.inputs import (
+from localrank.rankers._explained import Explained
+from localrank.rankers._inputs import (
     all_drawn,
     as_dataset,
     check_same_features,
@@ -32,8 +32,8 @@ from localrank.rankers.inputs import (
     has_two_labels,
     held_out_queries,
 )
-from localrank.rankers.ranked_lists import Listed
-from localrank.rankers.weighing import Weighing
+from localrank.rankers._ranked_lists import Listed
+from localrank.rankers._weighing import Weighing
 
 # A weight for each query. None: all weigh the same.
 Weights = Floats | None

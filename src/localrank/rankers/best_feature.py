@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._base.fitted import Kinds, check_together, choice, count, floats, maybe
+from localrank._base.parameters import Rules, flag
 from localrank.data import RankingDataset
-from localrank.data.content_order import rows_in_content_order
-from localrank.data.deferred import feature_blocks
-from localrank.data.passes import MappedDataset, in_partitions, over_parts
-from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, choice, count, floats, maybe
+from localrank.data._content_order import rows_in_content_order
+from localrank.data._deferred import feature_blocks
+from localrank.data._passes import MappedDataset, in_partitions, over_parts
 from localrank.measures import Measure, parse_measure
+from localrank.measures._single_features import lowest_where_missing, measure_features
 from localrank.measures.parsing import a_measure
-from localrank.measures.single_features import lowest_where_missing, measure_features
-from localrank.parameters import Rules, flag
+from localrank.rankers._contribution_tables import table_of
 from localrank.rankers.base import HeldOut, Ranker, Weights
-from localrank.rankers.contribution_tables import table_of
+from localrank.registry import declare
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula

@@ -6,20 +6,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import drawn_seed
+from localrank._base.fitted import Kinds, floats
+from localrank._base.parameters import Rules, number, whole
+from localrank._base.progress import progress
+from localrank._kernels.rows import projections
+from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.estimator import drawn_seed
-from localrank.fitted import Kinds, floats
-from localrank.kernels.rows import projections
-from localrank.kernels.sorting import read_only
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
-from localrank.parameters import Rules, number, whole
-from localrank.progress import progress
+from localrank.rankers._judged import Judged
+from localrank.rankers._linear import LinearRanker, Scaling
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
-from localrank.rankers.judged import Judged
-from localrank.rankers.linear import LinearRanker, Scaling
+from localrank.registry import declare
 
 # Largest number of pairs with different labels, which decide the steps to try ...
 MOST_PAIRS = 10_000

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Flags, Floats
+from localrank._base.arrays import Array, Flags, Floats
+from localrank._base.estimator import check_is_fitted, clone
+from localrank._base.fitted import Kinds, check_together, have_features, part
+from localrank._base.parameters import Rules, check_parameters, instance, optional
 from localrank.data import RankingDataset, concatenate
-from localrank.declaration import declare
-from localrank.estimator import check_is_fitted, clone
-from localrank.fitted import Kinds, check_together, have_features, part
-from localrank.parameters import Rules, check_parameters, instance, optional
+from localrank.rankers._inputs import as_dataset, has_two_labels
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.boosted_trees.gbrt import GBRT
-from localrank.rankers.inputs import as_dataset, has_two_labels
 from localrank.rankers.query_coordinates.query_coordinates import (
     COORDINATES_FRACTION,
     QueryCoordinates,
 )
+from localrank.registry import declare
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula

@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
+from localrank._base.arrays import Flags
+from localrank._base.estimator import clone
+from localrank._base.parallel import number_of_jobs, one_thread
+from localrank._base.parameters import Rule, Rules, flag
 from localrank.aggregation import Aggregator, ZScore
-from localrank.arrays import Flags
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.estimator import clone
-from localrank.parallel import number_of_jobs, one_thread
-from localrank.parameters import Rule, Rules, flag
 from localrank.persistence.keeping import Lesson, trained_models
-from localrank.rankers.aggregated import Aggregated
+from localrank.rankers._aggregated import Aggregated
 from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.registry import declare
 
 
 @declare("ensemble", "several rankers, averaged", sample={"rankers": ["lambdamart", "rank-svm"]})

@@ -9,22 +9,22 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
+from localrank._base.arrays import Array, Flags, Floats, Integers
+from localrank._base.estimator import check_is_fitted, clone
+from localrank._base.fitted import Kinds, count, floats
+from localrank._base.parallel import one_thread
+from localrank._base.parameters import Rules, instance, number, one_of, optional, refuse, whole
 from localrank.aggregation import Aggregator, Borda
-from localrank.arrays import Array, Flags, Floats, Integers
 from localrank.data import RankingDataset
-from localrank.data.content_order import content_order
-from localrank.data.offsets import offsets_of
-from localrank.declaration import declare
-from localrank.estimator import check_is_fitted, clone
-from localrank.fitted import Kinds, count, floats
-from localrank.parallel import one_thread
-from localrank.parameters import Rules, instance, number, one_of, optional, refuse, whole
+from localrank.data._content_order import content_order
+from localrank.data._offsets import offsets_of
 from localrank.persistence.keeping import Lesson, trained_models
-from localrank.rankers.aggregated import Aggregated
+from localrank.rankers._aggregated import Aggregated
+from localrank.rankers._gains import levels
+from localrank.rankers._inputs import has_two_labels
 from localrank.rankers.base import HeldOut, Ranker, Weights
-from localrank.rankers.gains import levels
-from localrank.rankers.inputs import has_two_labels
 from localrank.rankers.rank_svm.rank_svm import RankSVM
+from localrank.registry import declare
 
 # Rounding may put a whole number of documents this much above it.
 _ROUNDING = 1e-9

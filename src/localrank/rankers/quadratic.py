@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.fitted import Kinds, choice
+from localrank._base.memory import check_memory
+from localrank._base.parameters import Rules, one_of
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.fitted import Kinds, choice
-from localrank.memory import check_memory
-from localrank.parameters import Rules, one_of
+from localrank.rankers._expanded import Expanded
 from localrank.rankers.base import HeldOut, Ranker, Weights
-from localrank.rankers.expanded import Expanded
+from localrank.registry import declare
 
 if TYPE_CHECKING:
     from localrank.formulas import Column

@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 
 from localrank.aggregation import FixedScale, MeanScore
-from localrank.declaration import declare
 from localrank.rankers import Ensemble, QueryCoordinates, RankSVM
-from localrank.rankers.gains import Gain
+from localrank.rankers._gains import Gain
 from localrank.recipes.two_views import tree_kinds
+from localrank.registry import declare
 
 # The parts of `QueryCoordinates` that Vespa's global phase can compute over the hits it re-ranks.
 ENGINE_PARTS = "md"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Literal
 
-from localrank.declaration import declare
 from localrank.rankers import (
     GBRT,
     Distilled,
@@ -16,9 +15,10 @@ from localrank.rankers import (
     Ranker,
     SVMMap,
 )
-from localrank.rankers.gains import Gain
-from localrank.recipes.combining import Combine, combining
+from localrank.rankers._gains import Gain
+from localrank.recipes._combining import Combine, combining
 from localrank.recipes.two_views import tree_kinds
+from localrank.registry import declare
 
 
 @declare(

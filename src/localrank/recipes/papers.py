@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from localrank.declaration import declare
 from localrank.grouping import (
     Agglomerative,
     Neighbourhoods,
@@ -16,7 +15,8 @@ from localrank.grouping import (
 )
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
-from localrank.recipes.scaling import Scaling, scaled, wrong
+from localrank.recipes._scaling import Scaling, scaled, wrong
+from localrank.registry import declare
 from localrank.representations import (
     PrincipalComponents,
     RelevantMean,
@@ -24,7 +24,7 @@ from localrank.representations import (
     TopScores,
 )
 from localrank.selection import Classifier, NearestCentroid, NearestQuery
-from localrank.selection.query_search import Index
+from localrank.selection._query_search import Index
 
 
 @declare(

@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 from localrank.aggregation import MeanScore
-from localrank.declaration import declare
 from localrank.rankers import (
     GBRT,
     CrossEntropyMART,
@@ -19,10 +18,11 @@ from localrank.rankers import (
     Ranker,
     RankSVM,
 )
+from localrank.rankers._gains import Gain
 from localrank.rankers.distilled import student_in_coordinates
-from localrank.rankers.gains import Gain
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
-from localrank.recipes.combining import Combine, combining
+from localrank.recipes._combining import Combine, combining
+from localrank.registry import declare
 
 
 @declare(

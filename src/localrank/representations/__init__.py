@@ -2,13 +2,13 @@
 
 from typing import TYPE_CHECKING
 
-from localrank.exports import on_use
+from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
     from localrank.representations.base import Representation as Representation
     from localrank.representations.contrast import RelevantContrast as RelevantContrast
     from localrank.representations.contrast import TopContrast as TopContrast
-    from localrank.representations.gaussian.gaussian import Gaussian as Gaussian
+    from localrank.representations.gaussian import Gaussian as Gaussian
     from localrank.representations.moments import Mean as Mean
     from localrank.representations.moments import Skew as Skew
     from localrank.representations.moments import Variance as Variance

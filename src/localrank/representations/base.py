@@ -7,13 +7,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import Estimator, check_is_fitted
+from localrank._base.fitted import Kind, Kinds, maybe, n_features
+from localrank._base.parameters import check_parameters
 from localrank.data import RankingDataset
-from localrank.data.filling import Filling
-from localrank.data.passes import in_partitions, over_parts
-from localrank.estimator import Estimator, check_is_fitted
-from localrank.fitted import Kind, Kinds, maybe, n_features
-from localrank.parameters import check_parameters
+from localrank.data._filling import Filling
+from localrank.data._passes import in_partitions, over_parts
 
 # Distances that are held at a time.
 _BLOCK = 1 << 22

@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.fitted import Kinds, count
+from localrank._base.parameters import Rules, number, optional, whole
+from localrank._kernels.linalg import principal_axes
 from localrank.data import RankingDataset
-from localrank.data.passes import over_parts
-from localrank.declaration import declare
-from localrank.fitted import Kinds, count
-from localrank.linalg import principal_axes
-from localrank.parameters import Rules, number, optional, whole
+from localrank.data._passes import over_parts
+from localrank.registry import declare
 from localrank.representations.moments import query_means
 from localrank.representations.principal_components import PrincipalComponents
 from localrank.representations.top_documents import reference_feature, shares_of_places

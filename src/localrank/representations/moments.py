@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
 from localrank.data import RankingDataset
-from localrank.declaration import declare
+from localrank.registry import declare
 from localrank.representations.base import Points
 
 

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._base.fitted import Kinds, check_together, count, floats
+from localrank._base.parameters import refuse
+from localrank._kernels.linalg import principal_axes
 from localrank.data import RankingDataset
-from localrank.data.exact_sums import ExactSums, added
-from localrank.data.passes import over_parts
-from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, count, floats
-from localrank.linalg import principal_axes
-from localrank.parameters import refuse
+from localrank.data._exact_sums import ExactSums, added
+from localrank.data._passes import over_parts
+from localrank.registry import declare
 from localrank.representations.base import Representation
 
 # Numbers in a block of distances, few enough for the processor's cache, and rows of a block.

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.parameters import Rules, number, optional
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.parameters import Rules, number, optional
+from localrank.registry import declare
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 

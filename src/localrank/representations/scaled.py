@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._base.estimator import clone
+from localrank._base.fitted import Kinds, floats, part
+from localrank._base.parameters import Rules, instance
 from localrank.data import RankingDataset
-from localrank.data.passes import MappedDataset, in_partitions
-from localrank.data.spread import spread_within_queries
-from localrank.declaration import declare
-from localrank.estimator import clone
-from localrank.fitted import Kinds, floats, part
-from localrank.parameters import Rules, instance
+from localrank.data._passes import MappedDataset, in_partitions
+from localrank.data._spread import spread_within_queries
+from localrank.registry import declare
 from localrank.representations.base import Representation
 
 

@@ -7,15 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.fitted import Kinds, count, integers
+from localrank._base.parameters import Rules, refuse, whole
+from localrank._kernels.sorting import argsort_descending
 from localrank.data import RankingDataset
-from localrank.data.feature_columns import column_of, known_columns
-from localrank.declaration import declare
-from localrank.fitted import Kinds, count, integers
-from localrank.kernels.sorting import argsort_descending
+from localrank.data._feature_columns import column_of, known_columns
 from localrank.measures import NDCG
-from localrank.measures.single_features import measure_features
-from localrank.parameters import Rules, refuse, whole
+from localrank.measures._single_features import measure_features
+from localrank.registry import declare
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import Estimator, clone
+from localrank._base.fitted import Kinds, count, floats, part
+from localrank._base.parameters import Rules, check_parameters, instance, optional
 from localrank.data import RankingDataset
-from localrank.data.content_order import keys_of_values
-from localrank.estimator import Estimator, clone
-from localrank.fitted import Kinds, count, floats, part
+from localrank.data._content_order import keys_of_values
 from localrank.grouping.base import Groups
-from localrank.parameters import Rules, check_parameters, instance, optional
 from localrank.rankers import Ranker
 from localrank.representations.base import Representation
 

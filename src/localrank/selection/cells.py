@@ -7,12 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
-from localrank.data.content_order import hash_factors, stirred
-from localrank.data.offsets import offsets_of
-from localrank.estimator import Estimator
-from localrank.fitted import Kinds, check_together, integers
-from localrank.parameters import Rules, check_parameters, optional, refuse, whole
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import Estimator
+from localrank._base.fitted import Kinds, check_together, integers
+from localrank._base.parameters import Rules, check_parameters, optional, refuse, whole
+from localrank.data._content_order import hash_factors, stirred
+from localrank.data._offsets import offsets_of
 from localrank.representations.base import Representation, nearest_columns
 
 # Candidates that are held at a time.

@@ -7,15 +7,15 @@ from typing import ClassVar, NoReturn
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.parameters import Rules
 from localrank.data import RankingDataset
-from localrank.declaration import declare
 from localrank.grouping.base import Groups
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
-from localrank.parameters import Rules
 from localrank.rankers import Ranker
 from localrank.rankers.base import lists_of
+from localrank.registry import declare
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import clone
+from localrank._base.fitted import Kind, Kinds, check_together, real
+from localrank._base.parameters import Rule, Rules, flag
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.estimator import clone
-from localrank.fitted import Kind, Kinds, check_together, real
 from localrank.grouping.base import Groups
-from localrank.parameters import Rule, Rules, flag
 from localrank.rankers import Ranker
+from localrank.registry import declare
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 

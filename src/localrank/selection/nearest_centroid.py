@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.fitted import Kinds, check_together, floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, floats
 from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
+from localrank.registry import declare
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 

@@ -7,16 +7,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.fitted import Kinds, check_together, real
+from localrank._base.parameters import Rules, number, optional, whole
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, real
 from localrank.grouping.base import Groups
-from localrank.parameters import Rules, number, optional, whole
 from localrank.rankers import Ranker
+from localrank.registry import declare
 from localrank.representations.base import Representation
+from localrank.selection._query_search import Index, QuerySearch
 from localrank.selection.cells import some_by_content
-from localrank.selection.query_search import Index, QuerySearch
 
 # Largest number of training queries that decide the default bandwidth.
 _SAMPLE = 2048

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
 from localrank.rankers import Ranker
+from localrank.registry import declare
 from localrank.representations.base import Representation
-from localrank.selection.query_search import Index, QuerySearch
+from localrank.selection._query_search import Index, QuerySearch
 
 
 @declare("nearest-query", "the group of the most similar training query")

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._base.fitted import Kinds, check_together, count, integers, maybe, texts
+from localrank._base.parameters import Rules, one_of
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, count, integers, maybe, texts
+from localrank.grouping._categories import categories_of, category_column, known_categories
 from localrank.grouping.base import Groups
-from localrank.grouping.categories import categories_of, category_column, known_categories
-from localrank.parameters import Rules, one_of
 from localrank.rankers import Ranker
+from localrank.registry import declare
 from localrank.representations.base import Representation
 from localrank.selection.base import Selector
 

@@ -22,8 +22,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from localrank.parallel import one_blas_thread
-from localrank.serving.bodies import (
+from localrank._base.parallel import one_blas_thread
+from localrank.serving._bodies import (
     ARROW,
     JSON,
     answer_format,
@@ -31,15 +31,15 @@ from localrank.serving.bodies import (
     decoded,
     encoded,
 )
-from localrank.serving.failures import Refused
-from localrank.serving.messages import Models, Problem
-from localrank.serving.metrics import CONTENT_TYPE, Metrics
-from localrank.serving.models import ServedModels
-from localrank.serving.openapi import openapi
-from localrank.serving.page import page, policy
-from localrank.serving.ranking import rankings, scored
+from localrank.serving._failures import Refused
+from localrank.serving._messages import Models, Problem
+from localrank.serving._metrics import CONTENT_TYPE, Metrics
+from localrank.serving._models import ServedModels
+from localrank.serving._openapi import openapi
+from localrank.serving._page import page, policy
+from localrank.serving._ranking import rankings, scored
+from localrank.serving._shadow import Shadow
 from localrank.serving.settings import Settings
-from localrank.serving.shadow import Shadow
 
 log = logging.getLogger("localrank.serving")
 NO_MODEL = "none"

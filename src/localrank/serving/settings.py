@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from localrank.names import unknown
+from localrank._base.names import unknown
 
 
 @dataclass(frozen=True)

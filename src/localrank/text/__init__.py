@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from localrank.exports import on_use
+from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
     from localrank.text.analysis import Analyzer as Analyzer

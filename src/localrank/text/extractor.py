@@ -9,21 +9,19 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import Estimator, check_is_fitted, clone
+from localrank._base.fitted import Kinds, part
+from localrank._base.parameters import Rule, Rules, check_parameters, number, one_of
 from localrank.data import RankingDataset, Run
-from localrank.data.checks import text_ids
-from localrank.data.offsets import offsets_of
-from localrank.estimator import Estimator, check_is_fitted, clone
-from localrank.fitted import Kinds, part
-from localrank.parameters import Rule, Rules, check_parameters, number, one_of
+from localrank.data._checks import text_ids
+from localrank.data._offsets import offsets_of
 from localrank.persistence.files import save_model
-from localrank.text.analysis import Analyzer
-from localrank.text.corpus import Reader, keys_of_fields
-from localrank.text.index import Index, build_index
-from localrank.text.index_folder import store_index
-from localrank.text.naming import PROXIMITY, WHOLE, feature_names
-from localrank.text.query_features import Documents, QueryFeatures, Settings
-from localrank.text.questions import (
+from localrank.text._corpus import Reader, keys_of_fields
+from localrank.text._index import Index, build_index
+from localrank.text._index_folder import store_index
+from localrank.text._query_features import Documents, QueryFeatures, Settings
+from localrank.text._questions import (
     Candidates,
     Judgments,
     Queries,
@@ -36,6 +34,8 @@ from localrank.text.questions import (
     named_queries,
     with_candidates,
 )
+from localrank.text.analysis import Analyzer
+from localrank.text.naming import PROXIMITY, WHOLE, feature_names
 
 _names = Rule(
     lambda value: (

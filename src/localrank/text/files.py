@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from localrank.persistence.files import load_part
+from localrank.text._index_folder import EXTRACTOR_FILE, StoredIndex, mapped_index
 from localrank.text.extractor import FeatureExtractor
-from localrank.text.index_folder import EXTRACTOR_FILE, StoredIndex, mapped_index
 
 
 def load_extractor(
@@ -30,7 +30,7 @@ def load_extractor(
         `extractor.localrank`.
     classes : sequence of type
         Classes of your own that the file may use, such as an analyzer: a
-        `localrank.estimator.Estimator` with a `__call__`.
+        `localrank._base.estimator.Estimator` with a `__call__`.
     public_key : bytes, optional
         An Ed25519 key of 32 bytes. A file that was not signed with its private key is refused.
         None: signatures are not checked.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from localrank.names import unknown
+from localrank._base.names import unknown
 
 _FIVE = ("sum", "min", "max", "mean", "variance")
 

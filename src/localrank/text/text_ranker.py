@@ -9,16 +9,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.estimator import Estimator, check_is_fitted, clone
+from localrank._base.fitted import Kinds, part
+from localrank._base.parameters import Rules, check_parameters, instance
 from localrank.data import RankingDataset
-from localrank.data.checks import is_missing
-from localrank.estimator import Estimator, check_is_fitted, clone
-from localrank.fitted import Kinds, part
-from localrank.parameters import Rules, check_parameters, instance
+from localrank.data._checks import is_missing
 from localrank.persistence import save_model
 from localrank.rankers import Ranker
+from localrank.text._questions import Judgments, Queries
 from localrank.text.extractor import FeatureExtractor
-from localrank.text.questions import Judgments, Queries
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import pytest
 from feature_log_samples import logged, written
 
 from localrank.data import Qrels, read_feature_log
-from localrank.data.feature_logs.judgments import read_clicks, read_judgments
+from localrank.data.feature_logs._judgments import read_clicks, read_judgments
 
 LISTS = {
     "a": {"1": {"f": 1.0}, "2": {"f": 2.0}, "3": {"f": 3.0}},

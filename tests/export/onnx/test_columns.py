@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from onnx_exports import in_every_runtime, lists, made_in, random_lists, same
 
-from localrank.data.filling import Filling
-from localrank.export.onnx.columns import table_of
+from localrank.data._filling import Filling
+from localrank.export.onnx._columns import table_of
 from localrank.formulas import Column, Linear, OnColumns
 from localrank.rankers import LambdaMART, ListwiseNet, Quadratic, QueryCoordinates, RankSVM
 

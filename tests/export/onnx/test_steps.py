@@ -1,7 +1,7 @@
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from localrank.export.onnx.steps import Steps
+from localrank.export.onnx._steps import Steps
 
 
 def test_a_step_that_is_applied_twice_is_computed_once():

@@ -1,6 +1,6 @@
 import numpy as np
 
-from localrank.export.solr.readings import SLACK, before_slack
+from localrank.export.solr._readings import SLACK, before_slack
 
 
 def test_thresholds_become_the_limits_where_that_is_said(rng):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset
-from localrank.export.vespa.expressions import Expressions, normalize_linear, reciprocal_rank
+from localrank.export.vespa.application import Expressions, normalize_linear, reciprocal_rank
 
 
 @pytest.fixture

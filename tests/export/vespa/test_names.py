@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from localrank.export import ExportedModel, Vespa
-from localrank.export.vespa.names import check_model_name, field_names
+from localrank.export.vespa._rank_profile import check_model_name, field_names
 from localrank.formulas import Linear
 
 

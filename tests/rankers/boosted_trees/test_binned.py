@@ -3,10 +3,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.data import RankingDataset, deferred, make_queries
-from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM, expanded
-from localrank.rankers.boosted_trees import binned as module
-from localrank.rankers.boosted_trees.binned import binned
+from localrank.data import RankingDataset, make_queries
+from localrank.data import _deferred as deferred
+from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM
+from localrank.rankers import _expanded as expanded
+from localrank.rankers.boosted_trees import _binned as module
+from localrank.rankers.boosted_trees._binned import binned
 from localrank.recipes import best
 
 # LightGBM draws a sample if there are more rows than this.

@@ -13,9 +13,10 @@ from rearranged import rearranged
 from scipy.stats import spearmanr
 
 from localrank.data import RankingDataset, folds, make_queries
-from localrank.data.content_order import content_order
+from localrank.data._content_order import content_order
 from localrank.measures import NDCG, parse_measure
-from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, QueryCoordinates, expanded
+from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, QueryCoordinates
+from localrank.rankers import _expanded as expanded
 from localrank.rankers.boosted_trees import lambda_mart
 from localrank.rankers.boosted_trees.lambda_mart import parts_of_list
 

@@ -13,7 +13,7 @@ import localrank
 from localrank.data import PartitionedDataset, RankingDataset, make_queries
 from localrank.measures import NDCG
 from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, McRank, RankSVM
-from localrank.rankers.boosted_trees.distributed_trees import (
+from localrank.rankers.boosted_trees._distributed_trees import (
     _shares,
     exceeds_worker,
     fit_on_cluster,
@@ -227,7 +227,7 @@ def test_data_larger_than_a_worker_is_trained_by_all_of_them_together(
     in_memory = small(LambdaMART).fit(train.gathered()).predict(test)
     with two.as_current():
         assert_array_equal(small(LambdaMART).fit(train).predict(test), in_memory)
-        where = "localrank.rankers.boosted_trees.distributed_trees.exceeds_worker"
+        where = "localrank.rankers.boosted_trees._distributed_trees.exceeds_worker"
         monkeypatch.setattr(where, lambda dataset, client: True)
         with pytest.warns(UserWarning, match="several workers together"):
             model = small(LambdaMART).fit(train)

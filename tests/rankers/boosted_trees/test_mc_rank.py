@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import RankingDataset, make_queries
-from localrank.data.content_order import content_order
+from localrank.data._content_order import content_order
 from localrank.measures import NDCG
 from localrank.rankers import McRank
 from localrank.rankers.boosted_trees.mc_rank import classes_of

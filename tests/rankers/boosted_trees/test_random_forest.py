@@ -4,7 +4,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import make_queries
-from localrank.data.content_order import content_order
+from localrank.data._content_order import content_order
 from localrank.rankers import RandomForest
 
 

@@ -3,11 +3,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
-import localrank
+from localrank._base.fitted import check_fitted
 from localrank.data import RankingDataset, make_queries
 from localrank.rankers import ListNet, RankNet
 from localrank.rankers.feature_nets.list_net import top_one
-from localrank.rankers.listwise_linear.cross_entropy import CrossEntropy
+from localrank.rankers.listwise_linear import CrossEntropy
 
 
 @pytest.fixture(scope="module")
@@ -116,4 +116,4 @@ def test_a_model_whose_parts_do_not_fit_is_refused(kind, queries):
     ranker = kind(2).fit(queries)
     ranker.skip_ = ranker.skip_[:, :4]
     with pytest.raises(ValueError, match="do not fit each other|must be"):
-        localrank.fitted.check_fitted(ranker)
+        check_fitted(ranker)

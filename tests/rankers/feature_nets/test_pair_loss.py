@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from localrank.rankers.feature_nets.pair_loss import pair_loss
-from localrank.rankers.listwise_net.nets import Nets, loss_and_slope
+from localrank.rankers.feature_nets.rank_net import pair_loss
+from localrank.rankers.listwise_net._net_ranker import Nets, loss_and_slope
 
 SIZES = np.array([4, 1, 6, 3])
 WEIGHTS = np.array([0.5, 1.0, 2.0, 3.0])

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from localrank.rankers.lgmml.anchors import add_squares, local_scores
+from localrank.rankers.lgmml._anchors import add_squares, local_scores
 
 
 def test_squares_of_differences_are_added_for_each_anchor(rng):

@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from localrank.linalg import geometric_mean
-from localrank.rankers.lgmml.gmml import GMML, pair_scatters
+from localrank._kernels.linalg import geometric_mean
+from localrank.rankers.lgmml._gmml import GMML, pair_scatters
 
 
 def by_pairs(P, N):

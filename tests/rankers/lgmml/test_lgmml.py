@@ -12,8 +12,8 @@ import localrank
 from localrank.data import RankingDataset, make_queries
 from localrank.measures import NDCG
 from localrank.rankers import LGMML
-from localrank.rankers.lgmml.gmml import GMML
-from localrank.rankers.lgmml.training import Training
+from localrank.rankers.lgmml._gmml import GMML
+from localrank.rankers.lgmml._training import Training
 from localrank.representations import PrincipalComponents
 
 QUICK = {"n_metrics": 12, "n_iterations": 200}
@@ -392,7 +392,7 @@ def test_huge_queries_keep_the_matrices_invertible():
 
 
 def test_blocks_of_queries_cover_each_once():
-    from localrank.rankers.lgmml.training import _BLOCK, _blocks_of_queries
+    from localrank.rankers.lgmml._training import _BLOCK, _blocks_of_queries
 
     offsets = np.cumsum([0, 5, 2 * _BLOCK, 1, _BLOCK - 1, 1, 7])
     blocks = list(_blocks_of_queries(offsets))

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.lgmml.local_metrics import LocalMetrics
+from localrank.rankers.lgmml._local_metrics import LocalMetrics
 
 
 def make(n_metrics, n_features, rng):

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from localrank.rankers.lgmml.warp import draw, find_violator, warp_weights
+from localrank.rankers.lgmml._training import draw, find_violator, warp_weights
 
 MASK = 2**64 - 1
 

@@ -6,7 +6,7 @@ import localrank
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset, SampleWarning, make_queries
 from localrank.rankers import ListwiseNet
-from localrank.rankers.listwise_net import net_ranker
+from localrank.rankers.listwise_net import _net_ranker as net_ranker
 
 
 @pytest.fixture(scope="module")

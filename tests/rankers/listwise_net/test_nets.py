@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.listwise_net.nets import Nets, Schedule, loss_and_slope, trained
+from localrank.rankers.listwise_net._net_ranker import Nets, Schedule, loss_and_slope, trained
 
 SIZES = np.array([3, 1, 5])
 

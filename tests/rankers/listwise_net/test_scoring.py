@@ -1,8 +1,8 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.listwise_net.scoring import fill_inputs, net_scores
-from localrank.rankers.query_coordinates.coordinates import coordinates
+from localrank.rankers.listwise_net._scoring import fill_inputs, net_scores
+from localrank.rankers.query_coordinates._coordinates import coordinates
 
 
 def test_scores_are_the_formula(rng):

@@ -13,10 +13,9 @@ import localrank
 from localrank.data import RankingDataset
 from localrank.measures import AveragePrecision
 from localrank.rankers import MLR, RMLR
-from localrank.rankers.mlr.bundle import minimise
-from localrank.rankers.mlr.metric_planes import MetricPlanes
-from localrank.rankers.mlr.metric_risk import MetricRisk
-from localrank.rankers.mlr.penalties import RowLengths, Trace
+from localrank.rankers.mlr._bundle import MetricPlanes, minimise
+from localrank.rankers.mlr._metric_risk import MetricRisk
+from localrank.rankers.mlr._penalties import RowLengths, Trace
 
 BOTH = pytest.mark.parametrize("kind", [MLR, RMLR])
 PENALTIES = pytest.mark.parametrize("penalty", [Trace(), RowLengths()], ids=["trace", "rows"])

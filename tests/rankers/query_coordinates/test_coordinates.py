@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import median_abs_deviation, rankdata
 
-from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.query_coordinates._coordinates import N_AGGREGATES, coordinates
 
 ROUNDING = np.finfo(float).eps
 

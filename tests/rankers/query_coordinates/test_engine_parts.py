@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
-from localrank.rankers.query_coordinates.engine_parts import min_max, rank_differences
+from localrank.rankers.query_coordinates.query_coordinates import min_max, rank_differences
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.query_coordinates.first_component import (
+from localrank.rankers.query_coordinates._first_component import (
     CLOSE,
     MOST_STEPS,
     POWER,

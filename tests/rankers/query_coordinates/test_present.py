@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
 from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM
-from localrank.rankers.query_coordinates import present
-from localrank.rankers.query_coordinates.coordinates import coordinates
-from localrank.rankers.query_coordinates.present import coordinates_of_present
+from localrank.rankers.query_coordinates import _present as present
+from localrank.rankers.query_coordinates._coordinates import coordinates
+from localrank.rankers.query_coordinates._present import coordinates_of_present
 
 
 @pytest.fixture

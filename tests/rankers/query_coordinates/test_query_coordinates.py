@@ -6,12 +6,14 @@ from scipy.stats import rankdata, zscore
 from sklearn.base import clone
 
 import localrank
-from localrank.data import RankingDataset, deferred
+from localrank.data import RankingDataset
+from localrank.data import _deferred as deferred
 from localrank.rankers import BestFeature, LambdaMART, RankSVM
-from localrank.rankers.query_coordinates.engine_parts import min_max, rank_differences
 from localrank.rankers.query_coordinates.query_coordinates import (
     QueryCoordinates,
+    min_max,
     query_coordinates,
+    rank_differences,
 )
 
 

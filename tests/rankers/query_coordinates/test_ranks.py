@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import rankdata
 
-from localrank.rankers.query_coordinates.ranks import (
+from localrank.rankers.query_coordinates._ranks import (
     ORDERED,
     SHARES,
     half_bounds,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from localrank.rankers.rank_boost.binning import bin_features
+from localrank.rankers.rank_boost.rank_boost import bin_features
 
 
 @settings(max_examples=60)

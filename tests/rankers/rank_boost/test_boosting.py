@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
+from localrank.rankers.rank_boost._boosting import PairWeights, best_threshold
 
 
 def pair_weights(labels, index, scores, log_weights):

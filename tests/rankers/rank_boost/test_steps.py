@@ -3,7 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.rank_boost.steps import steps_as_tree
+from localrank.rankers.rank_boost.rank_boost import steps_as_tree
 from localrank.trees import Split, nested
 
 values = st.sampled_from([-1e300, -2.5, -0.0, 0.0, 1e-30, 0.1, 3.0, 7.5])

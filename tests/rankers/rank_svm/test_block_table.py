@@ -3,12 +3,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
-import localrank.memory
+import localrank._base.memory
 from localrank.data import make_queries
-from localrank.rankers.rank_svm.block_table import BlockTable
-from localrank.rankers.rank_svm.centred_table import Scaled
-from localrank.rankers.rank_svm.newton import evaluate
-from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
+from localrank.rankers.rank_svm._centred_table import Scaled
+from localrank.rankers.rank_svm._newton import evaluate
+from localrank.rankers.rank_svm._ranking_pairs import BlockTable, RankingPairs
 
 N_BLOCKS = 3
 
@@ -81,6 +80,6 @@ def test_one_block_of_weight_one_is_the_features_themselves(pairs):
 
 
 def test_more_blocks_than_memory_holds_are_refused(pairs, monkeypatch):
-    monkeypatch.setattr(localrank.memory, "available_memory", lambda: 2**16)
+    monkeypatch.setattr(localrank._base.memory, "available_memory", lambda: 2**16)
     with pytest.raises(MemoryError, match="A model of 500 parts on .* Take fewer groups or topics"):
         pairs.in_blocks(np.ones((12, 500)))

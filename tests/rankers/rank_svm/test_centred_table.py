@@ -7,9 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
-from localrank.rankers import QueryCoordinates, RankSVM, SVMMap, expanded
-from localrank.rankers.rank_svm import centred_table, pairwise
-from localrank.rankers.rank_svm.centred_table import CentredTable, Scaled
+from localrank.rankers import QueryCoordinates, RankSVM, SVMMap
+from localrank.rankers import _expanded as expanded
+from localrank.rankers.rank_svm import _centred_table as centred_table
+from localrank.rankers.rank_svm import _pairwise as pairwise
+from localrank.rankers.rank_svm._centred_table import CentredTable, Scaled
 
 
 @pytest.fixture
@@ -81,7 +83,7 @@ def test_a_large_dataset_gives_the_model_of_its_copy(
 def test_training_on_a_large_dataset_makes_no_table(ranker, monkeypatch):
     dataset, _ = make_queries(300, n_documents=(40, 40), n_features=100, random_state=0)
     monkeypatch.setattr(centred_table, "LARGE_BYTES", 2**20)
-    monkeypatch.setattr("localrank.data.deferred.BLOCK_BYTES", 2**18)
+    monkeypatch.setattr("localrank.data._deferred.BLOCK_BYTES", 2**18)
     ranker.fit(dataset.select(range(50)))
     tracemalloc.start()
     ranker.fit(dataset)

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.kernels.rows import centred_rows, projections
-from localrank.kernels.sorting import read_only
-from localrank.rankers.rank_svm.pair_graphs import PairGraph, laplacian_factors, laplacian_product
-from localrank.rankers.rank_svm.pairs import count_pairs, pair_losses
+from localrank._kernels.rows import centred_rows, projections
+from localrank._kernels.sorting import read_only
+from localrank.rankers.rank_svm._pair_graphs import PairGraph, laplacian_factors, laplacian_product
+from localrank.rankers.rank_svm._pairs import count_pairs, pair_losses
 
 # Scores on a grid that avoids the margin of 1 and all knees: every pair is clearly on one side.
 GRID = 0.3700001

@@ -6,9 +6,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from localrank.data import RankingDataset, make_queries
-from localrank.rankers.rank_svm import newton, ranking_pairs
+from localrank.rankers.rank_svm import _newton as newton
+from localrank.rankers.rank_svm import _ranking_pairs as ranking_pairs
+from localrank.rankers.rank_svm._ranking_pairs import RankingPairs
 from localrank.rankers.rank_svm.rank_svm import RankSVM
-from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
 
 LOSSES = ["squared_hinge", "hinge"]
 

@@ -9,8 +9,8 @@ from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Neighbourhoods, Refined
 from localrank.measures import NDCG
 from localrank.rankers import RankSVM, SharedRankSVM
-from localrank.rankers.rank_svm.newton import evaluate
-from localrank.rankers.rank_svm.ranking_pairs import RankingPairs
+from localrank.rankers.rank_svm._newton import evaluate
+from localrank.rankers.rank_svm._ranking_pairs import RankingPairs
 from localrank.recipes import pca_queries, shared_specific
 from localrank.representations import Mean
 from localrank.selection import NearestCentroid, NearestQueries

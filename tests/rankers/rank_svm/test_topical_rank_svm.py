@@ -6,7 +6,7 @@ from sklearn.mixture import GaussianMixture
 
 from localrank.data import RankingDataset, make_queries
 from localrank.rankers import RankSVM, TopicalRankSVM
-from localrank.rankers.rank_svm import ranking_pairs
+from localrank.rankers.rank_svm import _ranking_pairs as ranking_pairs
 from localrank.representations import Mean, PrincipalComponents, RelevantMean, TopDocuments
 
 

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import RankingDataset
 from localrank.measures import AveragePrecision
-from localrank.rankers.svm_map.average_precision_oracle import most_violated_rankings
+from localrank.rankers.svm_map._average_precision_oracle import most_violated_rankings
 
 
 @cache

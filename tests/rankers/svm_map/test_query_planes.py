@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.rankers.svm_map.query_planes import (
+from localrank.rankers.svm_map._query_planes import (
     centre_by_query,
     lowest_between,
     store_planes,

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from localrank.rankers.svm_map.simplex_qp import minimise_over_simplex
+from localrank.rankers.svm_map._simplex_qp import minimise_over_simplex
 
 
 def minimum(A, b):

@@ -8,10 +8,9 @@ from sklearn.exceptions import ConvergenceWarning
 import localrank
 from localrank.data import RankingDataset, make_queries
 from localrank.measures import AveragePrecision
-from localrank.rankers.svm_map import cutting_planes
-from localrank.rankers.svm_map.average_precision_risk import AveragePrecisionRisk
-from localrank.rankers.svm_map.cutting_planes import CuttingPlanes, minimise
-from localrank.rankers.svm_map.svm_map import SVMMap
+from localrank.rankers.svm_map import svm_map as cutting_planes
+from localrank.rankers.svm_map._average_precision_risk import AveragePrecisionRisk
+from localrank.rankers.svm_map.svm_map import CuttingPlanes, SVMMap, minimise
 
 
 def objective(dataset, w, C, weights=None):

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from localrank.kernels.sorting import read_only
-from localrank.selection.lsh.hash_search import (
+from localrank._kernels.sorting import read_only
+from localrank.selection.lsh._hash_search import (
     _best_sketches,
     _collisions,
     _cut,
@@ -16,7 +16,7 @@ from localrank.selection.lsh.hash_search import (
     _n_bits_set,
     neighbours_by_hashing,
 )
-from localrank.selection.lsh.hashing import build_tables
+from localrank.selection.lsh._hashing import build_tables
 
 EVERYTHING = 1 << 40
 

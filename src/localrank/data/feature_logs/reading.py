@@ -11,17 +11,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from localrank.arrays import Array
-from localrank.data.advice import AdvisedError
-from localrank.data.checks import natural_ids
+from localrank._base.arrays import Array
+from localrank.data._advice import AdvisedError
+from localrank.data._checks import natural_ids
+from localrank.data._offsets import offsets_of
 from localrank.data.dataset import RankingDataset
-from localrank.data.feature_logs import elasticsearch, solr, vespa
-from localrank.data.feature_logs.judgments import read_clicks, read_judgments
-from localrank.data.feature_logs.labelling import LogReport, labelled
-from localrank.data.feature_logs.responses import json_lines, searches
-from localrank.data.feature_logs.table import LogTable, Repeated
-from localrank.data.feature_logs.values import as_id
-from localrank.data.offsets import offsets_of
+from localrank.data.feature_logs import _elasticsearch as elasticsearch
+from localrank.data.feature_logs import _solr as solr
+from localrank.data.feature_logs import _vespa as vespa
+from localrank.data.feature_logs._judgments import read_clicks, read_judgments
+from localrank.data.feature_logs._labelling import LogReport, labelled
+from localrank.data.feature_logs._responses import json_lines, searches
+from localrank.data.feature_logs._table import LogTable, Repeated
+from localrank.data.feature_logs._values import as_id
 from localrank.data.trec import Qrels
 
 LogFormat = Literal["elasticsearch", "opensearch", "solr", "solr-sparse", "vespa"]

@@ -10,18 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
+from localrank.export._node_tables import plain_thresholds
+from localrank.export._reading import reading
+from localrank.export._single_models import check_single_range, refusal, trees_of
 from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.node_tables import plain_thresholds
-from localrank.export.reading import reading
-from localrank.export.single_models import check_single_range, refusal, trees_of
-from localrank.export.solr.emulation import solr_scores
-from localrank.export.solr.nets import net_layers
-from localrank.export.solr.readings import Reading, comparisons, missing_apart, node
-from localrank.export.solr.readme import readme
+from localrank.export.solr._emulation import solr_scores
+from localrank.export.solr._readings import Reading, comparisons, missing_apart, node
 from localrank.formulas import Linear, Net, NotExportable, OnColumns, Routed, Standardised, TreeSum
+from localrank.registry import declare
 from localrank.trees import Trees, nested
 
 _PACKAGE = "org.apache.solr.ltr"
@@ -209,3 +207,114 @@ def _refusal(model: ExportedModel) -> NotExportable:
         "Solr has models of trees, linear models and nets, but no sums of several models",
         "Take onnx or vespa, or run the model with `localrank serve`.",
     )
+
+
+def net_layers(net: Net) -> list[dict[str, Any]]:
+    """The layers that compute a net on standardised features, (x - `mean`) / `scale`.
+
+    Solr cannot clip. Two layers with max(·, 0) do the same: a = max(most - v, 0), then
+    b = max(2 most - a, 0), which is v + most clipped to [0, 2 most]. The bias of the next layer
+    subtracts `most` again. The linear skip s passes the hidden layer as max(s, 0) - max(-s, 0).
+
+    Parameters
+    ----------
+    net : Net
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> net = Net(one[:, None], -one, 2 * one, one, mean=one, scale=one, most=4.0)
+    >>> for layer in net_layers(net):
+    ...     print(layer["matrix"], layer["bias"], layer["activation"])
+    [[-1.0]] [4.0] relu
+    [[-1.0]] [8.0] relu
+    [[1.0], [1.0], [-1.0]] [-5.0, -4.0, 4.0] relu
+    [[2.0, 1.0, -1.0]] [0.0] identity
+    """
+    layers = []
+    n_features = len(net.skip)
+    weights = np.vstack([net.hidden, net.skip, -net.skip]).astype(np.float64)
+    bias = np.append(net.bias, [0.0, 0.0]).astype(np.float64)
+    if np.isfinite(net.most):
+        opposite = np.where(np.eye(n_features) > 0, -1.0, 0.0)
+        layers = [
+            _layer(opposite, np.full(n_features, bound)) for bound in (net.most, 2 * net.most)
+        ]
+        bias -= net.most * weights.sum(axis=1)
+    output = np.append(net.output, [1.0, -1.0])[None].astype(np.float64)
+    return [*layers, _layer(weights, bias), _layer(output, np.zeros(1), "identity")]
+
+
+def _layer(matrix: Array, bias: Array, activation: str = "relu") -> dict[str, Any]:
+    return {"matrix": matrix.tolist(), "bias": bias.tolist(), "activation": activation}
+
+
+_TEXT = """\
+# {name} for Apache Solr
+
+A {ranker} of localrank {version}. `features.json` and `model.json` are for Solr's
+learning-to-rank module; `schema.json` holds the fields. Tested with Solr 8.11.4.
+
+## Before you upload
+
+Switch the module on: `SOLR_MODULES=ltr` for Solr 9 and later, `-Dsolr.ltr.enabled=true` for Solr
+8. `solrconfig.xml` needs the query parser. It needs the transformer only if features are logged:
+
+```xml
+<queryParser name="ltr" class="org.apache.solr.ltr.search.LTRQParserPlugin"/>
+<transformer name="features"
+             class="org.apache.solr.ltr.response.transform.LTRFeatureLoggerTransformerFactory">
+  <str name="fvCacheName">QUERY_DOC_FV</str>
+</transformer>
+<!-- within <query> -->
+<cache name="QUERY_DOC_FV" class="solr.search.CaffeineCache" size="4096"
+       regenerator="solr.search.NoOpRegenerator"/>
+```
+
+## Upload
+
+```sh
+solr=http://localhost:8983/solr/COLLECTION
+curl -X POST -H 'Content-type: application/json' $solr/schema --data-binary @schema.json
+curl -X PUT -H 'Content-type: application/json' $solr/schema/feature-store \\
+     --data-binary @features.json
+curl -X PUT -H 'Content-type: application/json' $solr/schema/model-store \\
+     --data-binary @model.json
+```
+
+Remove fields from `schema.json` that the schema already has. To replace a model, delete
+`$solr/schema/model-store/{name}` first, then `$solr/schema/feature-store/{name}`, and reload the
+collection.
+
+## Rank
+
+```sh
+curl $solr/query --data-urlencode 'q=…' \\
+     --data-urlencode 'rq={{!ltr model={name} reRankDocs=100}}' \\
+     --data-urlencode 'fl=id,score,[features store={name}]'
+```
+
+The model ranks the best `reRankDocs` documents of the query. The documents after them keep their
+order. Scores may be negative. Equal scores stay in the order of the index.
+
+## What is exact
+
+- Fields hold the features as float32, and Solr computes in float32: its scores differ from
+  localrank's by rounding. `localrank export … --verify` shows by how much.
+- Splits of trees decide as in localrank for every float32 value. Solr adds 0.000001 to thresholds;
+  they are written so that the sum is right. Features with thresholds near zero are divided by a
+  power of two, which loses nothing.
+- A missing value counts as zero, unless the model was trained on missing values. Then
+  `defaultValue` is NaN, and missing values go where they went in training.
+- Before Solr 8.9 the fields must be stored.
+"""
+
+
+def readme(model: ExportedModel, fields: Sequence[str]) -> str:
+    """How to upload the files and rank with them."""
+    text = _TEXT.format(
+        name=model.name,
+        ranker=model.facts.get("ranker", "model"),
+        version=model.facts.get("localrank", ""),
+    )
+    return text + model.renamed(fields)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees, GainBoosting
-from localrank.rankers.gains import levels
+from localrank.rankers._gains import levels
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, GainBoosting
+from localrank.registry import declare
 
 
 @declare(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees
+from localrank.registry import declare
 
 
 @declare(

@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Floats, Integers
+from localrank._base.arrays import Floats, Integers
+from localrank._base.parameters import Rules, whole
 from localrank.data import RankingDataset
-from localrank.declaration import declare
 from localrank.measures import Measure
-from localrank.parameters import Rules, whole
+from localrank.rankers._gains import Gain, gains
 from localrank.rankers.base import Weights
-from localrank.rankers.boosted_trees.boosted_trees import BoostedTrees, GainBoosting
-from localrank.rankers.gains import Gain, gains
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, GainBoosting
+from localrank.registry import declare
 
 # LightGBM's lambdarank refuses longer lists.
 MAX_LIST_LENGTH = 10_000

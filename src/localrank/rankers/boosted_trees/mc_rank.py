@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.fitted import Kinds, check_together, floats, parts
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.fitted import Kinds, check_together, floats, parts
-from localrank.rankers.boosted_trees.boosted_trees import GainBoosting
-from localrank.rankers.contribution_tables import no_contributions, shares
-from localrank.rankers.gains import HIGHEST_GRADE, gains, levels
+from localrank.rankers._contribution_tables import no_contributions, shares
+from localrank.rankers._gains import HIGHEST_GRADE, gains, levels
+from localrank.rankers.boosted_trees._boosted_trees import GainBoosting
+from localrank.registry import declare
 from localrank.trees import Trees, read_lightgbm_classes
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from localrank._base.parameters import Rules, number, whole
+from localrank._base.progress import progress
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.parameters import Rules, number, whole
-from localrank.progress import progress
 from localrank.rankers.base import HeldOut, Weights
-from localrank.rankers.boosted_trees.boosted_trees import SummedTrees, import_lightgbm
+from localrank.rankers.boosted_trees._boosted_trees import SummedTrees, import_lightgbm
+from localrank.registry import declare
 
 
 @declare(
@@ -95,7 +95,7 @@ class RandomForest(SummedTrees):
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         lightgbm = import_lightgbm()
 
-        from localrank.rankers.boosted_trees.binned import binned
+        from localrank.rankers.boosted_trees._binned import binned
 
         dataset, _, weights = self._lists(dataset, query_weights)
         parameters = {

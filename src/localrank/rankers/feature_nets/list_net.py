@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.declaration import declare
 from localrank.rankers.base import HeldOut, Missing, Weights
-from localrank.rankers.feature_nets.feature_net import FeatureNet
+from localrank.rankers.feature_nets._feature_net import FeatureNet
+from localrank.registry import declare
 
 
 @declare(

@@ -8,17 +8,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank.arrays import Array, Flags, Floats
+from localrank._base.arrays import Array, Flags, Floats
+from localrank._base.estimator import clone, drawn_seed
+from localrank._base.fitted import Kinds, check_together, floats, maybe, part
+from localrank._base.parameters import (
+    Rule,
+    Rules,
+    check_parameters,
+    number,
+    one_of,
+    optional,
+    whole,
+)
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.estimator import clone, drawn_seed
-from localrank.fitted import Kinds, check_together, floats, maybe, part
-from localrank.parameters import Rule, Rules, check_parameters, number, one_of, optional, whole
+from localrank.rankers._query_vectors import QueryVectorRanker, QueryVectors
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
-from localrank.rankers.lgmml.anchors import local_scores
-from localrank.rankers.lgmml.local_metrics import LocalMetrics
-from localrank.rankers.lgmml.training import Training
-from localrank.rankers.query_vectors import QueryVectorRanker, QueryVectors
+from localrank.rankers.lgmml._anchors import local_scores
+from localrank.rankers.lgmml._local_metrics import LocalMetrics
+from localrank.rankers.lgmml._training import Training
+from localrank.registry import declare
 from localrank.representations import PrincipalComponents
 
 if TYPE_CHECKING:

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from localrank._base.arrays import Array, Floats
+from localrank._base.fitted import check_together
+from localrank._base.parameters import Rules, flag, number, whole
+from localrank._kernels.sorting import read_only
 from localrank.aggregation import ZScore
-from localrank.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.data.deferred import query_blocks
-from localrank.declaration import declare
-from localrank.fitted import check_together
-from localrank.kernels.sorting import read_only
-from localrank.parameters import Rules, flag, number, whole
+from localrank.data._deferred import query_blocks
+from localrank.rankers._contribution_tables import N_MORE, centred_rows, shares
+from localrank.rankers._gains import Gain, GainRanker, targets
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
-from localrank.rankers.contribution_tables import N_MORE, centred_rows, shares
-from localrank.rankers.gains import Gain, GainRanker, targets
-from localrank.rankers.listwise_net.net_ranker import NetRanker
-from localrank.rankers.listwise_net.scoring import DOCUMENTS, MOST, fill_inputs
-from localrank.rankers.query_coordinates.coordinates import N_AGGREGATES, coordinates
+from localrank.rankers.listwise_net._net_ranker import NetRanker
+from localrank.rankers.listwise_net._scoring import DOCUMENTS, MOST, fill_inputs
+from localrank.rankers.query_coordinates._coordinates import N_AGGREGATES, coordinates
+from localrank.registry import declare
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._base.fitted import Kinds, check_together, count, floats, real
+from localrank._base.parameters import Rules, number, one_of, whole
+from localrank._kernels.rows import projections
+from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.fitted import Kinds, check_together, count, floats, real
-from localrank.kernels.rows import projections
-from localrank.kernels.sorting import read_only
-from localrank.parameters import Rules, number, one_of, whole
+from localrank.rankers._query_vectors import QueryVectorRanker, QueryVectors
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
-from localrank.rankers.mlr.bundle import minimise
-from localrank.rankers.mlr.metric_risk import MetricRisk
-from localrank.rankers.mlr.penalties import Penalty, RowLengths, Trace
-from localrank.rankers.query_vectors import QueryVectorRanker, QueryVectors
+from localrank.rankers.mlr._bundle import minimise
+from localrank.rankers.mlr._metric_risk import MetricRisk
+from localrank.rankers.mlr._penalties import Penalty, RowLengths, Trace
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._base.fitted import Kinds, count, floats, integers
+from localrank._base.parameters import Rules, optional, whole
+from localrank._base.progress import progress
+from localrank._kernels.compilation import kernel
+from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.fitted import Kinds, count, floats, integers
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
-from localrank.parameters import Rules, optional, whole
-from localrank.progress import progress
+from localrank.rankers._contribution_tables import shares, table_of
+from localrank.rankers._inputs import has_two_labels
 from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
-from localrank.rankers.contribution_tables import shares, table_of
-from localrank.rankers.inputs import has_two_labels
-from localrank.rankers.rank_boost.binning import bin_features
-from localrank.rankers.rank_boost.boosting import PairWeights, best_threshold
+from localrank.rankers.rank_boost._boosting import PairWeights, best_threshold
+from localrank.registry import declare
+from localrank.trees import Trees
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
@@ -215,7 +218,6 @@ class RankBoost(Ranker):
 
     def _formula(self) -> Formula:
         from localrank.formulas import Linear, TreeSum
-        from localrank.rankers.rank_boost.steps import steps_as_tree
         from localrank.trees import joined
 
         n_columns = self._filling.n_columns
@@ -287,3 +289,140 @@ def _pairs(dataset: RankingDataset, query_weights: Floats) -> tuple[PairWeights,
     log_weights -= log_weights.max()
     log_weights -= np.log(np.exp(log_weights) @ n_pairs)
     return PairWeights(levels, of_query, log_weights), int(n_pairs.sum())
+
+
+# Values that are searched for together.
+_BLOCK = 64
+
+
+def bin_features(features: Array, n_thresholds: int | None) -> tuple[list[Floats], Array]:
+    """Thresholds for each feature, and for each value the number of them below it.
+
+    Thresholds are values that occur, all distinct ones but the largest, or where these are more
+    than `n_thresholds` so many of them, evenly spaced in their order. Increasing transformations
+    of a feature and repeated rows leave the bins as they are.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n_documents, n_features)
+        Without NaN.
+    n_thresholds : int or None
+        The most per feature; None for no limit.
+
+    Returns
+    -------
+    thresholds : list of n_features ndarrays
+        Ascending.
+    bins : ndarray of shape (n_features, n_documents)
+        uint8 where `n_thresholds` is 255 or less, uint32 otherwise.
+
+    Examples
+    --------
+    >>> thresholds, bins = bin_features(np.array([[1.0], [7.0], [3.0], [3.0], [5.0]]), 2)
+    >>> thresholds
+    [array([1., 5.])]
+    >>> bins
+    array([[0, 2, 1, 1, 1]], dtype=uint8)
+    """
+    small = n_thresholds is not None and n_thresholds <= 255
+    bins = np.empty(features.shape[::-1], dtype=np.uint8 if small else np.uint32)
+    thresholds = []
+    for column, counts in zip(_columns(features), bins, strict=True):
+        values = np.unique(column)[:-1]
+        if n_thresholds is not None and len(values) > n_thresholds:
+            spaced = (np.arange(n_thresholds) + 0.5) * (len(values) / n_thresholds)
+            values = values[spaced.astype(np.int64)]
+        # Padded to twice a power of 2, so that a search needs no test for the end.
+        longest = 1 << max(len(values).bit_length() - 1, 0)
+        edges = np.full(2 * longest, np.inf)
+        edges[: len(values)] = values
+        _count_below(read_only(column, np.float64), read_only(edges, np.float64), longest, counts)
+        thresholds.append(values)
+    return thresholds, bins
+
+
+def _columns(features: Array) -> Iterator[Floats]:
+    """Each column, contiguous; neighbours are copied together, in tiles that fit the cache."""
+    width, height = 16, 1024
+    for left in range(0, features.shape[1], width):
+        strip = features[:, left : left + width]
+        columns = np.empty(strip.shape[::-1])
+        for top in range(0, len(features), height):
+            columns[:, top : top + height] = strip[top : top + height].T
+        yield from columns
+
+
+@kernel
+def _count_below(values: Floats, edges: Floats, longest: int, counts: Array) -> None:
+    """Binary search with strides that are powers of 2, from `longest` down.
+
+    A block of values takes each step together: no branch, and several in one instruction.
+    """
+    found = np.empty(_BLOCK, np.int64)
+    for first in range(0, len(values), _BLOCK):
+        block = values[first : first + _BLOCK]
+        found[:] = 0
+        stride = longest
+        while stride > 0:
+            for i in range(len(block)):
+                ahead = found[i] + stride
+                found[i] = ahead if edges[ahead - 1] < block[i] else found[i]
+            stride >>= 1
+        for i in range(len(block)):
+            counts[first + i] = found[i]
+
+
+def steps_as_tree(n_features: int, feature: int, thresholds: Floats, levels: Floats) -> Trees:
+    """The lowest tree whose leaves hold the values of a step function.
+
+    As in all trees, values of at most 1e-35 in size count as zero.
+
+    Parameters
+    ----------
+    n_features : int
+        Number of features of a document.
+    feature : int
+        The feature that the step function reads.
+    thresholds : ndarray of shape (n_steps,)
+        Ascending thresholds. Equal ones are merged.
+    levels : ndarray of shape (n_steps + 1,)
+        Values up to the first threshold, between the first and the second, and so on.
+
+    Examples
+    --------
+    >>> tree = steps_as_tree(2, 1, np.array([0.0, 5.0, 5.0]), np.array([10.0, 20.0, 30.0, 40.0]))
+    >>> tree
+    Trees: 1 trees of 3 to 3 leaves, 2 features
+    >>> tree.score([[0.0, -1.0], [0.0, 0.0], [0.0, 5.0], [0.0, 5.1]])
+    array([10., 10., 20., 40.])
+    """
+    # The last of equal thresholds is followed by the value above all of them.
+    last = np.append(thresholds[1:] != thresholds[:-1], True)
+    bounds, values = thresholds[last], np.append(levels[:1], levels[1:][last])
+    splits: list[tuple[float, int, int]] = []
+
+    def grown(first: int, end: int) -> int:
+        """Number of the split above the leaves from `first` to `end`, or ~leaf for one leaf."""
+        if end - first == 1:
+            return ~first
+        middle = (first + end) // 2
+        number = len(splits)
+        splits.append((0.0, 0, 0))
+        left, right = grown(first, middle), grown(middle, end)
+        splits[number] = (float(bounds[middle - 1]), left, right)
+        return number
+
+    grown(0, len(values))
+    n_splits = len(splits)
+    return Trees(
+        n_features=n_features,
+        leaf_offsets=np.array([0, len(values)]),
+        split_features=np.full(n_splits, feature, np.int32),
+        thresholds=np.array([split[0] for split in splits]),
+        decisions=np.zeros(n_splits, np.uint8),
+        left_children=np.array([split[1] for split in splits], np.int32),
+        right_children=np.array([split[2] for split in splits], np.int32),
+        gains=np.zeros(n_splits, np.float32),
+        leaf_values=values,
+        leaf_counts=np.zeros(len(values), np.int64),
+    )

@@ -8,13 +8,13 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Flags
+from localrank._base.arrays import Flags
+from localrank._base.parameters import Rule, Rules
 from localrank.data import RankingDataset
-from localrank.declaration import declare
-from localrank.parameters import Rule, Rules
+from localrank.rankers._linear import PathRanker, Scaling
 from localrank.rankers.base import HeldOut, Missing, Weights
-from localrank.rankers.linear import PathRanker, Scaling
-from localrank.rankers.rank_svm.pairwise import PairwiseRanker
+from localrank.rankers.rank_svm._pairwise import PairwiseRanker
+from localrank.registry import declare
 
 
 @declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})

@@ -8,15 +8,15 @@ from typing import ClassVar, Literal, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Integers
+from localrank._base.arrays import Array, Integers
+from localrank._base.estimator import clone
+from localrank._base.parameters import Rules, number
 from localrank.data import RankingDataset
-from localrank.data.content_order import content_order
-from localrank.estimator import clone
-from localrank.parameters import Rules, number
+from localrank.data._content_order import content_order
+from localrank.rankers._joint import JointRanker
+from localrank.rankers._linear import LinearRanker, Scaling
 from localrank.rankers.base import HeldOut, Missing, Weights
-from localrank.rankers.joint import JointRanker
-from localrank.rankers.linear import LinearRanker, Scaling
-from localrank.rankers.rank_svm.pairwise import PairwiseRanker
+from localrank.rankers.rank_svm._pairwise import PairwiseRanker
 
 
 class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):

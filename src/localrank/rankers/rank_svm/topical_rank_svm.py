@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from localrank.arrays import Array, Floats
+from localrank._base.arrays import Array, Floats
+from localrank._base.estimator import check_is_fitted, clone
+from localrank._base.fitted import Kinds, check_together, floats, part, real
+from localrank._base.parameters import Rules, instance, optional, refuse, whole
+from localrank._kernels.rows import projections_by_query
+from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data.deferred import gathered
-from localrank.declaration import declare
-from localrank.estimator import check_is_fitted, clone
-from localrank.fitted import Kinds, check_together, floats, part, real
-from localrank.kernels.rows import projections_by_query
-from localrank.kernels.sorting import read_only
-from localrank.parameters import Rules, instance, optional, refuse, whole
+from localrank.data._deferred import gathered
+from localrank.rankers._contribution_tables import shares, table_of
+from localrank.rankers._linear import Scaling
 from localrank.rankers.base import HeldOut, Missing, Weights
-from localrank.rankers.contribution_tables import shares, table_of
-from localrank.rankers.linear import Scaling
-from localrank.rankers.rank_svm.pairwise import PairwiseRanker
+from localrank.rankers.rank_svm._pairwise import PairwiseRanker
+from localrank.registry import declare
 from localrank.representations import Representation, TopDocuments
 
 if TYPE_CHECKING:

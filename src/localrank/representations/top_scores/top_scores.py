@@ -7,16 +7,16 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from localrank.arrays import Floats
+from localrank._base.arrays import Floats
+from localrank._base.fitted import Kinds, floats
+from localrank._base.parameters import Rules, one_of, refuse, whole
 from localrank.data import RankingDataset
-from localrank.data.exact_sums import ExactSums, added
-from localrank.data.passes import over_parts
-from localrank.declaration import declare
-from localrank.fitted import Kinds, floats
-from localrank.parameters import Rules, one_of, refuse, whole
+from localrank.data._exact_sums import ExactSums, added
+from localrank.data._passes import over_parts
+from localrank.registry import declare
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
-from localrank.representations.top_scores.top_values import top_values
+from localrank.representations.top_scores._top_values import top_values
 
 # Rounding error of a sum of shares.
 _ROUNDING = 1e-12

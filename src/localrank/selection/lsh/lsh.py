@@ -7,13 +7,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from localrank.arrays import Array, Floats, Integers
-from localrank.estimator import Estimator, check_is_fitted
-from localrank.fitted import Kinds, check_together, count, floats
-from localrank.kernels.sorting import read_only
-from localrank.parameters import Rules, check_parameters, flag, optional, whole
-from localrank.selection.lsh.hash_search import LENGTH_ERROR, neighbours_by_hashing
-from localrank.selection.lsh.hashing import HashTables, build_tables
+from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import Estimator, check_is_fitted
+from localrank._base.fitted import Kinds, check_together, count, floats
+from localrank._base.parameters import Rules, check_parameters, flag, optional, whole
+from localrank._kernels.sorting import read_only
+from localrank.selection.lsh._hash_search import LENGTH_ERROR, neighbours_by_hashing
+from localrank.selection.lsh._hashing import HashTables, build_tables
 
 _DTYPES = (np.float32, np.float64)
 # Codes are machine words.
@@ -67,7 +67,7 @@ class LSH(Estimator):
     descriptions_ : ndarray of shape (n_queries, n_components, n_features)
         The components of the training queries.
     starts_, entries_, codes_, sketches_ : ndarray
-        The tables, see `localrank.selection.lsh.hashing.HashTables`.
+        The tables, see `localrank.selection.lsh._hashing.HashTables`.
 
     References
     ----------

@@ -1,0 +1,58 @@
+"""Rows of features: projected, gathered, centred."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localrank._base.arrays import Floats, Integers
+from localrank._kernels.compilation import kernel
+
+
+@kernel
+def projections(features: Floats, direction: Floats) -> Floats:
+    """The product of each row with a vector, to the last bit the same wherever the row stands."""
+    products = np.empty(len(features))
+    even = len(direction) // 4 * 4
+    for row in range(len(features)):
+        # Four sums, because each addition waits for the one before it.
+        a, b, c, d = 0.0, 0.0, 0.0, 0.0
+        for column in range(0, even, 4):
+            a += features[row, column] * direction[column]
+            b += features[row, column + 1] * direction[column + 1]
+            c += features[row, column + 2] * direction[column + 2]
+            d += features[row, column + 3] * direction[column + 3]
+        for column in range(even, len(direction)):
+            a += features[row, column] * direction[column]
+        products[row] = (a + b) + (c + d)
+    return products
+
+
+@kernel
+def projections_by_query(features: Floats, directions: Floats, offsets: Integers) -> Floats:
+    """The product of each row with the vector of its query, as `projections` rounds it."""
+    products = np.empty(len(features))
+    for query in range(len(directions)):
+        begin, end = offsets[query], offsets[query + 1]
+        products[begin:end] = projections(features[begin:end], directions[query])
+    return products
+
+
+@kernel
+def centred_rows(features: Floats, rows: Integers, offsets: Integers) -> Floats:
+    """The given rows, in groups, less the mean of their group."""
+    n_features = features.shape[1]
+    centred = np.empty((len(rows), n_features))
+    mean = np.empty(n_features)
+    for group in range(len(offsets) - 1):
+        begin, end = offsets[group], offsets[group + 1]
+        mean[:] = 0.0
+        for place in range(begin, end):
+            row = rows[place]
+            for column in range(n_features):
+                mean[column] += features[row, column]
+        mean /= end - begin
+        for place in range(begin, end):
+            row = rows[place]
+            for column in range(n_features):
+                centred[place, column] = features[row, column] - mean[column]
+    return centred

@@ -1,0 +1,66 @@
+"""Rows in groups: where each group begins, and the rows of some of them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from localrank._base.arrays import Array, Integers
+from localrank.data._checks import first_repeated
+
+
+def offsets_of(sizes: Array) -> Integers:
+    """Where groups of these sizes begin, and the end.
+
+    Examples
+    --------
+    >>> offsets_of(np.array([2, 3]))
+    array([0, 2, 5])
+    """
+    return np.append(0, np.cumsum(sizes))
+
+
+def rows_of(offsets: Integers, groups: Integers) -> tuple[Integers, Integers]:
+    """The rows of some groups, one group after another, and where each begins among them.
+
+    Examples
+    --------
+    >>> rows_of(np.array([0, 2, 5]), np.array([1, 0]))
+    (array([2, 3, 4, 0, 1]), array([0, 3, 5]))
+    """
+    sizes = np.diff(offsets)[groups]
+    begins = offsets_of(sizes)
+    return np.arange(begins[-1]) + np.repeat(offsets[groups] - begins[:-1], sizes), begins
+
+
+def n_first(sizes: Array, most: int) -> int:
+    """How many of the first groups have at most so many rows together, one at least.
+
+    Examples
+    --------
+    >>> n_first(np.array([2, 3, 4]), 5), n_first(np.array([7]), 5)
+    (2, 1)
+    """
+    return max(int(np.searchsorted(np.cumsum(sizes), most, side="right")), 1)
+
+
+def group_rows(ids: Array) -> tuple[Array, Integers, Integers | None]:
+    """Query ids by first appearance, offsets, and the row order that makes them contiguous.
+
+    The order is None if the rows of each query are contiguous already.
+
+    Examples
+    --------
+    >>> group_rows(np.array(["b", "a", "b"]))
+    (array(['b', 'a'], dtype='<U1'), array([0, 2, 3]), array([0, 2, 1]))
+    """
+    begins = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    if first_repeated(ids[begins]) is None:
+        return ids[begins], np.append(begins, len(ids)), None
+    _, first, inverse, sizes = np.unique(
+        ids, return_index=True, return_inverse=True, return_counts=True
+    )
+    appearance = np.argsort(first)
+    position = np.empty_like(appearance)
+    position[appearance] = np.arange(len(appearance))
+    offsets = offsets_of(sizes[appearance])
+    return ids[first[appearance]], offsets, np.argsort(position[inverse], kind="stable")

@@ -1,0 +1,92 @@
+"""The page: template, style, scripts and data in one file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from importlib.resources import files
+from os import PathLike
+from typing import Any
+
+from localrank.data._atomic import atomic_write
+
+# Parts of the page's style, in the order of their precedence.
+STYLES = ("report", "tables", "charts", "screens")
+# Parts of the page's script, in the order that they build on each other. They share one scope.
+SCRIPTS = (
+    "dom",
+    "charts",
+    "table",
+    "bounds",
+    "queries",
+    "calibration",
+    "tuning",
+    "map",
+    "agreement",
+    "explorer",
+    "costs",
+    "made",
+    "main",
+)
+
+
+def render(data: dict[str, Any]) -> str:
+    r"""The page of a comparison.
+
+    Parameters
+    ----------
+    data : dict
+        The contents that `localrank.evaluation._contents` makes of a comparison. Plain JSON: a
+        missing value is None, never NaN.
+
+    Examples
+    --------
+    >>> page = render({"title": "R&D", "verdict": "No method is better.", "methods": []})
+    >>> page.splitlines()[0], "<title>R&amp;D · localrank</title>" in page
+    ('<!doctype html>', True)
+    """
+    assets = files("localrank.evaluation.report") / "assets"
+
+    def text(name: str) -> str:
+        return (assets / name).read_text(encoding="utf-8")
+
+    script = "".join(text(f"{name}.js") for name in SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{script}}})();\n'
+    theme = text("theme.js")
+    # Inside a script only "<" can end it or start a comment.
+    embedded = json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {
+        "title": html.escape(data["title"]),
+        "verdict": _verdict(data["verdict"]),
+        "policy": f"script-src {_digest(theme)} {_digest(script)}",
+        "style": "".join(text(f"{name}.css") for name in STYLES),
+        "theme": theme,
+        "data": embedded,
+        "script": script,
+    }
+    # One pass, so that the data cannot hold a place to fill.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], text("page.html"))
+
+
+def write(data: dict[str, Any], path: str | PathLike[str]) -> None:
+    """Write the page of a comparison, whole or not at all."""
+    page = render(data).encode()
+    with atomic_write(path) as file:
+        file.write(page)
+
+
+def _verdict(text: str) -> str:
+    """The first line as the headline, the others below it."""
+    first, *more = map(html.escape, text.split("\n"))
+    items = "".join(f"<li>{line}</li>" for line in more)
+    return f'<p class="verdict">{first}</p>' + (
+        f'<ul class="verdict-more">{items}</ul>' * bool(more)
+    )
+
+
+def _digest(script: str) -> str:
+    """The name of a script in a content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

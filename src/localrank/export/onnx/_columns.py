@@ -1,0 +1,289 @@
+"""Columns that are computed from the features, as steps of a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from localrank._base.arrays import Floats
+from localrank.data import RankingDataset
+from localrank.export.onnx._list_columns import Coordinates, Lists
+from localrank.export.onnx._steps import Steps, Value
+from localrank.formulas import Column, NotExportable, OnColumns
+from localrank.rankers.listwise_net._scoring import MOST
+from localrank.rankers.query_coordinates._coordinates import HALF_RANK
+from localrank.rankers.query_coordinates._first_component import CLOSE, MOST_STEPS, POWER
+
+# From `localrank.rankers.query_coordinates`: values within this range count as equal.
+_LEAST_RANGE = 1e-300
+# From `localrank.rankers.listwise_net`: the relative deviation below which aggregates count as
+# constant, and the grid.
+_CONSTANT, _NET_GRID = 1e-12, 2.0**-20
+
+
+def table_of(steps: Steps, formula: OnColumns, table: Value, n_features: int) -> Value:
+    """The columns on which a formula is computed, of shape (n_documents, n_columns)."""
+    maker = _Maker(steps, formula, table, n_features)
+    # Consecutive columns of one kind are computed together.
+    blocks = [
+        maker.block(kind, list(columns))
+        for kind, columns in groupby(formula.columns, lambda column: column.kind)
+    ]
+    return blocks[0] if len(blocks) == 1 else steps.apply("Concat", *blocks, axis=1)
+
+
+class _Maker:
+    """Computes columns from features. Results that several columns need are computed once."""
+
+    def __init__(self, steps: Steps, formula: OnColumns, table: Value, n_features: int) -> None:
+        self.steps = steps
+        self.formula = formula
+        self.table = table
+        self.n_features = n_features
+        self._made: dict[str, Value] = {}
+        self._coordinates: Coordinates | None = None
+
+    def block(self, kind: str, columns: Sequence[Column]) -> Value:
+        """The columns of one kind, of shape (n_documents, n_columns)."""
+        features = [column.feature for column in columns]
+        if kind == "feature":
+            return self._taken(self.table, features)
+        if kind == "product":
+            others = [column.other for column in columns]
+            return self._taken(self.table, features) * self._taken(self.table, others)
+        if kind not in self._made:
+            self._made[kind] = _MAKERS[kind](self)
+        return self._taken(self._made[kind], features)
+
+    def _taken(self, table: Value, columns: list[int]) -> Value:
+        return self.steps.apply("Gather", table, np.array(columns), axis=1)
+
+    @property
+    def coordinates(self) -> Coordinates:
+        if self._coordinates is None:
+            lists = Lists.of(self.steps, self.table.transposed)
+            self._coordinates = Coordinates.of(lists)
+        return self._coordinates
+
+    def deviations(self) -> Value:
+        return self.coordinates.deviations().transposed
+
+    def percentiles(self) -> Value:
+        return self.coordinates.percentiles().transposed
+
+    def robust_deviations(self) -> Value:
+        return self.coordinates.robust_deviations().transposed
+
+    def aggregates(self) -> Value:
+        return Aggregates(self.coordinates).table(self.n_features)
+
+    def missing(self) -> Value:
+        return self.table.is_nan().as_floats()
+
+    def filled(self) -> Value:
+        return self.coordinates.lists.filled(self._fills()).transposed
+
+    def min_max(self) -> Value:
+        """1/2 + (x - midpoint) · (1 / range). All values equal: 1/2."""
+        lists = self.coordinates.lists
+        extent = lists.high - lists.low
+        constant = extent <= _LEAST_RANGE
+        factor = self.steps.value(1.0) / self.steps.where(constant, 1.0, extent)
+        off = lists.values * 0.5 - (lists.low + lists.high) * 0.5
+        return (off * self.steps.where(constant, 0.0, factor) + 0.5).transposed
+
+    def min_max_zero(self) -> Value:
+        """(x - smallest) / range. All values equal: 0."""
+        lists = self.coordinates.lists
+        low, high = lists.low * 2.0, lists.high * 2.0
+        extent = high - low
+        extent = self.steps.where(extent <= 0.0, 1.0, extent)
+        return ((lists.values - low) / extent).transposed
+
+    def cut_deviations(self) -> Value:
+        return self._single(self.steps.apply("Clip", self.deviations(), -MOST, MOST))
+
+    def centred_percentiles(self) -> Value:
+        return self._single((self.percentiles() - 0.5) / np.sqrt(1 / 12))
+
+    def standard_aggregates(self) -> Value:
+        """The aggregates minus their mean over the list, divided by their deviation."""
+        steps, table = self.steps, self.aggregates()
+        n = table.size(0).as_floats()
+        off = table - self._sum(table) / n
+        deviation = (self._sum(off * off) / n).sqrt()
+        constant = deviation <= table.magnitude.max(axis=0) * _CONSTANT
+        z = off / steps.where(constant, np.inf, deviation)
+        return self._single(steps.apply("Round", z / _NET_GRID) * _NET_GRID)
+
+    def rank_differences(self) -> Value:
+        """The number of smaller values minus the number of larger values."""
+        lists = self.coordinates.lists
+        differences = (lists.between - lists.counts).as_floats()
+        constant = self.coordinates.constant
+        return lists.masked(self.steps.where(constant, 0.0, differences)).transposed
+
+    def _sum(self, table: Value) -> Value:
+        sums = self.steps.apply("CumSum", table, 0)
+        return self.steps.apply("Gather", sums, np.array([-1]), axis=0)
+
+    def _single(self, table: Value) -> Value:
+        """The table rounded to single precision, as nets see it."""
+        from onnx import TensorProto
+
+        return self.steps.apply("Cast", table, to=TensorProto.FLOAT).as_floats()
+
+    def _fills(self) -> Floats:
+        """The values that the ranker fills in for a document without any value, by feature."""
+        nothing = np.full((1, self.n_features), np.nan)
+        made = self.formula.make(RankingDataset.from_arrays(nothing, qid=[0])).features[0]
+        result = np.zeros(self.n_features)
+        for column, value in zip(self.formula.columns, made.tolist(), strict=True):
+            if column.kind == "filled":
+                result[column.feature] = value
+        return result
+
+
+_MAKERS: dict[str, Callable[[_Maker], Value]] = {
+    "deviation": _Maker.deviations,
+    "percentile": _Maker.percentiles,
+    "robust-deviation": _Maker.robust_deviations,
+    "aggregate": _Maker.aggregates,
+    "missing": _Maker.missing,
+    "filled": _Maker.filled,
+    "min-max": _Maker.min_max,
+    "min-max-zero": _Maker.min_max_zero,
+    "cut-deviation": _Maker.cut_deviations,
+    "centred-percentile": _Maker.centred_percentiles,
+    "standard-aggregate": _Maker.standard_aggregates,
+    "rank-difference": _Maker.rank_differences,
+}
+
+
+# As in `localrank.rankers.query_coordinates._coordinates`.
+_GRID = 2.0**-32
+# The number of squarings after which directions vanish whose variance is 1e-13 smaller than the
+# largest; and after which E^(2^k) vanishes, whose largest eigenvalue is 1 - CLOSE.
+_FOR_LARGEST, _FOR_INVERSE = 48, 26
+
+
+@dataclass(frozen=True, eq=False)
+class Aggregates:
+    """The aggregates of those columns that vary within a list.
+
+    Parameters
+    ----------
+    coordinates : Coordinates
+    """
+
+    coordinates: Coordinates
+
+    def table(self, n_features: int) -> Value:
+        """The aggregates, one column each, of shape (n_documents, 9)."""
+        if n_features > MOST_STEPS:
+            raise NotExportable(
+                f"The first principal component of {n_features} features",
+                f"the ranker takes at most {MOST_STEPS} steps to find it, and with more features "
+                f"it may find another direction than the graph",
+                'Take coordinates without it: QueryCoordinates(ranker, parts="zpb"), and '
+                "ListwiseNet(coordinates=False).",
+            )
+        lists, steps = self.coordinates.lists, self.coordinates.lists.steps
+        varying = ~self.coordinates.constant
+        z, p = self.coordinates.deviations(), self.coordinates.percentiles()
+        counted = steps.apply("And", varying, ~lists.missing)
+        n = lists.values.size(1).as_floats()
+        neutral = (n + 1.0) * 0.5 / n
+        width = counted.as_floats().sum(axis=0)
+        has_none = width <= 0.0
+        width = steps.where(has_none, 1.0, width)
+
+        def mean(table: Value) -> Value:
+            return _last(steps.apply("CumSum", steps.where(counted, table, 0.0), 0)) / width
+
+        means = mean(p)
+        early = mean(_discount(steps, n, p))
+        off = p - means
+        spread = mean(off * off).sqrt()
+        start = _start(steps, varying, n_features)
+        centred = steps.where(counted, p - lists.neutral, 0.0)
+        components = [
+            _component(steps, centred, start, varying),
+            _component(steps, steps.where(counted, z, 0.0), start, varying),
+        ]
+        early_of_none = _discount(steps, n, neutral)
+        nothing_varies = varying.as_floats().sum(axis=0) <= 0.0
+        complete = lists.missing.as_floats().sum(axis=0).sum(axis=1) <= 0.0
+        rows = [
+            steps.where(has_none, neutral, means),
+            steps.where(has_none, early_of_none, early),
+            *(steps.where(nothing_varies, 0.0, component) for component in components),
+            steps.where(has_none, 0.0, spread),
+        ]
+        # If nothing varies and nothing is missing, the rankers do not round.
+        rounded = [steps.apply("Round", row / _GRID) * _GRID for row in rows]
+        as_it_is = nothing_varies & complete
+        rows = [steps.where(as_it_is, row, grid) for row, grid in zip(rows, rounded, strict=True)]
+        result = []
+        for row in rows[:4]:
+            ranked = Lists.of(steps, row)
+            result += [row, ranked.percentiles(ranked.high <= ranked.low)]
+        return steps.apply("Concat", *result, rows[4], axis=0).transposed
+
+
+def _discount(steps: Steps, n: Value, percentiles: Value) -> Value:
+    above = n * (steps.value(1.0) - percentiles)
+    return steps.value(HALF_RANK) / (above + HALF_RANK)
+
+
+def _start(steps: Steps, varying: Value, n_features: int) -> Value:
+    """1 + sin(i²) / 2 for the i-th varying column, 0 for the others, of shape (n_columns, 1)."""
+    numbers = np.arange(1.0, n_features + 1)
+    loadings = 1.0 + 0.5 * np.sin(numbers**2)
+    number = steps.apply("CumSum", varying.as_integers(), 0) - 1
+    places = steps.apply("Max", number, 0)
+    return steps.where(varying, steps.apply("Gather", loadings, places, axis=0), 0.0)
+
+
+def _component(steps: Steps, rows: Value, start: Value, varying: Value) -> Value:
+    """The documents' scores on the first principal component of rows, of shape (1, n)."""
+    products = steps.apply("Gemm", rows, rows, transB=1)
+    shares = power = products / _squares(steps, rows)
+    for _ in range(_FOR_LARGEST):
+        power = power @ power / _squares(steps, power)
+    largest = (shares * power).sum(axis=0).sum(axis=1)
+    zeros = steps.apply("Expand", 0.0, steps.apply("Shape", products))
+    inverse = unit = steps.apply("EyeLike", zeros)
+    power = shares / largest - unit * CLOSE
+    for _ in range(_FOR_INVERSE):
+        inverse, power = inverse + inverse @ power, power @ power
+    loadings = start
+    for _ in range(POWER):
+        loadings = inverse @ loadings
+        loadings = loadings / _squares(steps, loadings).sqrt()
+    sign = _sign(steps, loadings)
+    weighted = steps.where(varying, rows * (loadings * sign), 0.0)
+    return _last(steps.apply("CumSum", weighted, 0))
+
+
+def _squares(steps: Steps, table: Value) -> Value:
+    """The sum of the squares, of shape (1, 1)."""
+    return steps.apply("ReduceSumSquare", table, axes=[0, 1], keepdims=1)
+
+
+def _sign(steps: Steps, loadings: Value) -> Value:
+    """The sign of the sum. If it is zero, that of the first of the largest loadings."""
+    total, magnitude = loadings.sum(axis=0), loadings.magnitude
+    is_large = (magnitude.max(axis=0) * 0.999999 < magnitude).as_floats()
+    first = steps.apply("ArgMax", is_large, axis=0, keepdims=1)
+    large = steps.apply("GatherElements", loadings, first, axis=0)
+    deciding = steps.where(total.magnitude <= magnitude.sum(axis=0) * 1e-9, large, total)
+    return steps.where(deciding < 0.0, -1.0, 1.0)
+
+
+def _last(table: Value) -> Value:
+    """The last row, of shape (1, n)."""
+    return table.steps.apply("Gather", table, np.array([-1]), axis=0)

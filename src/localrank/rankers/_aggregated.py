@@ -1,0 +1,112 @@
+"""Rankers that merge the lists of other rankers into one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from localrank._base.arrays import Array, Floats
+from localrank._base.estimator import clone
+from localrank._base.fitted import Kinds, check_together, have_features, part, parts
+from localrank._base.parameters import Rules, instance, optional
+from localrank.aggregation import Aggregator
+from localrank.data import RankingDataset
+from localrank.rankers._contribution_tables import N_MORE, centred_rows, no_contributions
+from localrank.rankers.base import Ranker, Weights, lists_of
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
+
+an_aggregator = instance(Aggregator, "one of localrank.aggregation, such as Borda(), or None")
+
+
+class Aggregated(Ranker):
+    """Base class of rankers that train others and aggregate their lists of a query's documents.
+
+    A subclass has the parameter `aggregator`, and passes the rankers it trained to `_keep`.
+
+    Attributes
+    ----------
+    rankers_ : list of Ranker
+    aggregator_ : Aggregator
+    """
+
+    _parameters: ClassVar[Rules] = {"aggregator": optional(an_aggregator)}
+
+    _fitted: ClassVar[Kinds] = {"rankers_": parts(Ranker), "aggregator_": part(Aggregator)}
+
+    _sees_missing = True
+
+    rankers_: list[Ranker]
+    aggregator_: Aggregator
+
+    @property
+    def n_models_(self) -> int:
+        return sum(ranker.n_models_ for ranker in self.rankers_)
+
+    def _order_seed(self) -> None:
+        return None
+
+    def _keep(
+        self,
+        rankers: list[Ranker],
+        aggregator: Aggregator,
+        dataset: RankingDataset,
+        query_weights: Weights = None,
+    ) -> None:
+        """Store trained rankers and a clone of the aggregator, fitted if it learns."""
+        fitted: Aggregator = clone(aggregator)
+        if fitted.learns:
+            fitted.fit_rows(dataset, lists_of(rankers, dataset), query_weights)
+        self.rankers_, self.aggregator_ = rankers, fitted
+
+    def _check_fitted(self) -> None:
+        check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
+
+    @property
+    def _needs_trial(self) -> bool:
+        # It may have learned from another number of lists.
+        return self.aggregator_.learns
+
+    def _predict(self, dataset: RankingDataset) -> Array:
+        return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
+
+    def _formula(self) -> Formula:
+        from localrank.formulas import NotExportable, Standardised, WeightedSum
+
+        form = self.aggregator_.fixed_sum(len(self.rankers_))
+        if form is None:
+            kind = type(self.aggregator_).__name__
+            raise NotExportable(
+                f"{type(self).__name__} with {kind}",
+                f"{kind} merges lists by the positions of documents, and no search engine adds up "
+                f"positions",
+                "Give it an aggregator that adds up scores, such as ZScore() or MeanScore().",
+            )
+        terms = tuple(ranker.formula() for ranker in self.rankers_)
+        if form.standardised:
+            terms = tuple(map(Standardised, terms))
+        return WeightedSum(terms, form.weights)
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        lists = lists_of(self.rankers_, dataset)
+        form = self.aggregator_.linear_form(lists, dataset.offsets)
+        if form is None:
+            kind = type(self.aggregator_).__name__
+            raise no_contributions(
+                f"{type(self).__name__} with {kind}", f"{kind} does not add up scores"
+            )
+        table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
+        for ranker, weights in zip(self.rankers_, form.weights, strict=True):
+            rows = ranker.contribution_rows(dataset)
+            if form.centred:
+                rows = centred_rows(rows, dataset.offsets)
+            table += weights[dataset.query_index, None] * rows
+        return table
+
+    def _importances(self) -> Floats:
+        weights = getattr(self.aggregator_, "weights_", None)
+        return np.average(
+            [ranker.feature_importances_ for ranker in self.rankers_], axis=0, weights=weights
+        )

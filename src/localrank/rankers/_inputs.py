@@ -1,0 +1,161 @@
+"""Checks and conversions of the arguments of `fit` and `predict`."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from localrank._base.arrays import Flags, Floats, Integers
+from localrank.data import RankingDataset
+from localrank.data._deferred import gathered
+from localrank.data._passes import in_partitions
+from localrank.data.drawing import Limit, SampleWarning, checked_limit, drawn_queries
+
+# Largest number of documents for a model that holds more numbers per document than its features.
+# Linear models and small nets gain too little from more documents to be worth the memory.
+MOST_DOCUMENTS = 250_000
+
+
+class MissingQueryIds(BaseException):
+    """Raised inside scikit-learn's model selection if `qid` is missing.
+
+    Model selection turns any `Exception` into a score of NaN. This is not an `Exception`.
+    """
+
+
+def as_dataset(X: Any, y: Any, qid: Any) -> RankingDataset:
+    """A dataset unchanged, or a dataset made of arrays."""
+    if isinstance(X, str | PathLike):
+        raise ValueError(f"Read {str(X)!r} first, with localrank.data.read_letor or read_table.")
+    if not isinstance(X, RankingDataset):
+        if qid is None:
+            raise _missing_query_ids()
+        return RankingDataset.from_arrays(X, y, qid)
+    if y is not None or qid is not None:
+        raise ValueError("A RankingDataset has its labels and query ids: leave out y and qid.")
+    return X
+
+
+def _missing_query_ids() -> BaseException:
+    text = (
+        "The 'qid' argument is missing: one query id for each row of X. scikit-learn passes it on "
+        "after sklearn.set_config(enable_metadata_routing=True): "
+        "GridSearchCV(...).fit(X, y, qid=qid), cross_validate(..., params={'qid': qid})."
+    )
+    frame = inspect.currentframe()
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").startswith("sklearn.model_selection"):
+            return MissingQueryIds(text)
+        frame = frame.f_back
+    return ValueError(text)
+
+
+def check_same_features(
+    name: str, n_trained: int, trained: tuple[str, ...] | None, dataset: RankingDataset
+) -> None:
+    """Refuse a dataset whose features differ in number or name from the training data's."""
+    given = dataset.feature_names
+    if trained is not None and given is not None and trained != given:
+        missing = [feature for feature in trained if feature not in given]
+        surplus = [feature for feature in given if feature not in trained]
+        if missing or surplus:
+            differences = [
+                f"{kind} {', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}"
+                for kind, names in (("without", missing), ("with a new", surplus))
+                if names
+            ]
+            raise ValueError(
+                f"{name} was fitted on other features. The dataset comes "
+                f"{' and '.join(differences)}."
+            )
+        column = next(i for i in range(n_trained) if trained[i] != given[i])
+        raise ValueError(
+            f"Feature {column + 1} was {trained[column]!r} when {name} was fitted. In the dataset "
+            f"it is {given[column]!r}: put the features into the same order."
+        )
+    if dataset.n_features != n_trained:
+        raise ValueError(
+            f"{name} was fitted on {n_trained} features. The dataset has {dataset.n_features}."
+        )
+
+
+def has_two_labels(dataset: RankingDataset) -> Flags:
+    """Whether each query has documents with different labels, so there is an order to learn."""
+    low, high = dataset.label_bounds
+    return np.asarray(low < high)
+
+
+def all_drawn(
+    dataset: RankingDataset, limit: int | None, query_weights: Floats | None = None
+) -> Integers:
+    """Positions of queries with at most `limit` documents in all. None: of all queries."""
+    queries = np.arange(dataset.n_queries)
+    if limit is None:
+        return queries
+    teaches = has_two_labels(dataset)
+    if query_weights is not None:
+        teaches &= query_weights > 0
+    return drawn_queries(dataset, queries, limit, teaches)
+
+
+def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDataset:
+    """Queries with at most `max_documents` documents in all, read into memory."""
+    limit = checked_limit(max_documents, dataset)
+    if limit is not None:
+        dataset = dataset.taken(all_drawn(dataset, limit))
+    return gathered(dataset) if in_partitions(dataset) else dataset
+
+
+def drawn_validation(valid: RankingDataset, max_documents: Limit) -> RankingDataset:
+    """Validation queries in memory, with a warning if they are only a sample."""
+    drawn = drawn_in_memory(valid, max_documents)
+    if drawn.n_queries < valid.n_queries:
+        warnings.warn(
+            f"{drawn.n_queries:,} of {valid.n_queries:,} validation queries ({drawn.n_documents:,} "
+            f"of {valid.n_documents:,} documents) are used, drawn by their ids.",
+            SampleWarning,
+            stacklevel=3,
+        )
+    return drawn
+
+
+def held_out_queries(valid: RankingDataset | tuple[Any, Any, Any]) -> RankingDataset:
+    """The validation queries as a dataset. At least one query must have two different labels."""
+    if not isinstance(valid, RankingDataset):
+        if not (isinstance(valid, tuple) and len(valid) == 3):
+            raise ValueError("Validation data must be a RankingDataset or a tuple (X, y, qid).")
+        valid = as_dataset(*valid)
+    if not has_two_labels(valid).any():
+        raise ValueError("The validation data decides nothing: no query has two different labels.")
+    return valid
+
+
+def checked_weights(
+    dataset: RankingDataset, sample_weight: ArrayLike | None, query_weight: ArrayLike | None
+) -> tuple[Floats | None, Floats | None]:
+    """Weights of queries and weights of rows, of which at most one is not None.
+
+    Rows have weights if those of a query differ. Both None: all weigh the same.
+    """
+    if sample_weight is None and query_weight is None:
+        return None, None
+    if sample_weight is not None and query_weight is not None:
+        raise ValueError("Give sample_weight or query_weight, not both.")
+    name, given, length = "query_weight", query_weight, dataset.n_queries
+    if sample_weight is not None:
+        name, given, length = "sample_weight", sample_weight, dataset.n_documents
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (length,):
+        raise ValueError(f"{name} needs {length} entries. Got shape {weights.shape} instead.")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ValueError(f"{name} must hold finite numbers, 0 or larger.")
+    if query_weight is not None:
+        return weights, None
+    rows = dataset.in_query_order(weights)
+    weights = rows[dataset.offsets[:-1]]
+    return (None, rows) if (rows != weights[dataset.query_index]).any() else (weights, None)

@@ -1,0 +1,107 @@
+"""Features in LightGBM's bins, a byte or less each, filled a few queries at a time.
+
+LightGBM chooses the bins from a sample of at most 200,000 rows, then puts each value into its bin.
+Given an array, it copies the sample with an index beside each value, and the whole array must
+exist in the order of training. Given blocks of rows, it needs neither. The bins, and so the trees,
+are the same as for the whole array, to the last bit.
+"""
+
+from __future__ import annotations
+
+from threading import Lock
+from typing import Any
+
+import lightgbm
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank.data import RankingDataset
+from localrank.data._deferred import feature_blocks, gathered
+
+# LightGBM treats smaller values as zero, and leaves zeros out of a sample.
+_ZERO = float(np.float32(1e-35))
+# These are not part of LightGBM's public interface: a version without them gets the whole array.
+_TAKES_BLOCKS = all(
+    hasattr(lightgbm.Dataset, name)
+    for name in (
+        "_create_sample_indices",
+        "_init_from_sample",
+        "_init_from_ref_dataset",
+        "_push_rows",
+    )
+)
+# Number of rows from which LightGBM chooses bins. With more than MANY documents, the sample takes
+# at most SAMPLE_BYTES, but has at least LEAST rows.
+N_SAMPLED, MANY, SAMPLE_BYTES, LEAST = 200_000, 500_000, 2**28, 20_000
+# Models may be trained side by side. Only one of them holds its sample at a time.
+_sampling = Lock()
+
+
+class _Binned(lightgbm.Dataset):
+    """LightGBM's dataset that draws its sample with all parameters."""
+
+    def get_params(self) -> dict[str, Any]:
+        # LightGBM would leave out the seed here, although it uses the seed for an array.
+        return dict(self.params or {})
+
+
+def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
+    """The features of a dataset in bins, without labels and groups.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    parameters : dict
+        LightGBM's parameters for training. The seed and the smallest leaf affect the bins.
+    """
+    n = dataset.n_documents
+    if n > MANY:
+        n_rows = max(SAMPLE_BYTES // (8 * dataset.n_features), LEAST)
+        parameters = parameters | {"bin_construct_sample_cnt": min(n_rows, N_SAMPLED)}
+    if not _TAKES_BLOCKS:
+        return lightgbm.Dataset(gathered(dataset).features, params=dict(parameters))
+    data = _Binned(None, params=dict(parameters))
+    with _sampling:
+        rows = data._create_sample_indices(total_nrow=n)
+        columns, places = _sample(dataset, rows)
+        data._init_from_sample(columns, places, len(rows), n)
+        del columns, places
+    return _filled(data, dataset)
+
+
+def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
+    """Validation queries in the bins of the training queries, with labels and groups."""
+    if not _TAKES_BLOCKS:
+        held_out = lightgbm.Dataset(gathered(dataset).features, reference=train)
+        return held_out.set_label(dataset.labels).set_group(dataset.query_sizes)
+    data = _Binned(None, reference=train, params=dict(train.params))
+    data._init_from_ref_dataset(dataset.n_documents, train._handle)
+    return _filled(data, dataset).set_label(dataset.labels).set_group(dataset.query_sizes)
+
+
+def _filled(data: _Binned, dataset: RankingDataset) -> lightgbm.Dataset:
+    for _, block in feature_blocks(dataset):
+        data._push_rows(np.ascontiguousarray(block))
+    return data
+
+
+def _sample(
+    dataset: RankingDataset, rows: NDArray[np.int32]
+) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int32]]]:
+    """Nonzero values of some rows, column by column, and their places. `rows` ascend."""
+    table = np.empty((dataset.n_features, len(rows)))
+    for block_rows, block in feature_blocks(dataset):
+        first, last = np.searchsorted(rows, [block_rows.start, block_rows.stop])
+        if first < last:
+            table[:, first:last] = block[rows[first:last] - block_rows.start].T
+    all_places = np.arange(len(rows), dtype=np.int32)
+    columns, places = [], []
+    for column in table:
+        kept = np.abs(column) > _ZERO
+        kept |= np.isnan(column)
+        n_kept = int(np.count_nonzero(kept))
+        if n_kept < len(rows):
+            column[:n_kept] = column[kept]
+        columns.append(column[:n_kept])
+        places.append(all_places if n_kept == len(rows) else all_places[kept])
+    return columns, places

@@ -1,5 +1,0 @@
-"""The comparison as one self-contained HTML page."""
-
-from localrank.report.page import render, write
-
-__all__ = ["render", "write"]

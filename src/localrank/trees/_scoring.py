@@ -1,0 +1,232 @@
+"""Kernels that score documents by flattened trees, a block of documents at a time.
+
+First every feature value becomes its rank among the thresholds that the trees compare it with: a
+number of 8 bits, and a comparison of two numbers of 8 bits decides what LightGBM decides by
+comparing two numbers of 64. Then every split of a tree rules out the leaves on its left for the
+documents that go right; the first leaf that remains is the one a document falls into. This is
+QuickScorer [1]_ with one lane per document, and with sets of leaves cut into rows of eight.
+
+References
+----------
+.. [1] Lucchese, Nardini, Orlando, Perego, Tonellotto, Venturini. QuickScorer: a Fast Algorithm to
+   Rank Documents with Additive Ensembles of Regression Trees. SIGIR 2015.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localrank._kernels.compilation import kernel
+from localrank.trees._lanes import (
+    above,
+    add,
+    all_bits,
+    count,
+    first_leaf,
+    load,
+    look_up,
+    rule_out,
+    settle,
+    store,
+    zeros,
+)
+
+# Documents of a block: 64, and at the end 32 or 16 where that is enough.
+BLOCK = 64
+
+# Leaves whose sets are computed together.
+ROW = 8
+# Tables of eight values that are read for a tree, though it may have fewer rows.
+MAX_TABLES = 4
+
+
+def _rank_block(lanes: int) -> Any:
+    @kernel
+    def rank_block(
+        features: NDArray[Any],
+        first: int,
+        columns: NDArray[np.int64],
+        thresholds: NDArray[Any],
+        starts: NDArray[np.int64],
+        at_zero: NDArray[Any],
+        at_missing: NDArray[Any],
+        ranks: NDArray[np.uint8],
+    ) -> None:
+        values = np.zeros(lanes, features.dtype)
+        n = min(lanes, len(features) - first)
+        place = first * len(columns)
+        for i in range(len(columns)):
+            column = columns[i]
+            for document in range(n):
+                values[document] = features[first + document, column]
+            settled = settle(load(values, 0, lanes), at_zero[i], at_missing[i])
+            counts = zeros(ranks, lanes)
+            for k in range(np.uintp(starts[i]), np.uintp(starts[i + 1])):
+                counts = count(counts, above(settled, thresholds[k]))
+            store(ranks, place, counts)
+            place += lanes
+
+    return rank_block
+
+
+def _sum_block(lanes: int) -> Any:
+    @kernel
+    def sum_block(
+        ranks: NDArray[np.uint8],
+        first: int,
+        n_columns: int,
+        columns: NDArray[np.int32],
+        cuts: NDArray[np.uint8],
+        masks: NDArray[np.uint8],
+        starts: NDArray[np.int64],
+        bases: NDArray[np.uint8],
+        row_starts: NDArray[np.int64],
+        leaf_values: NDArray[np.float64],
+        n_tables: int,
+        scores: NDArray[np.float64],
+    ) -> None:
+        block = first * n_columns
+        numbers, chosen = np.zeros(lanes, np.uint8), np.zeros(lanes)
+        totals = zeros(scores, lanes)
+        for tree in range(len(row_starts) - 1):
+            leaves = zeros(masks, lanes)
+            for row in range(np.uintp(row_starts[tree]), np.uintp(row_starts[tree + 1])):
+                remaining = all_bits(masks, lanes)
+                for k in range(np.uintp(starts[row]), np.uintp(starts[row + np.uintp(1)])):
+                    values = load(ranks, block + columns[k] * lanes, lanes)
+                    remaining = rule_out(remaining, above(values, cuts[k]), masks[k])
+                leaves = first_leaf(leaves, remaining, bases[row])
+            n_rows = row_starts[tree + 1] - row_starts[tree]
+            start = row_starts[tree] * ROW
+            if n_rows > n_tables:
+                store(numbers, 0, leaves)
+                for document in range(lanes):
+                    chosen[document] = leaf_values[start + numbers[document]]
+                totals = add(totals, load(chosen, 0, lanes))
+            elif n_rows == 1:
+                totals = add(totals, look_up(leaves, leaf_values, start, 1))
+            elif n_rows == 2:
+                totals = add(totals, look_up(leaves, leaf_values, start, 2))
+            else:
+                totals = add(totals, look_up(leaves, leaf_values, start, 4))
+        store(scores, first, totals)
+
+    return sum_block
+
+
+_rank_64, _rank_32, _rank_16 = _rank_block(64), _rank_block(32), _rank_block(16)
+_sum_64, _sum_32, _sum_16 = _sum_block(64), _sum_block(32), _sum_block(16)
+
+
+def _block_size(n_documents: int) -> int:
+    """Size of the next block where so many documents are left."""
+    return 64 if n_documents > 32 else 32 if n_documents > 16 else 16
+
+
+_size = kernel(_block_size)
+
+
+@kernel
+def rank_values(
+    features: NDArray[Any],
+    columns: NDArray[np.int64],
+    thresholds: NDArray[Any],
+    starts: NDArray[np.int64],
+    at_zero: NDArray[Any],
+    at_missing: NDArray[Any],
+    ranks: NDArray[np.uint8],
+) -> None:
+    """Count the thresholds below each value: by block, then by column, then by document.
+
+    `ranks` has room for whole blocks: `len(columns)` times `padded(len(features))`.
+    """
+    compared = (columns, thresholds, starts, at_zero, at_missing)
+    first = 0
+    while first < len(features):
+        size = _size(len(features) - first)
+        if size == 64:
+            _rank_64(features, first, *compared, ranks)
+        elif size == 32:
+            _rank_32(features, first, *compared, ranks)
+        else:
+            _rank_16(features, first, *compared, ranks)
+        first += size
+
+
+@kernel
+def sum_leaves(
+    ranks: NDArray[np.uint8],
+    n_documents: int,
+    n_columns: int,
+    columns: NDArray[np.int32],
+    cuts: NDArray[np.uint8],
+    masks: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    bases: NDArray[np.uint8],
+    row_starts: NDArray[np.int64],
+    leaf_values: NDArray[np.float64],
+    n_tables: int,
+    scores: NDArray[np.float64],
+) -> None:
+    """Add the value of each document's leaf, tree by tree; `scores` has room for whole blocks.
+
+    Trees of at most `n_tables` rows, and `MAX_TABLES` at most, have their values in registers.
+    """
+    rows = (columns, cuts, masks, starts, bases, row_starts, leaf_values, n_tables)
+    first = 0
+    while first < n_documents:
+        size = _size(n_documents - first)
+        if size == 64:
+            _sum_64(ranks, first, n_columns, *rows, scores)
+        elif size == 32:
+            _sum_32(ranks, first, n_columns, *rows, scores)
+        else:
+            _sum_16(ranks, first, n_columns, *rows, scores)
+        first += size
+
+
+@kernel
+def walk_trees(
+    ranks: NDArray[np.uint8],
+    n_documents: int,
+    n_columns: int,
+    columns: NDArray[np.int32],
+    cuts: NDArray[np.uint8],
+    left_children: NDArray[np.int32],
+    right_children: NDArray[np.int32],
+    starts: NDArray[np.int64],
+    leaf_starts: NDArray[np.int64],
+    leaf_values: NDArray[np.float64],
+    scores: NDArray[np.float64],
+) -> None:
+    """The same for trees of more than 256 leaves: follow the splits."""
+    first = 0
+    while first < n_documents:
+        size = _size(n_documents - first)
+        for tree in range(len(starts) - 1):
+            for document in range(min(size, n_documents - first)):
+                block = first * n_columns + document
+                node = 0 if starts[tree] < starts[tree + 1] else -1
+                while node >= 0:
+                    split = starts[tree] + node
+                    if ranks[block + columns[split] * size] > cuts[split]:
+                        node = right_children[split]
+                    else:
+                        node = left_children[split]
+                scores[first + document] += leaf_values[leaf_starts[tree] + ~node]
+        first += size
+
+
+def padded(n_documents: int) -> int:
+    """Number of documents in whole blocks.
+
+    Examples
+    --------
+    >>> padded(66), padded(97)
+    (80, 128)
+    """
+    rest = n_documents % BLOCK
+    return n_documents - rest + (rest and _block_size(rest))
