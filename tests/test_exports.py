@@ -42,14 +42,14 @@ def test_what_is_shown_is_there_without_another_import():
     assert done.stdout.split() == ["make_queries", "best"]
 
 
-@pytest.mark.parametrize("name", [*PACKAGES, "plots"])
+@pytest.mark.parametrize("name", [*PACKAGES, "evaluation.plots"])
 def test_packages_show_what_they_export_and_nothing_else(name):
     package = import_module(f"localrank.{name}")
     assert dir(package) == sorted(package.__all__)
     assert not any(inspect.ismodule(getattr(package, shown)) for shown in dir(package))
 
 
-@pytest.mark.parametrize("name", [*PACKAGES, "plots"])
+@pytest.mark.parametrize("name", [*PACKAGES, "evaluation.plots"])
 def test_no_module_has_the_name_of_what_its_package_exports(name):
     # Once imported, it would stand in the way.
     package = import_module(f"localrank.{name}")
@@ -67,6 +67,6 @@ def test_the_examples_of_one_file_run_alone():
     root = Path(__file__).parents[1]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     done = subprocess.run(
-        [*command, "src/localrank/declaration.py"], cwd=root, capture_output=True, text=True
+        [*command, "src/localrank/registry.py"], cwd=root, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stdout

@@ -63,7 +63,7 @@ def dummy_recipe(n_clusters=2, *, n_jobs=None):
 import numpy as np
 
 from localrank.registry import declare
-from localrank._base.parameters import one_of
+from localrank._base.rules import one_of
 from localrank.representations.base import Points
 
 
@@ -84,7 +84,7 @@ class DummyRepresentation(Points):
         """
 from localrank.registry import declare
 from localrank.grouping.base import Grouping, Groups
-from localrank._base.parameters import whole
+from localrank._base.rules import whole
 
 
 @declare("dummy", "two groups, cut at the mean of one coordinate")

@@ -20,7 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import localrank
-from localrank._base.fitted import Kinds, floats
+from localrank._base.rules import Rules, floats
 from localrank.data import make_queries
 from localrank.measures import NDCG
 from localrank.persistence import read_manifest
@@ -311,7 +311,7 @@ def test_a_tree_whose_paths_do_not_end_at_a_leaf_is_refused(tmp_path, queries, f
 class Own(Ranker):
     """A ranker of a user."""
 
-    _fitted: Kinds = {"weights_": floats("n_features")}  # noqa: RUF012
+    _fitted: Rules = {"weights_": floats("n_features")}  # noqa: RUF012
 
     def __init__(self, factor=1.0):
         self.factor = factor
@@ -448,7 +448,7 @@ def test_a_number_of_features_that_would_fill_the_memory_is_refused(tmp_path, fi
         state, arrays = state_of(path)
         state["fitted"].pop("feature_names_in_")
         forge(path, corrupted(state, "n_features_in_", lambda _: number), arrays)
-        refused(path, "n_features_in_ of .* must be a whole number, 1 or larger, at most 16777216")
+        refused(path, "n_features_in_ of .* must be a whole number from 1 to 16777216")
 
 
 def test_values_of_a_best_feature_are_as_many_as_the_features(tmp_path, fitted):

@@ -11,17 +11,16 @@ from threadpoolctl import threadpool_limits
 
 from localrank._base.arrays import Array, Floats
 from localrank._base.estimator import check_is_fitted, clone
-from localrank._base.fitted import (
-    Kinds,
-    check_together,
-    count,
-    have_features,
-    part,
-    parts,
-    texts,
-)
 from localrank._base.parallel import one_blas_thread
-from localrank._base.parameters import Rules, instance, whole
+from localrank._base.rules import (
+    Rules,
+    check_together,
+    have_features,
+    instance,
+    instances,
+    texts,
+    whole,
+)
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset
 from localrank.data._deferred import gathered
@@ -123,12 +122,12 @@ class LocalRanker(Ranker):
         "min_queries": whole(1),
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "models_": parts(Ranker, "n_groups"),
-        "selector_": part(Selector),
-        "groups_": part(Groups),
-        "n_groups_": count(1, name="n_groups"),
-        "n_merged_groups_": count(0),
+    _fitted: ClassVar[Rules] = {
+        "models_": instances(Ranker, "n_groups"),
+        "selector_": instance(Selector),
+        "groups_": instance(Groups),
+        "n_groups_": whole(1, name="n_groups"),
+        "n_merged_groups_": whole(0),
         "training_query_ids_": texts("n_queries"),
     }
 

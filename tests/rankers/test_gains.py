@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 import localrank
-from localrank._base.parameters import parts_of
+from localrank._base.rules import parts_of
 from localrank.rankers import CrossEntropyMART, LambdaMART, ListwiseLinear
 from localrank.rankers._gains import GainRanker, gains, levels
 from localrank.registry import METHODS, make_ranker, parameters

@@ -1,6 +1,6 @@
 import pytest
 
-from localrank._base.parameters import check_parameters
+from localrank._base.rules import check_parameters
 from localrank.text import Analyzer
 
 

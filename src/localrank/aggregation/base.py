@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Floats, Integers
 from localrank._base.estimator import Estimator
-from localrank._base.parameters import check_parameters
+from localrank._base.rules import check_parameters
 from localrank.aggregation._kernels import counts_below
 from localrank.data import RankingDataset
 

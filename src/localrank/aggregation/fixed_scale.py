@@ -8,7 +8,7 @@ import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank._base.estimator import check_is_fitted
-from localrank._base.fitted import Kinds, floats
+from localrank._base.rules import Rules, floats
 from localrank.aggregation.base import FixedSum, LinearForm, ScoreAggregator
 from localrank.data import RankingDataset
 from localrank.data._exact_sums import ExactSums
@@ -52,7 +52,7 @@ class FixedScale(ScoreAggregator):
 
     learns: ClassVar[bool] = True
 
-    _fitted: ClassVar[Kinds] = {"scales_": floats("n_lists", above=0.0)}
+    _fitted: ClassVar[Rules] = {"scales_": floats("n_lists", above=0.0)}
 
     scales_: Floats
 

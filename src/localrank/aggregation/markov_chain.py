@@ -8,7 +8,7 @@ import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank._base.memory import check_memory
-from localrank._base.parameters import Rules, number
+from localrank._base.rules import Rules, number
 from localrank.aggregation._kernels import majority_chain
 from localrank.aggregation.base import RankAggregator
 from localrank.registry import declare

@@ -9,9 +9,8 @@ import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank._base.estimator import check_is_fitted
-from localrank._base.fitted import Kinds, floats, maybe, real
-from localrank._base.parameters import Rule, Rules, optional, whole
 from localrank._base.progress import progress
+from localrank._base.rules import Rule, Rules, floats, optional, real, whole
 from localrank.aggregation.base import RankAggregator
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
@@ -95,16 +94,19 @@ class WeightedBorda(RankAggregator):
     _parameters: ClassVar[Rules] = {
         "measure": a_measure,
         "weights": optional(
-            Rule(_are_weights, "finite numbers, 0 or larger and not all 0, one for each list")
+            Rule(
+                lambda value, _: _are_weights(value),
+                "finite numbers, 0 or larger and not all 0, one for each list",
+            )
         ),
         "max_passes": whole(1),
     }
     learns: ClassVar[bool] = True
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "units_": floats("n_lists"),
-        "uniform_value_": maybe(real),
-        "value_": maybe(real),
+        "uniform_value_": optional(real),
+        "value_": optional(real),
     }
 
     def __init__(

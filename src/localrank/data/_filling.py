@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.fitted import Kinds, floats, integers
+from localrank._base.rules import Rules, floats, integers
 from localrank._kernels.sorting import argsort_descending
 from localrank.data._deferred import DeferredDataset, feature_blocks, gathered
 from localrank.data._passes import MappedDataset, in_partitions, over_parts
@@ -50,7 +50,7 @@ class Filling:
            [7., 0.]])
     """
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "values": floats("n_features"),
         "indicators": integers(None, below="n_features"),
     }

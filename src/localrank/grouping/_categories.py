@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from localrank._base.parameters import Rule, refuse
+from localrank._base.rules import Rule, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns, values_of_queries
 from localrank.persistence._encoding import MOST_NUMBERED
 
 known_categories = Rule(
-    lambda value: (
+    lambda value, _: (
         (isinstance(value, dict) and len(value) > 0 and _can_be_saved(value))
         or (isinstance(value, int | np.integer | str) and not isinstance(value, bool))
     ),

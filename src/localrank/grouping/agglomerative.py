@@ -8,7 +8,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Integers
 from localrank._base.memory import check_memory
-from localrank._base.parameters import Rules, one_of, optional, refuse, whole
+from localrank._base.rules import Rules, one_of, optional, refuse, whole
 from localrank.data._offsets import offsets_of
 from localrank.grouping.base import Grouping, Groups, drawn_positions, too_many_groups
 from localrank.registry import declare

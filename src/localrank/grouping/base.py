@@ -11,9 +11,16 @@ import numpy as np
 
 from localrank._base.arrays import Array, Integers
 from localrank._base.estimator import Estimator, clone
-from localrank._base.fitted import Kinds, check_together, count, facts, integers
 from localrank._base.memory import check_memory
-from localrank._base.parameters import Rule, check_parameters
+from localrank._base.rules import (
+    Rule,
+    Rules,
+    check_parameters,
+    check_together,
+    facts,
+    integers,
+    whole,
+)
 from localrank.data._offsets import offsets_of
 from localrank.representations.base import Representation
 
@@ -50,11 +57,11 @@ class Groups:
     (array([1]), array([0, 2]), array([1, 0, 1]))
     """
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "home": integers("n_queries", below=2**62),
         "members": integers(None, below="n_queries"),
         "offsets": integers(None, below=2**62),
-        "n_merged": count(0),
+        "n_merged": whole(0),
         "n_changed": facts,
     }
 
@@ -137,7 +144,7 @@ class Grouping(Estimator):
 
 
 a_grouping = Rule(
-    lambda value: isinstance(value, Grouping) or hasattr(value, "fit_predict"),
+    lambda value, _: isinstance(value, Grouping) or hasattr(value, "fit_predict"),
     "one of localrank.grouping or a clusterer of scikit-learn",
 )
 

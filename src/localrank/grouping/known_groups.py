@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NoReturn
 import numpy as np
 
 from localrank._base.arrays import Array
-from localrank._base.parameters import Rules
+from localrank._base.rules import Rules
 from localrank.grouping._categories import categories_of, category_column, known_categories
 from localrank.grouping._training import TrainingQueries, merge_small
 from localrank.grouping.base import Grouping, Groups

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.parameters import Rules, optional, whole
+from localrank._base.rules import Rules, optional, whole
 from localrank.grouping.base import Grouping, Groups, drawn_positions
 from localrank.registry import declare
 from localrank.representations.base import Representation

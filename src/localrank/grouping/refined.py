@@ -10,7 +10,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.parallel import in_parallel
-from localrank._base.parameters import Rules, optional, refuse, whole
+from localrank._base.rules import Rules, optional, refuse, whole
 from localrank.data import RankingDataset
 from localrank.grouping._training import TrainingQueries
 from localrank.grouping.base import Grouping, Groups, a_grouping, group_queries

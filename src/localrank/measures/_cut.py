@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from localrank._base.parameters import refuse
+from localrank._base.rules import refuse
 from localrank.measures.base import Measure, is_number
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Floats
-from localrank._base.parameters import Rule, Rules, check_rules, one_of, rules
+from localrank._base.rules import Rule, Rules, check_rules, one_of, rules
 from localrank.data import RankingDataset
 from localrank.measures._ties import TIE_RULES, RankedLists, checked_scores, rank
 
@@ -49,7 +49,7 @@ class Measure(ABC):
     tie_rules: ClassVar[dict[str, str]] = TIE_RULES
     _parameters: ClassVar[Rules] = {
         "empty": Rule(
-            lambda value: not isinstance(value, bool) and value in (0.0, 1.0, "skip"),
+            lambda value, _: not isinstance(value, bool) and value in (0.0, 1.0, "skip"),
             "0.0, 1.0 or 'skip'",
         )
     }

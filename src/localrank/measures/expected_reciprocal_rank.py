@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.parameters import refuse
+from localrank._base.rules import refuse
 from localrank._kernels.compilation import kernel
 from localrank.measures._cut import CutMeasure
 from localrank.measures._ties import RankedLists, tie_end

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._base.parameters import refuse
+from localrank._base.rules import refuse
 from localrank._kernels.compilation import kernel
 from localrank.measures._ties import RankedLists, tie_end
 from localrank.measures.base import Empty, Measure, is_number

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from localrank._base.names import unknown
-from localrank._base.parameters import Rule
+from localrank._base.rules import Rule
 from localrank.measures.base import Measure
 
 
@@ -80,7 +80,7 @@ def _is_measure(value: Any) -> bool:
     return isinstance(value, str | Measure) and isinstance(parse_measure(value), Measure)
 
 
-a_measure = Rule(_is_measure, "a measure or its name, such as 'ndcg@10'")
+a_measure = Rule(lambda value, _: _is_measure(value), "a measure or its name, such as 'ndcg@10'")
 
 
 def _split_cutoff(text: str) -> tuple[str, str | None]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.parameters import Rules, one_of
+from localrank._base.rules import Rules, one_of
 from localrank._kernels.compilation import kernel
 from localrank.measures._cut import RelevanceMeasure
 from localrank.measures._ties import RankedLists, tie_end

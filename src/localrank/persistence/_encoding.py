@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank._base.estimator import is_estimator
-from localrank._base.fitted import check_fitted, kinds
-from localrank._base.parameters import check_parameters, parts_of
+from localrank._base.rules import check_fitted, check_parameters, parts_of, rules
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.persistence import _scikit_learn as scikit_learn
@@ -117,7 +116,7 @@ class Writer:
             state = {"fitted": {f.name: getattr(value, f.name) for f in fields(value)}}
         elif is_estimator(value) and cls.__module__.split(".")[0] != "sklearn":
             saved = value._saved() if hasattr(value, "_saved") else vars(value)
-            known = kinds(cls)
+            known = rules(cls, "_fitted")
             state = {
                 "parameters": value.get_params(deep=False),
                 "fitted": {name: saved[name] for name in known if name in saved},
@@ -232,7 +231,7 @@ class Reader:
         if cls is None:
             raise ValueError(f"it asks for {name!r}, which a model file may not use")
         fitted = self._mapping(value, "fitted")
-        known = {f.name for f in fields(cls)} if is_dataclass(cls) else kinds(cls).keys()
+        known = {f.name for f in fields(cls)} if is_dataclass(cls) else rules(cls, "_fitted").keys()
         if surplus := fitted.keys() - known:
             raise ValueError(f"{name} has no {', '.join(sorted(surplus))}")
         if is_dataclass(cls):

@@ -15,18 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank._base.estimator import is_estimator
-from localrank._base.fitted import (
-    Kind,
-    Kinds,
+from localrank._base.rules import (
+    Rule,
+    Rules,
     Sizes,
-    choice,
-    count,
     facts,
     floats,
     integers,
-    maybe,
     n_features,
+    one_of,
+    optional,
     texts,
+    whole,
 )
 
 CLUSTERERS = {
@@ -39,19 +39,19 @@ CLUSTERERS = {
     "MiniBatchKMeans": "cluster",
     "SpectralClustering": "cluster",
 }
-_INPUT: Kinds = {"n_features_in_": n_features}
-_CLASSES: Kinds = {**_INPUT, "classes_": texts("n_classes")}
-_TREE: Kinds = {
+_INPUT: Rules = {"n_features_in_": n_features}
+_CLASSES: Rules = {**_INPUT, "classes_": texts("n_classes")}
+_TREE: Rules = {
     **_CLASSES,
-    "n_classes_": count(1, name="n_classes"),
-    "n_outputs_": choice(1),
+    "n_classes_": whole(1, name="n_classes"),
+    "n_outputs_": one_of(1),
     "tree_": facts,
 }
-_FOREST: Kinds = {
+_FOREST: Rules = {
     **_CLASSES,
-    "n_classes_": count(1, name="n_classes"),
-    "n_outputs_": choice(1),
-    "estimators_": Kind(
+    "n_classes_": whole(1, name="n_classes"),
+    "n_outputs_": one_of(1),
+    "estimators_": Rule(
         lambda value, _: (
             isinstance(value, list) and len(value) > 0 and all(map(is_estimator, value))
         ),
@@ -59,23 +59,23 @@ _FOREST: Kinds = {
     ),
 }
 # `prior_` and `trees_` are not names of scikit-learn: they hold the content of its objects.
-_BOOSTED: Kinds = {
+_BOOSTED: Rules = {
     **_CLASSES,
-    "n_classes_": count(2, name="n_classes"),
-    "prior_": maybe(floats("n_classes", above=0)),
-    "trees_": Kind(
+    "n_classes_": whole(2, name="n_classes"),
+    "prior_": optional(floats("n_classes", above=0)),
+    "trees_": Rule(
         lambda value, _: isinstance(value, list) and len(value) > 0, "a list of trees, not empty"
     ),
 }
-CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
+CLASSIFIERS: dict[str, tuple[str, Rules]] = {
     "StandardScaler": (
         "preprocessing",
         {
             **_INPUT,
-            "mean_": maybe(floats("n_features")),
-            "var_": maybe(floats("n_features")),
-            "scale_": maybe(floats("n_features")),
-            "n_samples_seen_": count(1),
+            "mean_": optional(floats("n_features")),
+            "var_": optional(floats("n_features")),
+            "scale_": optional(floats("n_features")),
+            "n_samples_seen_": whole(1),
         },
     ),
     "LogisticRegression": (
@@ -84,7 +84,7 @@ CLASSIFIERS: dict[str, tuple[str, Kinds]] = {
             **_CLASSES,
             "coef_": floats(None, "n_features"),
             "intercept_": floats(None),
-            "n_iter_": maybe(integers(None, below=2**31)),
+            "n_iter_": optional(integers(None, below=2**31)),
         },
     ),
     "GaussianNB": (

@@ -17,7 +17,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.parallel import in_parallel
-from localrank._base.parameters import parts_of
+from localrank._base.rules import parts_of
 from localrank.data import RankingDataset
 from localrank.data._deferred import feature_blocks
 from localrank.data._offsets import rows_of

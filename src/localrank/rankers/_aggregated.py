@@ -8,8 +8,14 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats
 from localrank._base.estimator import clone
-from localrank._base.fitted import Kinds, check_together, have_features, part, parts
-from localrank._base.parameters import Rules, instance, optional
+from localrank._base.rules import (
+    Rules,
+    check_together,
+    have_features,
+    instance,
+    instances,
+    optional,
+)
 from localrank.aggregation import Aggregator
 from localrank.data import RankingDataset
 from localrank.rankers._contribution_tables import N_MORE, centred_rows, no_contributions
@@ -34,7 +40,7 @@ class Aggregated(Ranker):
 
     _parameters: ClassVar[Rules] = {"aggregator": optional(an_aggregator)}
 
-    _fitted: ClassVar[Kinds] = {"rankers_": parts(Ranker), "aggregator_": part(Aggregator)}
+    _fitted: ClassVar[Rules] = {"rankers_": instances(Ranker), "aggregator_": instance(Aggregator)}
 
     _sees_missing = True
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import clone
-from localrank._base.fitted import Kinds, check_together, have_features, part
-from localrank._base.parameters import Rules, instance
+from localrank._base.rules import Rules, check_together, have_features, instance
 from localrank.data import RankingDataset
 from localrank.data._deferred import DeferredDataset, query_blocks
 from localrank.rankers._contribution_tables import N_MORE
@@ -39,7 +38,7 @@ class Expanded(Ranker):
     """
 
     _parameters: ClassVar[Rules] = {"ranker": instance(Ranker, "a ranker")}
-    _fitted: ClassVar[Kinds] = {"ranker_": part(Ranker)}
+    _fitted: ClassVar[Rules] = {"ranker_": instance(Ranker)}
 
     _sees_missing = True
 

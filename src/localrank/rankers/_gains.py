@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from localrank._base.arrays import Flags, Floats
-from localrank._base.parameters import Rule, Rules, number
+from localrank._base.rules import Rule, Rules, number
 from localrank.data import RankingDataset
 from localrank.rankers._inputs import has_two_labels
 from localrank.rankers.base import HeldOut, Ranker, Weights
@@ -32,7 +32,7 @@ def _is_gain(value: Any) -> bool:
         return value in (None, "exponential", "linear")
     return (
         isinstance(value, list | tuple)
-        and all(map(_one_gain.holds, value))
+        and all(_one_gain.holds(gain, {}) for gain in value)
         and len(value) > 1
         and value[-1] > value[0]
         and all(low <= high for low, high in pairwise(value))
@@ -40,7 +40,7 @@ def _is_gain(value: Any) -> bool:
 
 
 a_gain = Rule(
-    _is_gain,
+    lambda value, _: _is_gain(value),
     "'exponential', 'linear', None or a list of the gains of the labels 0, 1, 2 and so on: "
     "numbers from 0 to 1e100 that never fall, the last above the first",
 )

@@ -10,8 +10,7 @@ import numpy as np
 
 from localrank._base.arrays import Integers
 from localrank._base.estimator import Estimator, is_estimator
-from localrank._base.fitted import Kind, Kinds, Sizes, facts, maybe, n_inputs, texts
-from localrank._base.parameters import parts_of
+from localrank._base.rules import Rule, Rules, Sizes, facts, n_inputs, optional, parts_of, texts
 from localrank.data import RankingDataset
 from localrank.data._deferred import feature_blocks
 from localrank.data._filling import Filling
@@ -35,10 +34,10 @@ class KnowsFeatures(Estimator):
     """The part of `Ranker` that knows its training features, and fills missing values."""
 
     # "n_features" is the number of columns that `_fit` and `_predict` see, indicators included.
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "n_features_in_": n_inputs,
-        "feature_names_in_": maybe(texts("n_inputs")),
-        "filling_": Kind(_is_filling, "a Filling of all features", may_lack=True),
+        "feature_names_in_": optional(texts("n_inputs")),
+        "filling_": Rule(_is_filling, "a Filling of all features", may_lack=True),
         "training_data_": facts,
     }
 

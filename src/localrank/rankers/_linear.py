@@ -10,8 +10,15 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import clone
-from localrank._base.fitted import Kinds, check_together, floats, maybe
-from localrank._base.parameters import Rules, check_parameters, number, one_of
+from localrank._base.rules import (
+    Rules,
+    check_parameters,
+    check_together,
+    floats,
+    number,
+    one_of,
+    optional,
+)
 from localrank._kernels.rows import projections
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -41,7 +48,7 @@ class ScalingRanker(Ranker):
 
     _parameters: ClassVar[Rules] = {"scaling": one_of("standard", "query", None)}
 
-    _fitted: ClassVar[Kinds] = {"scale_": maybe(floats("n_features", above=0))}
+    _fitted: ClassVar[Rules] = {"scale_": optional(floats("n_features", above=0))}
 
     def _scaled_training_features(self, dataset: RankingDataset) -> Floats:
         """Learn the scaling and apply it."""
@@ -97,7 +104,7 @@ class LinearRanker(ScalingRanker):
         Weights of the scaled features.
     """
 
-    _fitted: ClassVar[Kinds] = {"coef_": floats("n_features")}
+    _fitted: ClassVar[Rules] = {"coef_": floats("n_features")}
 
     coef_: Floats
 

@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._base.fitted import check_together
-from localrank._base.parameters import Rule, Rules, check_parameters, refuse
+from localrank._base.rules import Rule, Rules, check_parameters, check_together, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import values_of_queries
 from localrank.persistence._encoding import MOST_NUMBERED
@@ -59,7 +58,7 @@ class QueryVectorRanker(RelevanceRanker):
 
     _parameters: ClassVar[Rules] = {
         "query_vectors": Rule(
-            _are_query_vectors,
+            lambda value, _: _are_query_vectors(value),
             f"None, a list of columns, or a dict from query ids to vectors of finite numbers, not "
             f"empty, with texts as ids if there are more than {MOST_NUMBERED:,}",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from localrank._base.arrays import Flags
-from localrank._base.parameters import Rules, number, optional
+from localrank._base.rules import Rules, number, optional
 from localrank.data import RankingDataset
 from localrank.rankers.base import Ranker
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localrank._base.estimator import Estimator
-from localrank._base.parameters import parts_of
+from localrank._base.rules import parts_of
 
 
 class Weighing(Estimator):

@@ -8,9 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, count, floats, integers
-from localrank._base.parameters import Rules, flag, whole
 from localrank._base.progress import progress
+from localrank._base.rules import Rules, flag, floats, integers, whole
 from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
@@ -105,8 +104,8 @@ class AdaRank(LinearRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "n_rounds_": count(0, name="n_rounds"),
+    _fitted: ClassVar[Rules] = {
+        "n_rounds_": whole(0, name="n_rounds"),
         "features_": integers("n_rounds", below="n_features"),
         "alphas_": floats("n_rounds"),
         "performances_": floats("n_rounds"),

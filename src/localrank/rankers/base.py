@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import check_is_fitted
 from localrank._base.parallel import one_blas_thread
-from localrank._base.parameters import check_parameters, one_of
+from localrank._base.rules import check_parameters, one_of
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
 from localrank.data._deferred import DeferredDataset, gathered, query_blocks

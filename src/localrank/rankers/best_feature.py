@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import Kinds, check_together, choice, count, floats, maybe
-from localrank._base.parameters import Rules, flag
+from localrank._base.rules import Rules, check_together, flag, floats, one_of, optional, whole
 from localrank.data import RankingDataset
 from localrank.data._content_order import rows_in_content_order
 from localrank.data._deferred import feature_blocks
@@ -69,10 +68,10 @@ class BestFeature(Ranker):
 
     _parameters: ClassVar[Rules] = {"measure": a_measure, "both_directions": flag}
 
-    _fitted: ClassVar[Kinds] = {
-        "feature_": count(0, "n_features"),
-        "direction_": choice(1, -1),
-        "missing_": maybe(choice(True, False)),
+    _fitted: ClassVar[Rules] = {
+        "feature_": whole(0, below="n_features"),
+        "direction_": one_of(1, -1),
+        "missing_": optional(one_of(True, False)),
         "values_": floats(),
     }
 

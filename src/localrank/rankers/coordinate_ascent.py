@@ -8,9 +8,8 @@ import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank._base.estimator import drawn_seed
-from localrank._base.fitted import Kinds, floats
-from localrank._base.parameters import Rules, number, whole
 from localrank._base.progress import progress
+from localrank._base.rules import Rules, floats, number, whole
 from localrank._kernels.rows import projections
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -116,7 +115,7 @@ class CoordinateAscent(LinearRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {"performances_": floats(None)}
+    _fitted: ClassVar[Rules] = {"performances_": floats(None)}
 
     def __init__(
         self,

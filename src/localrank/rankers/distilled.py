@@ -8,8 +8,14 @@ import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import check_is_fitted, clone
-from localrank._base.fitted import Kinds, check_together, have_features, part
-from localrank._base.parameters import Rules, check_parameters, instance, optional
+from localrank._base.rules import (
+    Rules,
+    check_parameters,
+    check_together,
+    have_features,
+    instance,
+    optional,
+)
 from localrank.data import RankingDataset, concatenate
 from localrank.rankers._inputs import as_dataset, has_two_labels
 from localrank.rankers.base import HeldOut, Ranker, Weights
@@ -68,7 +74,7 @@ class Distilled(Ranker):
         "ranker": instance(Ranker, "a ranker"),
         "student": optional(instance(Ranker, "a ranker, or None")),
     }
-    _fitted: ClassVar[Kinds] = {"student_": part(Ranker)}
+    _fitted: ClassVar[Rules] = {"student_": instance(Ranker)}
 
     _reads_blocks = True
     _sees_missing = True

@@ -11,9 +11,18 @@ import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import clone
-from localrank._base.fitted import Kinds, check_together, facts, floats, maybe
 from localrank._base.parallel import in_parallel, one_thread
-from localrank._base.parameters import Rules, instance, number, one_of, optional, whole
+from localrank._base.rules import (
+    Rules,
+    check_together,
+    facts,
+    floats,
+    instance,
+    number,
+    one_of,
+    optional,
+    whole,
+)
 from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -114,10 +123,10 @@ class DuhKirchhoff(ScalingRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "training_": facts,
-        "validation_": maybe(facts),
-        "query_weights_": maybe(floats(None)),
+        "validation_": optional(facts),
+        "query_weights_": optional(floats(None)),
     }
 
     def __init__(

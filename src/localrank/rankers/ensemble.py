@@ -10,7 +10,7 @@ import numpy as np
 from localrank._base.arrays import Flags
 from localrank._base.estimator import clone
 from localrank._base.parallel import number_of_jobs, one_thread
-from localrank._base.parameters import Rule, Rules, flag
+from localrank._base.rules import Rule, Rules, flag
 from localrank.aggregation import Aggregator, ZScore
 from localrank.data import RankingDataset
 from localrank.persistence.keeping import Lesson, trained_models
@@ -60,7 +60,7 @@ class Ensemble(Aggregated):
 
     _parameters: ClassVar[Rules] = {
         "rankers": Rule(
-            lambda value: (
+            lambda value, _: (
                 isinstance(value, Sequence)
                 and len(value) > 0
                 and all(isinstance(ranker, Ranker) for ranker in value)

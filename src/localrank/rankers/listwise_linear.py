@@ -12,9 +12,8 @@ import numpy as np
 
 from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import drawn_seed
-from localrank._base.fitted import Kinds, count, facts, real
 from localrank._base.parallel import one_blas_thread
-from localrank._base.parameters import Rules, number, optional, whole
+from localrank._base.rules import Rules, facts, number, optional, real, whole
 from localrank._kernels.compilation import kernel
 from localrank._kernels.offsets import longest_query
 from localrank._kernels.rows import projections
@@ -134,9 +133,9 @@ class ListwiseLinear(GainRanker, LinearRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "objective_": real,
-        "n_iter_": count(0),
+        "n_iter_": whole(0),
         "l2_": real,
         "l2_path_": facts,
     }

@@ -11,9 +11,8 @@ import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted, clone
-from localrank._base.fitted import Kinds, count, floats
 from localrank._base.parallel import one_thread
-from localrank._base.parameters import Rules, instance, number, one_of, optional, refuse, whole
+from localrank._base.rules import Rules, floats, instance, number, one_of, optional, refuse, whole
 from localrank.aggregation import Aggregator, Borda
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
@@ -118,11 +117,11 @@ class MultipleHyperplaneRanker(Aggregated):
         "weights_from": one_of("training", "validation"),
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "n_rankers_": count(1, name="n_rankers"),
+    _fitted: ClassVar[Rules] = {
+        "n_rankers_": whole(1, name="n_rankers"),
         "level_pairs_": floats("n_rankers", 2),
         "skipped_pairs_": floats("n_skipped", 2),
-        "n_skipped_pairs_": count(0, name="n_skipped"),
+        "n_skipped_pairs_": whole(0, name="n_skipped"),
     }
 
     def __init__(

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, choice
 from localrank._base.memory import check_memory
-from localrank._base.parameters import Rules, one_of
+from localrank._base.rules import Rules, one_of
 from localrank.data import RankingDataset
 from localrank.rankers._expanded import Expanded
 from localrank.rankers.base import HeldOut, Ranker, Weights
@@ -70,7 +69,7 @@ class Quadratic(Expanded):
 
     _parameters: ClassVar[Rules] = {"dtype": one_of("float64", "float32", None)}
 
-    _fitted: ClassVar[Kinds] = {"dtype_": choice("float64", "float32")}
+    _fitted: ClassVar[Rules] = {"dtype_": one_of("float64", "float32")}
 
     def __init__(
         self, ranker: Ranker, *, dtype: Literal["float64", "float32"] | None = None

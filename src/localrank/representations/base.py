@@ -9,8 +9,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted
-from localrank._base.fitted import Kind, Kinds, maybe, n_features
-from localrank._base.parameters import check_parameters
+from localrank._base.rules import Rule, Rules, check_parameters, n_features, optional
 from localrank.data import RankingDataset
 from localrank.data._filling import Filling
 from localrank.data._passes import in_partitions, over_parts
@@ -21,7 +20,7 @@ _BLOCK = 1 << 22
 _TIE = 1e-12
 
 
-_filling = Kind(
+_filling = Rule(
     lambda value, sizes: (
         isinstance(value, Filling)
         and len(value.values) == sizes["n_features"]
@@ -51,7 +50,7 @@ class Representation(Estimator):
         What fills missing values. Exists only if the training queries have missing values.
     """
 
-    _fitted: ClassVar[Kinds] = {"n_features_in_": n_features, "filling_": maybe(_filling)}
+    _fitted: ClassVar[Rules] = {"n_features_in_": n_features, "filling_": optional(_filling)}
 
     # Whether `_fit` and `_transform` get missing values as NaN instead of filled.
     _sees_missing: ClassVar[bool] = False

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, count
-from localrank._base.parameters import Rules, number, optional, whole
+from localrank._base.rules import Rules, number, optional, whole
 from localrank._kernels.linalg import principal_axes
 from localrank.data import RankingDataset
 from localrank.data._passes import over_parts
@@ -34,7 +33,7 @@ class Contrast(PrincipalComponents):
     """
 
     def _fit(self, dataset: RankingDataset) -> None:
-        if not any(over_parts(self._has_both_kinds, dataset, description="Kinds of documents")):
+        if not any(over_parts(self._has_both_kinds, dataset, description="Rules of documents")):
             raise ValueError(
                 f"{self!r} needs a training query with documents of both kinds, relevant and not. "
                 f"There is none."
@@ -171,7 +170,7 @@ class TopContrast(Contrast):
     """
 
     _parameters: ClassVar[Rules] = {"n": whole(1)}
-    _fitted: ClassVar[Kinds] = {"feature_": count(0, "n_features")}
+    _fitted: ClassVar[Rules] = {"feature_": whole(0, below="n_features")}
 
     def __init__(
         self, n_components: float = 0.8, *, n: int = 5, feature: int | str = "best"

@@ -7,9 +7,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.fitted import Kinds, floats
 from localrank._base.memory import check_memory
-from localrank._base.parameters import Rules, number, one_of
+from localrank._base.rules import Rules, floats, number, one_of
 from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -79,7 +78,7 @@ class Gaussian(Representation):
         "shrinkage": number(above=0, most=1),
     }
 
-    _fitted: ClassVar[Kinds] = {"variances_": floats("n_features")}
+    _fitted: ClassVar[Rules] = {"variances_": floats("n_features")}
 
     def __init__(
         self,

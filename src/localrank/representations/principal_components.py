@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import Kinds, check_together, count, floats
-from localrank._base.parameters import refuse
+from localrank._base.rules import Rules, check_together, floats, refuse, whole
 from localrank._kernels.linalg import principal_axes
 from localrank.data import RankingDataset
 from localrank.data._exact_sums import ExactSums, added
@@ -71,7 +70,7 @@ class PrincipalComponents(Representation):
     array([[0. , 0. , 0.2]])
     """
 
-    _fitted: ClassVar[Kinds] = {"explained_": floats("n_features"), "n_components_": count(1)}
+    _fitted: ClassVar[Rules] = {"explained_": floats("n_features"), "n_components_": whole(1)}
 
     def __init__(self, n_components: float = 0.8) -> None:
         self.n_components = n_components

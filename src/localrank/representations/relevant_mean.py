@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.parameters import Rules, number, optional
+from localrank._base.rules import Rules, number, optional
 from localrank.data import RankingDataset
 from localrank.registry import declare
 from localrank.representations.base import Points

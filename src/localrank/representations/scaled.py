@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from localrank._base.arrays import Array, Floats
 from localrank._base.estimator import clone
-from localrank._base.fitted import Kinds, floats, part
-from localrank._base.parameters import Rules, instance
+from localrank._base.rules import Rules, floats, instance
 from localrank.data import RankingDataset
 from localrank.data._passes import MappedDataset, in_partitions
 from localrank.data._spread import spread_within_queries
@@ -55,9 +54,9 @@ class Scaled(Representation):
         "representation": instance(Representation, "one of localrank.representations"),
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "spread_": floats("n_features", above=0),
-        "representation_": part(Representation),
+        "representation_": instance(Representation),
     }
 
     def __init__(self, representation: Representation) -> None:

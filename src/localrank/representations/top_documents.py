@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.fitted import Kinds, count, integers
-from localrank._base.parameters import Rules, refuse, whole
+from localrank._base.rules import Rules, integers, refuse, whole
 from localrank._kernels.sorting import argsort_descending
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns
@@ -62,9 +61,9 @@ class TopDocuments(Points):
 
     _parameters: ClassVar[Rules] = {"n": whole(1)}
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "columns_": integers(None, below="n_features"),
-        "feature_": count(0, "n_features"),
+        "feature_": whole(0, below="n_features"),
     }
 
     def __init__(

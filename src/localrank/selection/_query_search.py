@@ -6,8 +6,7 @@ from typing import ClassVar, Literal
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import clone
-from localrank._base.fitted import Kind, Kinds, check_together, integers, maybe
-from localrank._base.parameters import Rule, Rules
+from localrank._base.rules import Rule, Rules, check_together, integers, optional
 from localrank.grouping.base import Groups
 from localrank.selection.base import Selector
 from localrank.selection.cells import Cells
@@ -38,7 +37,7 @@ class QuerySearch(Selector):
 
     _parameters: ClassVar[Rules] = {
         "index": Rule(
-            lambda index: (
+            lambda index, _: (
                 isinstance(index, LSH | Cells)
                 or (isinstance(index, str) and index in ("auto", "exact", "lsh", "cells"))
             ),
@@ -46,9 +45,11 @@ class QuerySearch(Selector):
         ),
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "home_": integers("n_queries", below="n_groups"),
-        "index_": maybe(Kind(lambda value, _: isinstance(value, LSH | Cells), "an LSH or Cells")),
+        "index_": optional(
+            Rule(lambda value, _: isinstance(value, LSH | Cells), "an LSH or Cells")
+        ),
     }
 
     def _fit(self, groups: Groups) -> None:

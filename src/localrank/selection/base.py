@@ -11,8 +11,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator, clone
-from localrank._base.fitted import Kinds, count, floats, part
-from localrank._base.parameters import Rules, check_parameters, instance, optional
+from localrank._base.rules import Rules, check_parameters, floats, instance, optional, whole
 from localrank.data import RankingDataset
 from localrank.data._content_order import keys_of_values
 from localrank.grouping.base import Groups
@@ -39,10 +38,10 @@ class Selector(Estimator):
         Number of groups.
     """
 
-    _fitted: ClassVar[Kinds] = {
-        "representation_": part(Representation),
+    _fitted: ClassVar[Rules] = {
+        "representation_": instance(Representation),
         "descriptions_": floats(),
-        "n_groups_": count(1, name="n_groups"),
+        "n_groups_": whole(1, name="n_groups"),
     }
 
     # Whether weights use labels, so that new queries cannot be served.

@@ -9,8 +9,15 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator
-from localrank._base.fitted import Kinds, check_together, integers
-from localrank._base.parameters import Rules, check_parameters, optional, refuse, whole
+from localrank._base.rules import (
+    Rules,
+    check_parameters,
+    check_together,
+    integers,
+    optional,
+    refuse,
+    whole,
+)
 from localrank.data._content_order import hash_factors, stirred
 from localrank.data._offsets import offsets_of
 from localrank.representations.base import Representation, nearest_columns
@@ -69,7 +76,7 @@ class Cells(Estimator):
         "random_state": whole(0),
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "cells_": integers("n_queries", below=2**62),
         "centres_": integers("n_cells", below="n_queries"),
     }

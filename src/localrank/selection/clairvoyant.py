@@ -8,7 +8,7 @@ from typing import ClassVar, NoReturn
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._base.parameters import Rules
+from localrank._base.rules import Rules
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.measures import Measure, parse_measure

@@ -10,8 +10,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import clone
-from localrank._base.fitted import Kind, Kinds, check_together, real
-from localrank._base.parameters import Rule, Rules, flag
+from localrank._base.rules import Rule, Rules, check_together, flag, real
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
@@ -27,7 +26,7 @@ N_FOLDS, N_BINS = 5, 10
 
 
 # The number of the group, if all training queries are in one.
-a_classifier = Kind(
+a_classifier = Rule(
     lambda value, _: type(value) is int or hasattr(value, "predict_proba"),
     "a classifier of scikit-learn, or a group",
 )
@@ -80,13 +79,13 @@ class Classifier(Selector):
 
     _parameters: ClassVar[Rules] = {
         "classifier": Rule(
-            lambda value: value is None or hasattr(value, "predict_proba"),
+            lambda value, _: value is None or hasattr(value, "predict_proba"),
             "a classifier of scikit-learn that has predict_proba",
         ),
         "hard": flag,
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "classifier_": a_classifier,
         "accuracy_": real,
         "majority_": real,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, check_together, floats
+from localrank._base.rules import Rules, check_together, floats
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
@@ -58,7 +58,7 @@ class NearestCentroid(Selector):
     True
     """
 
-    _fitted: ClassVar[Kinds] = {"centroids_": floats()}
+    _fitted: ClassVar[Rules] = {"centroids_": floats()}
 
     def __init__(self, *, representation: Representation | None = None) -> None:
         self.representation = representation

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, check_together, real
-from localrank._base.parameters import Rules, number, optional, whole
+from localrank._base.rules import Rules, check_together, number, optional, real, whole
 from localrank.data import RankingDataset
 from localrank.grouping.base import Groups
 from localrank.rankers import Ranker
@@ -82,7 +81,7 @@ class NearestQueries(QuerySearch):
         "bandwidth": optional(number(above=0)),
     }
 
-    _fitted: ClassVar[Kinds] = {"bandwidth_": real}
+    _fitted: ClassVar[Rules] = {"bandwidth_": real}
 
     def __init__(
         self,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import Kinds, check_together, count, integers, maybe, texts
-from localrank._base.parameters import Rules, one_of
+from localrank._base.rules import Rules, check_together, integers, one_of, optional, texts, whole
 from localrank.data import RankingDataset
 from localrank.grouping._categories import categories_of, category_column, known_categories
 from localrank.grouping.base import Groups
@@ -77,10 +76,10 @@ class SameCategory(Selector):
         "unseen": one_of("nearest", "refuse"),
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "categories_": texts("n_categories"),
         "category_groups_": integers("n_categories", below="n_groups"),
-        "column_": maybe(count(0)),
+        "column_": optional(whole(0)),
         "home_": integers("n_queries", below="n_groups"),
     }
 

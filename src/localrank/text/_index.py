@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.fitted import Kind, Kinds, check_together, part, parts, texts
+from localrank._base.rules import Rule, Rules, check_together, instance, instances, texts
 from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank.data._checks import checked_ids, first_repeated
 from localrank.text._corpus import Reader
@@ -19,7 +19,7 @@ from localrank.text._proximity import appended_words
 from localrank.text._stream import Stream
 from localrank.text._vocabulary import Numbering, Vocabulary
 
-_numbers = Kind(
+_numbers = Rule(
     lambda value, sizes: (
         isinstance(value, np.ndarray)
         and value.dtype == np.float64
@@ -55,10 +55,10 @@ class Index:
     streams: list[Stream]
     columns: Floats
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "document_ids": texts("n_documents"),
-        "vocabulary": part(Vocabulary),
-        "streams": parts(Stream),
+        "vocabulary": instance(Vocabulary),
+        "streams": instances(Stream),
         "columns": _numbers,
     }
 

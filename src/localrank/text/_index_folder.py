@@ -19,8 +19,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Integers
 from localrank._base.estimator import Estimator, is_estimator
-from localrank._base.fitted import Kind, Kinds, check_fitted, count
-from localrank._base.parameters import Rule, Rules
+from localrank._base.rules import Rule, Rules, check_fitted, whole
 from localrank.persistence._encoding import Writer
 from localrank.persistence.files import save_model
 from localrank.text._corpus import Reader
@@ -77,10 +76,12 @@ class StoredIndex(Estimator):
     n_documents_ : int
     """
 
-    _parameters: ClassVar[Rules] = {"extractor": Rule(is_estimator, "a FeatureExtractor")}
-    _fitted: ClassVar[Kinds] = {
-        "files_": Kind(_are_files, "shapes and digests of arrays by name"),
-        "n_documents_": count(1),
+    _parameters: ClassVar[Rules] = {
+        "extractor": Rule(lambda value, _: is_estimator(value), "a FeatureExtractor")
+    }
+    _fitted: ClassVar[Rules] = {
+        "files_": Rule(_are_files, "shapes and digests of arrays by name"),
+        "n_documents_": whole(1),
     }
 
     files_: Files

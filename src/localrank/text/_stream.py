@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank._base.arrays import Floats, Integers
-from localrank._base.fitted import Kind, Kinds, check_together, integers, maybe
+from localrank._base.rules import Rule, Rules, check_together, integers, optional
 from localrank.text._postings import Numbers, Postings, squared_norms, total_counts
 
 _COUNTED = 2**16
 
 
-def _small(length: str | None = None) -> Kind:
+def _small(length: str | None = None) -> Rule:
     """An array of whole numbers of 32 bits, 0 or larger."""
 
     def holds(value: Any, sizes: dict[str, int]) -> bool:
@@ -25,7 +25,7 @@ def _small(length: str | None = None) -> Kind:
         fits = length is None or sizes.setdefault(length, len(value)) == len(value)
         return fits and (not value.size or int(value.min()) >= 0)
 
-    return Kind(holds, "whole numbers of 32 bits from 0 on")
+    return Rule(holds, "whole numbers of 32 bits from 0 on")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,12 +50,12 @@ class Stream:
     lengths: Integers
     terms: Numbers | None = None
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "begins": integers("n_begins", below=2**62),
         "documents": _small("n_postings"),
         "counts": _small("n_postings"),
         "lengths": integers("n_documents", below=2**31),
-        "terms": maybe(_small()),
+        "terms": optional(_small()),
     }
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Integers
-from localrank._base.fitted import Kind, Kinds, check_together, integers
+from localrank._base.rules import Rule, Rules, check_together, integers
 from localrank.text._word_table import Bytes, Numbers, WordTable, encoded, words_of
 from localrank.text.analysis import Analyzer
 
@@ -40,8 +40,8 @@ class Vocabulary:
     letters: Bytes
     begins: Integers
 
-    _fitted: ClassVar[Kinds] = {
-        "letters": Kind(_are_bytes, "bytes"),
+    _fitted: ClassVar[Rules] = {
+        "letters": Rule(_are_bytes, "bytes"),
         "begins": integers("n_begins", below=2**62),
     }
 

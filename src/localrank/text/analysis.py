@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, ClassVar, cast
 
 from localrank._base.estimator import Estimator
-from localrank._base.parameters import Rule, Rules, flag
+from localrank._base.rules import Rule, Rules, flag
 from localrank.text._characters import normalised
 from localrank.text._word_table import split_words
 
@@ -63,11 +63,11 @@ class Analyzer(Estimator):
     _parameters: ClassVar[Rules] = {
         "lowercase": flag,
         "stopwords": Rule(
-            lambda value: _are_stopwords(value),
+            lambda value, _: _are_stopwords(value),
             f"None, {', '.join(map(repr, LISTS))} or a list of words",
         ),
         "stemmer": Rule(
-            lambda value: value is None or (isinstance(value, str) and value in stemmers()),
+            lambda value, _: value is None or (isinstance(value, str) and value in stemmers()),
             "None or a language of Snowball's stemmers",
         ),
     }

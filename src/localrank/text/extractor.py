@@ -11,8 +11,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted, clone
-from localrank._base.fitted import Kinds, part
-from localrank._base.parameters import Rule, Rules, check_parameters, number, one_of
+from localrank._base.rules import Rule, Rules, check_parameters, instance, number, one_of
 from localrank.data import RankingDataset, Run
 from localrank.data._checks import text_ids
 from localrank.data._offsets import offsets_of
@@ -38,7 +37,7 @@ from localrank.text.analysis import Analyzer
 from localrank.text.naming import PROXIMITY, WHOLE, feature_names
 
 _names = Rule(
-    lambda value: (
+    lambda value, _: (
         isinstance(value, list | tuple)
         and all(isinstance(name, str) and name for name in value)
         and len(set(value)) == len(value)
@@ -106,18 +105,18 @@ class FeatureExtractor(Estimator):
 
     _parameters: ClassVar[Rules] = {
         "fields": Rule(
-            lambda value: len(keys_of_fields(value) or {}) > 0,
+            lambda value, _: len(keys_of_fields(value) or {}) > 0,
             "a list of different names, or a mapping from names to keys of documents",
         ),
         "features": Rule(
-            lambda value: isinstance(value, str) or _names.holds(value),
+            lambda value, _: isinstance(value, str) or _names.holds(value, {}),
             "a name, or a list of different names",
         ),
         "columns": _names,
         "analyzer": Rule(
-            lambda value: value is None or callable(value), "an Analyzer, a callable or None"
+            lambda value, _: value is None or callable(value), "an Analyzer, a callable or None"
         ),
-        "id_key": Rule(lambda value: isinstance(value, str), "a text"),
+        "id_key": Rule(lambda value, _: isinstance(value, str), "a text"),
         "variant": one_of("lucene", "robertson", "atire"),
         "k1": number(least=0),
         "b": number(least=0, most=1),
@@ -126,7 +125,7 @@ class FeatureExtractor(Estimator):
         "discount": number(above=0, most=1),
     }
 
-    _fitted: ClassVar[Kinds] = {"index_": part(Index)}
+    _fitted: ClassVar[Rules] = {"index_": instance(Index)}
 
     def __init__(
         self,

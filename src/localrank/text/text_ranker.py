@@ -11,8 +11,7 @@ import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted, clone
-from localrank._base.fitted import Kinds, part
-from localrank._base.parameters import Rules, check_parameters, instance
+from localrank._base.rules import Rules, check_parameters, instance
 from localrank.data import RankingDataset
 from localrank.data._checks import is_missing
 from localrank.persistence import save_model
@@ -90,7 +89,10 @@ class TextRanker(Estimator):
         "ranker": instance(Ranker, "a ranker"),
     }
 
-    _fitted: ClassVar[Kinds] = {"extractor_": part(FeatureExtractor), "ranker_": part(Ranker)}
+    _fitted: ClassVar[Rules] = {
+        "extractor_": instance(FeatureExtractor),
+        "ranker_": instance(Ranker),
+    }
 
     def __init__(self, extractor: FeatureExtractor, ranker: Ranker) -> None:
         self.extractor = extractor

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 
-from localrank._base.fitted import check_fitted
+from localrank._base.rules import check_fitted
 from localrank.data import RankingDataset, make_queries
 from localrank.rankers import ListNet, RankNet
 from localrank.rankers.feature_nets.list_net import top_one

@@ -16,10 +16,9 @@ import numpy as np
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.distributed.scope import client_in_scope
 from localrank._base.estimator import drawn_seed
-from localrank._base.fitted import Kinds, check_together, count, part
 from localrank._base.parallel import number_of_jobs
-from localrank._base.parameters import Rules, number, whole
 from localrank._base.progress import progress
+from localrank._base.rules import Rules, check_together, instance, number, whole
 from localrank.data import PartitionedDataset, RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
@@ -47,7 +46,7 @@ class TrainedTrees(Ranker):
     therefore shuffled by the seed.
     """
 
-    _fitted: ClassVar[Kinds] = {"n_trees_": count(0)}
+    _fitted: ClassVar[Rules] = {"n_trees_": whole(0)}
 
     _reads_blocks = True
     _sees_missing = True
@@ -110,7 +109,7 @@ class TrainedTrees(Ranker):
 class SummedTrees(TrainedTrees):
     """Base class of rankers whose score is a sum of trees."""
 
-    _fitted: ClassVar[Kinds] = {"trees_": part(Trees)}
+    _fitted: ClassVar[Rules] = {"trees_": instance(Trees)}
 
     # LightGBM's name of the objective.
     _objective_name: ClassVar[str]

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank._base.parameters import Rules, whole
+from localrank._base.rules import Rules, whole
 from localrank.data import RankingDataset
 from localrank.measures import Measure
 from localrank.rankers._gains import Gain, gains

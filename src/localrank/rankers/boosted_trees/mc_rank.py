@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.fitted import Kinds, check_together, floats, parts
+from localrank._base.rules import Rules, check_together, floats, instances
 from localrank.data import RankingDataset
 from localrank.rankers._contribution_tables import no_contributions, shares
 from localrank.rankers._gains import HIGHEST_GRADE, gains, levels
@@ -91,9 +91,9 @@ class McRank(GainBoosting):
 
     _objective_name = "multiclass"
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "gains_": floats("n_classes"),
-        "class_trees_": parts(Trees, "n_classes"),
+        "class_trees_": instances(Trees, "n_classes"),
     }
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from localrank._base.parameters import Rules, number, whole
 from localrank._base.progress import progress
+from localrank._base.rules import Rules, number, whole
 from localrank.data import RankingDataset
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.boosted_trees._boosted_trees import SummedTrees, import_lightgbm

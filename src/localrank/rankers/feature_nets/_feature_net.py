@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import check_together
-from localrank._base.parameters import Rules, number, whole
+from localrank._base.rules import Rules, check_together, number, whole
 from localrank.data import RankingDataset
 from localrank.rankers._contribution_tables import N_MORE, shares
 from localrank.rankers.base import missing_rule

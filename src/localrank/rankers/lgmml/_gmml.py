@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Floats
 from localrank._base.estimator import Estimator, check_is_fitted
-from localrank._base.parameters import Rules, check_parameters, number
+from localrank._base.rules import Rules, check_parameters, number
 from localrank._kernels.linalg import geometric_mean
 
 Matrix = Floats

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import Kinds, check_together, facts, floats
+from localrank._base.rules import Rules, check_together, facts, floats
 from localrank.rankers.lgmml._anchors import add_squares
 
 Matrix = Floats
@@ -52,7 +52,7 @@ class LocalMetrics:
     array([[ 25., 113.]])
     """
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "scale": floats("n_features", above=0),
         "anchors": floats("n_metrics", "n_features"),
         "panels": facts,

@@ -10,11 +10,13 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import clone, drawn_seed
-from localrank._base.fitted import Kinds, check_together, floats, maybe, part
-from localrank._base.parameters import (
+from localrank._base.rules import (
     Rule,
     Rules,
     check_parameters,
+    check_together,
+    floats,
+    instance,
     number,
     one_of,
     optional,
@@ -163,7 +165,9 @@ class LGMML(QueryVectorRanker):
         "step": number(above=0),
         "unseen": one_of("mean", "uniform", "nearest"),
         "query_vectors": Rule(
-            lambda value: value == "origin" if isinstance(value, str) else _VECTORS.holds(value),
+            lambda value, _: (
+                value == "origin" if isinstance(value, str) else _VECTORS.holds(value, {})
+            ),
             f"'origin', {_VECTORS.words}",
         ),
         "scale": one_of("median", "monotone"),
@@ -171,12 +175,12 @@ class LGMML(QueryVectorRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "metrics_": part(LocalMetrics),
+    _fitted: ClassVar[Rules] = {
+        "metrics_": instance(LocalMetrics),
         "weights_": floats("n_queries", "n_metrics"),
         "mean_weights_": floats("n_metrics"),
-        "representation_": maybe(part(PrincipalComponents)),
-        "descriptions_": maybe(floats("n_queries", None, "n_features")),
+        "representation_": optional(instance(PrincipalComponents)),
+        "descriptions_": optional(floats("n_queries", None, "n_features")),
     }
 
     def __init__(

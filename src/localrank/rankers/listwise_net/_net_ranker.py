@@ -11,8 +11,8 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import drawn_seed
-from localrank._base.fitted import Kinds, floats, maybe
 from localrank._base.progress import progress
+from localrank._base.rules import Rules, floats, optional
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.data._deferred import gathered
@@ -292,13 +292,13 @@ class NetRanker(Ranker):
         If the inputs are the features: mean and divisor of each feature.
     """
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "hidden_": floats("n_nets", "n_units", "n_net_inputs"),
         "bias_": floats("n_nets", "n_units"),
         "output_": floats("n_nets", "n_units"),
         "skip_": floats("n_nets", "n_net_inputs"),
-        "mean_": maybe(floats("n_features")),
-        "scale_": maybe(floats("n_features", above=0)),
+        "mean_": optional(floats("n_features")),
+        "scale_": optional(floats("n_features", above=0)),
     }
 
     _reads_blocks = True

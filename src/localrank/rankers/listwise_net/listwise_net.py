@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import check_together
-from localrank._base.parameters import Rules, flag, number, whole
+from localrank._base.rules import Rules, check_together, flag, number, whole
 from localrank._kernels.sorting import read_only
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset

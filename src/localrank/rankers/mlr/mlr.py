@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import Kinds, check_together, count, floats, real
-from localrank._base.parameters import Rules, number, one_of, whole
+from localrank._base.rules import Rules, check_together, floats, number, one_of, real, whole
 from localrank._kernels.rows import projections
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -124,14 +123,14 @@ class MLR(QueryVectorRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "components_": floats("n_components", "n_coordinates"),
         "scale_": floats("n_coordinates", above=0),
         "objective_": real,
         "duality_gap_": real,
-        "n_iter_": count(0),
-        "n_constraints_": count(0),
-        "n_skipped_queries_": count(0),
+        "n_iter_": whole(0),
+        "n_constraints_": whole(0),
+        "n_skipped_queries_": whole(0),
     }
 
     _penalty: ClassVar[Penalty] = Trace()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.parameters import Rule, Rules, check_parameters
+from localrank._base.rules import Rule, Rules, check_parameters
 from localrank.data import RankingDataset
 from localrank.rankers._expanded import Expanded
 from localrank.rankers.base import Ranker
@@ -105,7 +105,7 @@ _KINDS: dict[str, Kind] = {
 }
 _ENGINE_PARTS = {"m": min_max, "d": rank_differences}
 some_parts = Rule(
-    lambda parts: (
+    lambda parts, _: (
         isinstance(parts, str) and 0 < len(set(parts)) == len(parts) and set(parts) <= set(PARTS)
     ),
     f"one or more of the letters of {PARTS!r}, each at most once",

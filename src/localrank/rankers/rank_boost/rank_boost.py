@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.fitted import Kinds, count, floats, integers
-from localrank._base.parameters import Rules, optional, whole
 from localrank._base.progress import progress
+from localrank._base.rules import Rules, floats, integers, optional, whole
 from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -129,13 +128,13 @@ class RankBoost(Ranker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "n_rounds_": count(0, name="n_rounds"),
+    _fitted: ClassVar[Rules] = {
+        "n_rounds_": whole(0, name="n_rounds"),
         "features_": integers("n_rounds", below="n_features"),
         "thresholds_": floats("n_rounds"),
         "alphas_": floats("n_rounds"),
         "losses_": floats("n_rounds"),
-        "n_pairs_": count(1),
+        "n_pairs_": whole(1),
     }
 
     def __init__(

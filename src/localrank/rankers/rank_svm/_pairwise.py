@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, count, real
-from localrank._base.parameters import Rules, number, one_of, whole
+from localrank._base.rules import Rules, number, one_of, real, whole
 from localrank.data import RankingDataset
 from localrank.data._deferred import gathered, is_made, table_and_rows
 from localrank.data._offsets import n_first
@@ -65,11 +64,11 @@ class PairwiseRanker(ScalingRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "objective_": real,
         "duality_gap_": real,
-        "n_iter_": count(0),
-        "n_pairs_": count(1),
+        "n_iter_": whole(0),
+        "n_pairs_": whole(1),
     }
 
     _reads_blocks = True

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from localrank._base.arrays import Flags
-from localrank._base.parameters import Rule, Rules
+from localrank._base.rules import Rule, Rules
 from localrank.data import RankingDataset
 from localrank.rankers._linear import PathRanker, Scaling
 from localrank.rankers.base import HeldOut, Missing, Weights
@@ -99,7 +99,7 @@ class RankSVM(PairwiseRanker, PathRanker):
 
     _parameters: ClassVar[Rules] = {
         "label_pairs": Rule(
-            lambda value: value is None or _are_label_pairs(value),
+            lambda value, _: value is None or _are_label_pairs(value),
             "None or different pairs (high, low) with high > low",
         ),
     }

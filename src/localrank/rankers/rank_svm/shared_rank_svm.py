@@ -10,7 +10,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Integers
 from localrank._base.estimator import clone
-from localrank._base.parameters import Rules, number
+from localrank._base.rules import Rules, number
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
 from localrank.rankers._joint import JointRanker

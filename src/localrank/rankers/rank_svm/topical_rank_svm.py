@@ -9,8 +9,16 @@ from threadpoolctl import threadpool_limits
 
 from localrank._base.arrays import Array, Floats
 from localrank._base.estimator import check_is_fitted, clone
-from localrank._base.fitted import Kinds, check_together, floats, part, real
-from localrank._base.parameters import Rules, instance, optional, refuse, whole
+from localrank._base.rules import (
+    Rules,
+    check_together,
+    floats,
+    instance,
+    optional,
+    real,
+    refuse,
+    whole,
+)
 from localrank._kernels.rows import projections_by_query
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
@@ -103,11 +111,11 @@ class TopicalRankSVM(PairwiseRanker):
         "n_used": optional(whole(1)),
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "coef_": floats("n_topics", "n_features"),
         "centres_": floats("n_topics", None),
         "width_": real,
-        "representation_": part(Representation),
+        "representation_": instance(Representation),
     }
 
     def __init__(

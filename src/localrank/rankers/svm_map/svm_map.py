@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, count, real
-from localrank._base.parameters import Rules, number, whole
+from localrank._base.rules import Rules, number, real, whole
 from localrank.data import RankingDataset
 from localrank.data._deferred import gathered, is_made, table_and_rows, view
 from localrank.rankers._linear import PathRanker, Scaling
@@ -103,12 +102,12 @@ class SVMMap(PathRanker, RelevanceRanker):
         "missing": missing_rule,
     }
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "objective_": real,
         "duality_gap_": real,
-        "n_iter_": count(0),
-        "n_constraints_": count(0),
-        "n_skipped_queries_": count(0),
+        "n_iter_": whole(0),
+        "n_constraints_": whole(0),
+        "n_skipped_queries_": whole(0),
     }
 
     _reads_blocks = True

@@ -8,8 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from localrank._base.arrays import Floats
-from localrank._base.fitted import Kinds, floats
-from localrank._base.parameters import Rules, one_of, refuse, whole
+from localrank._base.rules import Rules, floats, one_of, refuse, whole
 from localrank.data import RankingDataset
 from localrank.data._exact_sums import ExactSums, added
 from localrank.data._passes import over_parts
@@ -70,7 +69,7 @@ class TopScores(Points):
 
     _parameters: ClassVar[Rules] = {"h": whole(1), "scaling": one_of("standard", None)}
 
-    _fitted: ClassVar[Kinds] = {
+    _fitted: ClassVar[Rules] = {
         "mean_": floats("n_features"),
         "components_": floats(None, "n_features"),
     }

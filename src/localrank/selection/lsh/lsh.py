@@ -9,8 +9,15 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator, check_is_fitted
-from localrank._base.fitted import Kinds, check_together, count, floats
-from localrank._base.parameters import Rules, check_parameters, flag, optional, whole
+from localrank._base.rules import (
+    Rules,
+    check_parameters,
+    check_together,
+    flag,
+    floats,
+    optional,
+    whole,
+)
 from localrank._kernels.sorting import read_only
 from localrank.selection.lsh._hash_search import LENGTH_ERROR, neighbours_by_hashing
 from localrank.selection.lsh._hashing import HashTables, build_tables
@@ -93,8 +100,8 @@ class LSH(Estimator):
         "rescore": flag,
     }
 
-    _fitted: ClassVar[Kinds] = {
-        "n_hyperplanes_": count(1, name="n_hyperplanes"),
+    _fitted: ClassVar[Rules] = {
+        "n_hyperplanes_": whole(1, name="n_hyperplanes"),
         "descriptions_": floats("n_queries", "n_components", "n_features"),
         "hyperplanes_": floats("n_features", "n_hyperplanes", None),
     }

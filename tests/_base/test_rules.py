@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from localrank import LocalRanker
-from localrank._base.parameters import (
+from localrank._base.rules import (
     check_parameters,
     flag,
     number,
@@ -34,8 +34,8 @@ from localrank.selection import NearestQuery
     ],
 )
 def test_rules_tell_what_keeps_them_from_what_does_not(rule, kept, broken):
-    assert [value for value in kept if not rule.holds(value)] == []
-    assert [value for value in broken if rule.holds(value)] == []
+    assert [value for value in kept if not rule.holds(value, {})] == []
+    assert [value for value in broken if rule.holds(value, {})] == []
 
 
 def test_a_class_has_the_rules_of_its_bases():
