@@ -22,7 +22,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import localrank
 from localrank import rankers, recipes
 from localrank.data import RankingDataset
-from localrank.data import _deferred as deferred
+from localrank.data import dataset as datasets
 from localrank.rankers._expanded import Expanded
 from localrank.registry import declared, make_sample
 
@@ -117,7 +117,7 @@ def test_predictions_come_back_in_input_order(ranker, queries):
 def test_the_size_of_scored_blocks_changes_no_bit(ranker, queries, monkeypatch):
     ranker.fit(queries)
     whole = ranker.predict(queries)
-    monkeypatch.setattr(deferred, "SCORED_BYTES", 1)
+    monkeypatch.setattr(datasets, "SCORED_BYTES", 1)
     assert_array_equal(ranker.predict(queries), whole)
 
 

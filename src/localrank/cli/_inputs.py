@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
-    from localrank.data import PartitionedDataset, RankingDataset
+    from localrank.data import RankingDataset
     from localrank.data.drawing import Limit
     from localrank.data.tables import Categories, Labels
     from localrank.measures import Measure
@@ -222,8 +222,8 @@ def is_partitioned(paths: Sequence[Path]) -> bool:
     return all(map(made_here, paths))
 
 
-def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) -> PartitionedDataset:
-    from localrank.data import PartitionedDataset
+def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) -> RankingDataset:
+    from localrank.data import open_partitions
     from localrank.data.partition_files import damage_named, open_table
     from localrank.data.partitions import partition_paths
 
@@ -237,7 +237,7 @@ def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) ->
     elif label is not None and labels == "ignored":
         ignore.append(label)
         label = None
-    return PartitionedDataset.open(
+    return open_partitions(
         files,
         qid=reading.qid,
         label=label,

@@ -87,7 +87,7 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
 
     from localrank.cli._inputs import are_logs, read_data
     from localrank.cli._tables import say
-    from localrank.data import PartitionedDataset, align, judged, read_qrels, read_run
+    from localrank.data import align, judged, read_qrels, read_run
     from localrank.data.trec import run_document_ids
 
     if run_path.is_dir():
@@ -101,9 +101,7 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
             )
         dataset, scores = judged(run, read_qrels(paths[0]))
     else:
-        dataset = read_data(paths, reading)
-        if isinstance(dataset, PartitionedDataset):
-            dataset = dataset.without_features()
+        dataset = read_data(paths, reading).without_features()
         if dataset.document_ids is None:
             dataset = dataset.replaced(document_ids=np.array(run_document_ids(dataset)))
         scores = align(run, dataset)
@@ -135,11 +133,10 @@ def _labelled_partitions(
 
     from localrank.cli._inputs import read_data
     from localrank.cli._tables import say
-    from localrank.data import PartitionedDataset
     from localrank.data._score_files import read_scores, refuse_others
 
     dataset = read_data(paths, reading)
-    if not isinstance(dataset, PartitionedDataset):
+    if not dataset.partitions:
         raise ValueError(
             f"{folder}: is a folder of scores by partition. Give the folder of partitions as "
             f"labels."

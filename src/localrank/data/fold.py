@@ -15,7 +15,6 @@ from numpy.typing import DTypeLike
 
 from localrank._base.arrays import Integers
 from localrank._base.printing import Printed, Table
-from localrank.data._deferred import view
 from localrank.data.concatenation import concatenate
 from localrank.data.dataset import RankingDataset
 from localrank.data.letor import read_letor
@@ -188,7 +187,7 @@ def folds(
 
 def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: bool) -> Folds:
     """Folds of a dataset's queries, given the positions that each part has."""
-    source, k = view(dataset), len(parts)
+    source, k = dataset.view(), len(parts)
 
     def fold(number: int) -> Fold:
         turned = [*parts[number:], *parts[:number]]

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from localrank.data import Fold, SampleWarning
-from localrank.data._passes import in_partitions
 from localrank.data.drawing import Limit, checked_limit
 from localrank.data.fold import Folds
 from localrank.rankers._inputs import all_drawn, drawn_in_memory
@@ -45,7 +44,7 @@ def drawn_folds(
     >>> facts["training_queries"], drawn[0].train.n_queries
     ([(12, 20), (12, 20), (12, 20)], 12)
     """
-    if max_documents == "auto" and not any(in_partitions(fold.train) for fold in folds):
+    if max_documents == "auto" and all(fold.train.default_limit is None for fold in folds):
         return folds, {}
     queries, documents = [], []
     for fold in folds:

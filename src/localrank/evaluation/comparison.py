@@ -202,7 +202,7 @@ def compare(
         Most documents that a method learns from in each fold. From larger data whole queries are
         drawn by a hash of their ids, the same for every method, and a `SampleWarning` says so.
         Validation queries are drawn the same way. All test queries are scored.
-        "auto": all of a dataset in memory, 2,000,000 of a `PartitionedDataset`. None: all.
+        "auto": all of a dataset in memory, 2,000,000 of one in files. None: all.
     categories : mapping, int or str, optional
         Known categories of the queries, to show how groups agree with them: a mapping from query
         ids, or the column or name of a feature with one value for all documents of a query.

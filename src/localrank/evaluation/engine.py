@@ -22,9 +22,7 @@ from localrank._base.parallel import as_finished, cpu_seconds, one_blas_thread
 from localrank._base.printing import Printed, Table
 from localrank._base.progress import progress
 from localrank.data import Fold, RankingDataset, concatenate
-from localrank.data._deferred import gathered
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.data._passes import in_partitions
 from localrank.evaluation._group_map import group_map
 from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.clairvoyance import clairvoyant_bound
@@ -407,7 +405,7 @@ def _run(
         facts["path"] = tuning.rows
     facts["n_models"] = model.n_models_
     facts["model_bytes"] = _size(model)
-    test = fold.test if in_partitions(fold.test) else gathered(fold.test)
+    test = fold.test.in_memory(files=False)
     scores, facts["predict_seconds"] = _scored(model, test)
     groups = np.empty(0, dtype=np.int64)
     if isinstance(model, LocalRanker):

@@ -9,7 +9,6 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._base.estimator import check_is_fitted
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
 from localrank.rankers._contribution_tables import no_contributions, no_importances
 from localrank.rankers._inputs import as_dataset
 from localrank.rankers._known_features import KnowsFeatures
@@ -104,7 +103,7 @@ class Explained(KnowsFeatures):
 
         It has a column for each feature, one for all features together, and one for the base.
         """
-        seen = gathered(dataset)
+        seen = dataset.in_memory()
         if self._sees_missing:
             return self._contributions(seen)
         return self._without_indicators(self._contributions(self._filling.filled(seen)))

@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Flags, Floats, Integers
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
-from localrank.data._passes import in_partitions
 from localrank.data.drawing import Limit, SampleWarning, checked_limit, drawn_queries
 
 # Largest number of documents for a model that holds more numbers per document than its features.
@@ -108,7 +106,7 @@ def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDat
     limit = checked_limit(max_documents, dataset)
     if limit is not None:
         dataset = dataset.taken(all_drawn(dataset, limit))
-    return gathered(dataset) if in_partitions(dataset) else dataset
+    return dataset.in_memory(views=False)
 
 
 def drawn_validation(valid: RankingDataset, max_documents: Limit) -> RankingDataset:

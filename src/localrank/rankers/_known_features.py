@@ -12,7 +12,6 @@ from localrank._base.arrays import Integers
 from localrank._base.estimator import Estimator, is_estimator
 from localrank._base.rules import Rule, Rules, Sizes, facts, n_inputs, optional, parts_of, texts
 from localrank.data import RankingDataset
-from localrank.data._deferred import feature_blocks
 from localrank.data._filling import Filling
 from localrank.data.drawing import SampleWarning
 from localrank.rankers._inputs import MOST_DOCUMENTS, check_same_features, has_two_labels
@@ -160,7 +159,7 @@ class KnowsFeatures(Estimator):
         if self.accepts_missing or not dataset.has_missing:
             return
         refusing = [part for part in parts_of(self) if getattr(part, "missing", "") == "refuse"]
-        n_missing = sum(np.isnan(block).sum(axis=0) for _, block in feature_blocks(dataset))
+        n_missing = sum(np.isnan(block).sum(axis=0) for _, block in dataset.feature_blocks())
         column = int(np.argmax(n_missing > 0))
         raise ValueError(
             f"{type(refusing[0]).__name__} was given missing='refuse', and "

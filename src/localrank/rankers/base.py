@@ -16,9 +16,8 @@ from localrank._base.parallel import one_blas_thread
 from localrank._base.rules import check_parameters, one_of
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
-from localrank.data._deferred import DeferredDataset, gathered, query_blocks
 from localrank.data._filling import Filling
-from localrank.data._passes import in_partitions, over_parts
+from localrank.data._parts import over_parts
 from localrank.data.drawing import Limit, checked_limit
 from localrank.measures import NDCG
 from localrank.persistence import save_model
@@ -168,7 +167,7 @@ class Ranker(Weighing, Explained, Listed):
             queries are drawn by a hash of their ids: the same queries for any order and layout of
             the data. A `SampleWarning` and `training_data_` report the sample. A local ranker
             describes and groups all queries, and draws a sample for each group's model. "auto":
-            all documents of a dataset in memory, 2,000,000 of a `PartitionedDataset`. None: all
+            all documents of a dataset in memory, 2,000,000 of one in files. None: all
             documents. Validation queries are sampled in the same way.
         """
         dataset, weights, held_out = self._admitted(X, y, qid, sample_weight, query_weight, valid)
@@ -229,9 +228,10 @@ class Ranker(Weighing, Explained, Listed):
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row without checking the dataset, a few queries at a time."""
-        if in_partitions(dataset):
-            return np.concatenate(over_parts(self.predict_rows, dataset, description="Scores"))
-        blocks = query_blocks(dataset, self._row_bytes(dataset))
+        return np.concatenate(over_parts(self._part_scores, dataset, description="Scores"))
+
+    def _part_scores(self, dataset: RankingDataset) -> Floats:
+        blocks = dataset.query_blocks(self._row_bytes(dataset))
         if not self._sees_missing:
             blocks = map(self._filling.filled, blocks)
         # Converted block by block: scores that are a view would keep their block in memory.
@@ -313,24 +313,22 @@ class Ranker(Weighing, Explained, Listed):
         self, dataset: RankingDataset, query_weights: Weights = None
     ) -> tuple[RankingDataset, Weights]:
         seed, weights = self._order_seed(), query_weights
-        if in_partitions(dataset):
-            if self._reads_partitions:
-                return dataset, weights
-            dataset = gathered(dataset)
+        files = not self._reads_partitions
+        dataset = dataset.in_memory(views=False, files=files)
         if seed is not None:
             rows, queries = content_order(dataset, seed)
             weights = None if weights is None else weights[queries]
-            if self._reads_blocks and not isinstance(dataset, DeferredDataset):
-                dataset = DeferredDataset.of(dataset)
+            if self._reads_blocks:
+                dataset = dataset.view()
             dataset = dataset.reordered(rows, queries)
-        return dataset if self._reads_blocks else gathered(dataset), weights
+        return dataset if self._reads_blocks else dataset.in_memory(files=files), weights
 
     def _learn(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         """Learn from rows that are already in order, as `fit_path` does for each model."""
         if valid is not None and not self._reads_blocks:
-            valid = gathered(valid)
+            valid = valid.in_memory()
         filling = None if self._sees_missing else Filling.learned(dataset)
         filling_in_use = filling or Filling.unlearned(dataset.n_features)
         seen, seen_valid = dataset, valid

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.data._deferred import feature_blocks, gathered
 
 # LightGBM treats smaller values as zero, and leaves zeros out of a sample.
 _ZERO = float(np.float32(1e-35))
@@ -59,7 +58,7 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
         n_rows = max(SAMPLE_BYTES // (8 * dataset.n_features), LEAST)
         parameters = parameters | {"bin_construct_sample_cnt": min(n_rows, N_SAMPLED)}
     if not _TAKES_BLOCKS:
-        return lightgbm.Dataset(gathered(dataset).features, params=dict(parameters))
+        return lightgbm.Dataset(dataset.in_memory().features, params=dict(parameters))
     data = _Binned(None, params=dict(parameters))
     with _sampling:
         rows = data._create_sample_indices(total_nrow=n)
@@ -72,7 +71,7 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
 def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
     """Validation queries in the bins of the training queries, with labels and groups."""
     if not _TAKES_BLOCKS:
-        held_out = lightgbm.Dataset(gathered(dataset).features, reference=train)
+        held_out = lightgbm.Dataset(dataset.in_memory().features, reference=train)
         return held_out.set_label(dataset.labels).set_group(dataset.query_sizes)
     data = _Binned(None, reference=train, params=dict(train.params))
     data._init_from_ref_dataset(dataset.n_documents, train._handle)
@@ -80,7 +79,7 @@ def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
 
 
 def _filled(data: _Binned, dataset: RankingDataset) -> lightgbm.Dataset:
-    for _, block in feature_blocks(dataset):
+    for _, block in dataset.feature_blocks():
         data._push_rows(np.ascontiguousarray(block))
     return data
 
@@ -90,7 +89,7 @@ def _sample(
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int32]]]:
     """Nonzero values of some rows, column by column, and their places. `rows` ascend."""
     table = np.empty((dataset.n_features, len(rows)))
-    for block_rows, block in feature_blocks(dataset):
+    for block_rows, block in dataset.feature_blocks():
         first, last = np.searchsorted(rows, [block_rows.start, block_rows.stop])
         if first < last:
             table[:, first:last] = block[rows[first:last] - block_rows.start].T

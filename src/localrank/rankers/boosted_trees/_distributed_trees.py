@@ -11,7 +11,7 @@ from urllib.parse import urlparse
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank.data import Partition, PartitionedDataset, RankingDataset, concatenate
+from localrank.data import Partition, RankingDataset, concatenate
 from localrank.data._content_order import content_order
 from localrank.rankers.base import HeldOut, Weights
 from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, import_lightgbm
@@ -46,7 +46,7 @@ def exceeds_worker(dataset: RankingDataset, client: Any) -> bool:
 
 def fit_on_cluster(
     ranker: Trees,
-    dataset: PartitionedDataset,
+    dataset: RankingDataset,
     client: Client,
     query_weights: Weights = None,
     valid: HeldOut = None,
@@ -67,8 +67,9 @@ def fit_on_cluster(
     ----------
     ranker : LambdaMART, CrossEntropyMART or GBRT
         The ranker to fit. A worker uses all of its threads, whatever `n_jobs` says.
-    dataset : PartitionedDataset
-        The training queries. If there are fewer partitions than workers, some workers stay idle.
+    dataset : RankingDataset
+        The training queries, in files (`open_partitions`). If there are fewer partitions than
+        workers, some workers stay idle.
     client : distributed.Client
         Client of the cluster.
     query_weights, valid
@@ -84,14 +85,14 @@ def fit_on_cluster(
     >>> import tempfile
     >>> import pandas as pd
     >>> from distributed import Client
-    >>> from localrank.data import make_queries
+    >>> from localrank.data import make_queries, open_partitions
     >>> from localrank.rankers import LambdaMART
     >>> queries, _ = make_queries(60, random_state=0)
     >>> table = pd.DataFrame(queries.features, columns=queries.feature_names)
     >>> table["qid"], table["label"] = queries.query_ids[queries.query_index], queries.relevance
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table.to_parquet(f"{folder}/part-0.parquet")
-    ...     dataset = PartitionedDataset.open(folder)
+    ...     dataset = open_partitions(folder)
     ...     with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
     ...         model = fit_on_cluster(LambdaMART(20), dataset, client)
     >>> np.array_equal(model.predict(queries), LambdaMART(20).fit(queries).predict(queries))
@@ -151,7 +152,7 @@ class _Together:
             )
 
     def placed(
-        self, dataset: PartitionedDataset, target: Floats, seed: int
+        self, dataset: RankingDataset, target: Floats, seed: int
     ) -> list[tuple[list[Partition], Any, int]]:
         """Partitions of each worker, and the targets of their rows, which are sent to it."""
         ends = dataset.offsets[dataset.partition_offsets]
@@ -220,7 +221,7 @@ class _Together:
                 future.result()
 
 
-def _shares(dataset: PartitionedDataset, n_workers: int) -> list[list[int]]:
+def _shares(dataset: RankingDataset, n_workers: int) -> list[list[int]]:
     """Partitions of each worker, with about equal numbers of documents.
 
     Partitions are dealt out from the largest to the smallest. Each goes to the worker that has the

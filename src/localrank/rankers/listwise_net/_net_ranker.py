@@ -15,7 +15,6 @@ from localrank._base.progress import progress
 from localrank._base.rules import Rules, floats, optional
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
 from localrank.data._offsets import n_first, rows_of
 from localrank.rankers._inputs import MOST_DOCUMENTS
 from localrank.rankers.base import Ranker, Weights
@@ -336,7 +335,7 @@ class NetRanker(Ranker):
         lists = teaching[: n_first(dataset.query_sizes[teaching], MOST_DOCUMENTS)]
         self._learns_from_part(dataset, teaching, lists)
         rows, offsets = rows_of(dataset.offsets, lists)
-        inputs = self._inputs(gathered(dataset.taken(lists)))[: len(rows)]
+        inputs = self._inputs(dataset.taken(lists).in_memory())[: len(rows)]
         with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
             nets = trained(
                 inputs,

@@ -11,7 +11,6 @@ from localrank._base.rules import Rules, check_together, flag, number, whole
 from localrank._kernels.sorting import read_only
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset
-from localrank.data._deferred import query_blocks
 from localrank.rankers._contribution_tables import N_MORE, centred_rows, shares
 from localrank.rankers._gains import Gain, GainRanker, targets
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
@@ -155,7 +154,7 @@ class ListwiseNet(GainRanker, NetRanker):
         n, width = dataset.features.shape
         inputs = np.zeros((n + -n % DOCUMENTS, 2 * width + N_AGGREGATES), np.float32)
         end = 0
-        for part in query_blocks(dataset, self._row_bytes(dataset)):
+        for part in dataset.query_blocks(self._row_bytes(dataset)):
             rows = slice(end, end := end + part.n_documents)
             table = coordinates(part.features.astype(np.float64), part.offsets, _PARTS)
             fill_inputs(table, read_only(part.offsets, np.int64), width, inputs[rows])

@@ -22,7 +22,6 @@ from localrank._base.rules import (
 from localrank._kernels.rows import projections_by_query
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._linear import Scaling
 from localrank.rankers.base import HeldOut, Missing, Weights
@@ -157,7 +156,7 @@ class TopicalRankSVM(PairwiseRanker):
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         if self.n_topics > dataset.n_queries:
             refuse(self, "n_topics", f"at most the number of queries ({dataset.n_queries})")
-        dataset = gathered(dataset)
+        dataset = dataset.in_memory()
         self._learn_topics(dataset)
         pairs = self._pairs(dataset, query_weights).in_blocks(self._memberships(dataset))
         weights = self._minimized(pairs)

@@ -11,7 +11,6 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, number, real, whole
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered, is_made, table_and_rows, view
 from localrank.rankers._linear import PathRanker, Scaling
 from localrank.rankers._relevance import RelevanceRanker
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
@@ -172,17 +171,17 @@ class SVMMap(PathRanker, RelevanceRanker):
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
         rows = np.argsort(2 * place[dataset.query_index] + ~relevant, kind="stable")
-        if is_made(dataset):
+        if not dataset.has_table:
             # The features are read three times.
-            dataset = gathered(dataset)
-        sorted_rows = view(dataset).reordered(rows, queries)
+            dataset = dataset.in_memory()
+        sorted_rows = dataset.view().reordered(rows, queries)
         self._learn_scaling(sorted_rows)
         n_used = int(used.sum())
         offsets = sorted_rows.offsets[: n_used + 1]
         training = sorted_rows.taken(np.arange(n_used))
         features: Floats | CentredTable
         if is_large(training) and self.scaling != "query":
-            scaled = Scaled(*table_and_rows(training), getattr(self, "scale_", None))
+            scaled = Scaled(*training.table_and_rows(), getattr(self, "scale_", None))
             features = CentredTable.of(scaled, np.arange(training.n_documents), offsets)
         else:
             features = self._scaled(training)

@@ -11,7 +11,7 @@ from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, floats, one_of, refuse, whole
 from localrank.data import RankingDataset
 from localrank.data._exact_sums import ExactSums, added
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.registry import declare
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means
