@@ -121,7 +121,7 @@ def test_fills_are_the_same(holed, holed_parts):
     filled = two.filled(holed_parts)
     expected = one.filled(holed).features
     rows = rows_of(holed_parts, holed)
-    assert_array_equal(filled.in_memory().features, expected[rows])  # type: ignore[attr-defined]
+    assert_array_equal(filled.in_memory().features, expected[rows])
     assert filled.n_features == expected.shape[1]
 
 

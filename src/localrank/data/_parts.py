@@ -59,6 +59,7 @@ def over_parts(
 
     Examples
     --------
+    >>> import numpy as np
     >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
     >>> weights = np.array([3.0, 4.0])
     >>> over_parts(

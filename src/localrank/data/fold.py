@@ -195,7 +195,7 @@ def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: boo
             train, valid, test = np.concatenate(turned[: k - 2]), turned[k - 2], turned[k - 1]
         else:
             train, valid, test = np.concatenate(turned[1:]), None, turned[0]
-        # A partitioned dataset in another order than its files would have to be in memory.
+        # Queries in another order than in their files would have to be in memory.
         train = np.sort(train)
         held_out = None if valid is None else source.taken(valid)
         return Fold(f"Fold{number + 1}", source.taken(train), held_out, source.taken(test))

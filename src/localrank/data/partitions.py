@@ -121,7 +121,7 @@ def open_partitions(
 def partition_paths(
     source: str | PathLike[str] | Sequence[str | PathLike[str]],
 ) -> list[Path]:
-    """The files of a partitioned dataset: those of a folder by name, or those given."""
+    """The files to open: those of a folder by name, or those given."""
     given = [source] if isinstance(source, str | PathLike) else list(source)
     if not given:
         raise ValueError("There is nothing to open: the list of files is empty.")
