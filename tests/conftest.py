@@ -38,18 +38,6 @@ def queries() -> RankingDataset:
 
 
 @pytest.fixture(scope="session")
-def holed(queries) -> RankingDataset:
-    """Two features missing in some documents, one in whole queries, one always."""
-    features = queries.features.copy()
-    features[np.random.default_rng(0).random(queries.n_documents) < 0.3, 1] = np.nan
-    features[::7, 4] = np.nan
-    features[queries.query_index % 5 == 0, 2] = np.nan
-    features[:, 6] = np.nan
-    features[3] = np.nan
-    return queries.with_features(features, queries.feature_names)
-
-
-@pytest.fixture(scope="session")
 def trained(queries):
     """A ranker or recipe by its name, small, and trained once for all tests of a dataset.
 

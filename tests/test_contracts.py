@@ -314,6 +314,18 @@ def test_a_refit_on_unnamed_features_forgets_the_names(model, queries):
     assert ranker.predict(renamed).shape == (queries.n_documents,)
 
 
+@pytest.fixture(scope="module")
+def holed(queries):
+    """Two features missing in some documents, one in whole queries, one always."""
+    features = queries.features.copy()
+    features[np.random.default_rng(0).random(queries.n_documents) < 0.3, 1] = np.nan
+    features[::7, 4] = np.nan
+    features[queries.query_index % 5 == 0, 2] = np.nan
+    features[:, 6] = np.nan
+    features[3] = np.nan
+    return queries.with_features(features, queries.feature_names)
+
+
 def test_missing_values_are_taken(ranker, model_of_holed, holed):
     assert ranker.accepts_missing
     ranker = model_of_holed

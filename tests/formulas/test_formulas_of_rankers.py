@@ -54,6 +54,11 @@ def with_holes(dataset):
     return dataset.with_features(features, dataset.feature_names)
 
 
+@pytest.fixture(scope="module")
+def holed(queries):
+    return with_holes(queries)
+
+
 def check_scores(formula, ranker, dataset, tolerance):
     expected = ranker.predict(dataset)
     largest = np.abs(expected).max()
