@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from localrank._base.estimator import clone
 from localrank._base.parallel import with_jobs
-from localrank.evaluation.store import described
+from localrank.evaluation.fold_results import described
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Distilled, Ensemble, Ranker
 from localrank.recipes import global_ensemble, global_mixed, global_one

@@ -14,7 +14,7 @@ from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.evaluation.engine import MethodResult
+from localrank.evaluation.runner import MethodResult
 from localrank.grouping import Groups
 from localrank.grouping._categories import categories_of
 

@@ -28,9 +28,9 @@ from localrank.data._passes import in_partitions
 from localrank.evaluation._group_map import group_map
 from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.clairvoyance import clairvoyant_bound
+from localrank.evaluation.fold_results import FoldResult, Store, described, fingerprint
 from localrank.evaluation.plots import draw_bars
 from localrank.evaluation.significance import PairedTest, paired_test
-from localrank.evaluation.store import FoldResult, Store, described, fingerprint
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, Measure, parse_measure

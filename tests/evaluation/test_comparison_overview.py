@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from localrank.evaluation import paired_test
-from localrank.evaluation._comparison_verdict import cost_notes, in_words
+from localrank.evaluation._comparison_overview import cost_notes, verdict
 from localrank.measures import NDCG, AveragePrecision
 
 FIRST, SECOND = NDCG(10), AveragePrecision()
@@ -26,7 +26,7 @@ def judged(*, leader="a", **methods):
     roles = {"base": "baseline", "mix": "opponent", "twin": "reseeded"}
     names = [leader, "base", *methods]
     mean = {FIRST: 0.50694, SECOND: 0.3}
-    return in_words(
+    sentences = verdict(
         SimpleNamespace(
             measures=[FIRST, SECOND],
             baseline="base",
@@ -40,6 +40,7 @@ def judged(*, leader="a", **methods):
             },
         )
     )
+    return "\n".join(sentences)
 
 
 def test_the_verdict_is_by_corrected_p_values_and_names_the_opponent():
