@@ -8,9 +8,9 @@ from localrank.data import RankingDataset, folds, make_queries
 from localrank.evaluation import ClairvoyantBound, FoldResult, MethodResult, PairedTest, compare
 from localrank.evaluation import _comparison_report as module
 from localrank.evaluation._comparison_report import page_data
-from localrank.evaluation._group_map import GroupMap, MappedGroup
 from localrank.evaluation._opponents import Entry
 from localrank.evaluation.comparison import Comparison
+from localrank.evaluation.query_groups import GroupMap, MappedGroup
 from localrank.evaluation.report import render
 from localrank.measures import NDCG, OrderErrorRate
 from localrank.rankers import LambdaMART, RankSVM

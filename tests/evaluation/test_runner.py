@@ -15,8 +15,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from localrank.data import _deferred as deferred
 from localrank.data import folds, make_queries
 from localrank.evaluation import clairvoyant_bound, paired_test, runner, tune
-from localrank.evaluation._group_map import group_map
 from localrank.evaluation.fold_results import FoldResult
+from localrank.evaluation.query_groups import group_map
 from localrank.evaluation.runner import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.measures import NDCG, AveragePrecision, parse_measure
 from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, Ranker, RankSVM

@@ -98,7 +98,11 @@ def page_data(comparison: Comparison, *, command: str | None = None) -> dict[str
 def _method(comparison: Comparison, name: str) -> dict[str, Any]:
     entry, result = comparison.entries[name], comparison.results[name]
     methods = comparison.overview.methods
-    absent: dict[str, Any] = {**dict.fromkeys(methods[comparison.baseline]), "role": entry.role, "means": {}}
+    absent: dict[str, Any] = {
+        **dict.fromkeys(methods[comparison.baseline]),
+        "role": entry.role,
+        "means": {},
+    }
     return {
         "name": name,
         "role": entry.role,

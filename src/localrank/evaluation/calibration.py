@@ -15,8 +15,8 @@ from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.printing import UNBROKEN, Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.plots import Chart
+from localrank.evaluation.plots.style import Plotted
 from localrank.evaluation.significance import PairedTest, corrected, p_text, paired_test
 from localrank.measures import Measure, parse_measure
 

@@ -27,9 +27,9 @@ from localrank.data.fold import Folds
 from localrank.evaluation import _comparison_report as comparison_report
 from localrank.evaluation._comparison_overview import Overview, plot
 from localrank.evaluation._opponents import Entry, Methods, entries, equal_cost_opponents
-from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.fold_results import fingerprint
-from localrank.evaluation.group_agreement import Agreement, agreements, categories_by_query
+from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.query_groups import Agreement, agreements, categories_by_query
 from localrank.evaluation.runner import MethodResult, run
 from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.tuning import Grid

@@ -25,11 +25,11 @@ from localrank.data import Fold, RankingDataset, concatenate
 from localrank.data._deferred import gathered
 from localrank.data._frames import FrameLibrary, frame_of
 from localrank.data._passes import in_partitions
-from localrank.evaluation._group_map import group_map
-from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.fold_results import FoldResult, Store, described, fingerprint
 from localrank.evaluation.plots import draw_bars
+from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.query_groups import group_map
 from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
