@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localrank._base.printing import Table
-from localrank.evaluation._opponents import MOST_MODELS
+from localrank.evaluation._opponents import MAX_MODELS
 from localrank.evaluation.plots import Interval, draw_intervals
 from localrank.evaluation.runner import MethodResult
 from localrank.evaluation.significance import PairedTest, p_text
@@ -336,7 +336,7 @@ def cost_notes(comparison: Comparison) -> list[str]:
     notes = []
     for name in _methods(comparison):
         result = comparison.finished[name]
-        if result.n_models > MOST_MODELS:
+        if result.n_models > MAX_MODELS:
             notes.append(
                 f"{name} has {result.n_models:,} models. No opponent of that many models is "
                 f"trained."

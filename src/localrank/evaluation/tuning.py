@@ -119,7 +119,24 @@ class Tuning(Printed, Plotted):
         The parameter is the first that is a number in every combination. Without one, each
         combination has a bar. Needs the extra `localrank[plots]`.
         """
-        return _plot(self)
+        title, y_label = f"{self.measure} of held-out queries", f"mean {self.measure}"
+        parameter = _numeric_parameter([trial.parameters for trial in self.path])
+        if parameter is None:
+            ticks = [parameters_text(trial.parameters) for trial in self.path]
+            means = [trial.mean for trial in self.path]
+            return draw_bars({title: {str(self.measure): means}}, ticks, y_label, numbers="%.4f")
+        points: dict[str, list[tuple[float, float]]] = {}
+        for trial in self.path:
+            fixed = {name: value for name, value in trial.parameters.items() if name != parameter}
+            name = parameters_text(fixed) or str(self.measure)
+            points.setdefault(name, []).append((trial.parameters[parameter], trial.mean))
+        curves = {
+            name: ([x for x, _ in sorted(tried)], [y for _, y in sorted(tried)])
+            for name, tried in points.items()
+        }
+        values = [value for x, _ in curves.values() for value in x]
+        wide = min(values) > 0 and max(values) > WIDE * min(values)
+        return draw_curves({title: curves}, parameter, y_label, log_x=wide)
 
     def _shown(self) -> list[str | Table]:
         n_queries = int(np.sum(~np.isnan(self.path[0].values)))
@@ -350,28 +367,6 @@ def parameters_text(parameters: Parameters) -> str:
     "C=0.1, ranker='rank-svm'"
     """
     return ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-
-
-def _plot(tuning: Tuning) -> Figure:
-    """A curve over a parameter of numbers, one for each choice of the others; bars without one."""
-    title, y_label = f"{tuning.measure} of held-out queries", f"mean {tuning.measure}"
-    parameter = _numeric_parameter([trial.parameters for trial in tuning.path])
-    if parameter is None:
-        ticks = [parameters_text(trial.parameters) for trial in tuning.path]
-        means = [trial.mean for trial in tuning.path]
-        return draw_bars({title: {str(tuning.measure): means}}, ticks, y_label, numbers="%.4f")
-    points: dict[str, list[tuple[float, float]]] = {}
-    for trial in tuning.path:
-        fixed = {name: value for name, value in trial.parameters.items() if name != parameter}
-        name = parameters_text(fixed) or str(tuning.measure)
-        points.setdefault(name, []).append((trial.parameters[parameter], trial.mean))
-    curves = {
-        name: ([x for x, _ in sorted(tried)], [y for _, y in sorted(tried)])
-        for name, tried in points.items()
-    }
-    values = [value for x, _ in curves.values() for value in x]
-    wide = min(values) > 0 and max(values) > WIDE * min(values)
-    return draw_curves({title: curves}, parameter, y_label, log_x=wide)
 
 
 def _numeric_parameter(tried: list[dict[str, Any]]) -> str | None:
