@@ -3,8 +3,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from localrank._base.printing import as_latex, as_markdown, as_text
 from localrank.evaluation import paired_test
-from localrank.evaluation._comparison_overview import cost_notes, verdict
+from localrank.evaluation._comparison_overview import Overview, cost_notes, verdict
 from localrank.measures import NDCG, AveragePrecision
 
 FIRST, SECOND = NDCG(10), AveragePrecision()
@@ -149,3 +150,140 @@ def test_too_many_models_for_an_opponent_are_noted():
         "a has 1,940 models. No opponent of that many models is trained."
     ]
     assert noted(costs(20, 1.0, 0.1), None) == []
+
+
+def outcome(difference, p):
+    """A test in which every number differs from every other."""
+    return {
+        "ndcg@10": {
+            "difference": difference,
+            "low": difference - 0.02,
+            "high": difference + 0.03,
+            "p": p,
+            "wins": 61,
+            "ties": 7,
+            "losses": 22,
+        }
+    }
+
+
+def numbers(role, mean, n_models, against=None, opponent=None, equal=None):
+    return {
+        "role": role,
+        "train_seconds": 99.0,
+        "n_models": n_models,
+        "train_cpu_seconds": 1.26,
+        "milliseconds_per_query": 0.034,
+        "model_bytes": 5000 * 1024,
+        "means": {"ndcg@10": mean, "oer": 1 - mean},
+        "against_baseline": against,
+        "opponent": opponent,
+        "at_equal_cost": equal,
+    }
+
+
+@pytest.fixture
+def overview():
+    return Overview(
+        title="Made up",
+        baseline="base_1",
+        n_queries=1234,
+        measures=["ndcg@10", "oer"],
+        methods={
+            "a": numbers("method", 0.56, 4, outcome(0.06, 1e-5), "mix", outcome(0.01, 0.3)),
+            "mix": numbers("opponent", 0.55, 4, outcome(0.05, 0.04)),
+            "base_1": numbers("baseline", 0.5, 1),
+            "b": numbers("best feature", 0.4, 1, outcome(-0.1, 0.2), "base_1", outcome(-0.1, 0.2)),
+        },
+        tested=["a", "b", "mix"],
+        bounds=[{"name": "a", "clairvoyant": 0.7, "control": 0.65}],
+        rand_indices={"a": 0.25},
+        verdict=["a leads."],
+        cost_notes=["a costs more."],
+        failures=["c failed: no luck"],
+    )
+
+
+def test_in_full_it_is_tables_of_means_and_tests_then_bounds_verdict_notes_and_failures(
+    overview, monkeypatch
+):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert as_text(overview.in_full()).splitlines() == [
+        "1,234 test queries; training time of all folds, milliseconds per query",
+        "",
+        " method             ndcg@10     oer  models  CPU s    ms    KiB",
+        " ──────────────────────────────────────────────────────────────",
+        " a                   0.5600  0.4400       4    1.3  0.03  5,000",
+        " mix                 0.5500  0.4500       4    1.3  0.03  5,000",
+        " base_1 (baseline)   0.5000  0.5000       1    1.3  0.03  5,000",
+        " b                   0.4000  0.6000       1    1.3  0.03  5,000",
+        "",
+        "ndcg@10 against base_1",
+        "",
+        " method     gain     95 % interval        p  won/tied/lost",
+        " ─────────────────────────────────────────────────────────",
+        " a       +0.0600  +0.040 to +0.090  < 0.001        61/7/22",
+        " b       -0.1000  -0.120 to -0.070    0.200        61/7/22",
+        " mix     +0.0500  +0.030 to +0.080    0.040        61/7/22",
+        "",
+        "ndcg@10 at equal cost, against the stronger global opponent",
+        "",
+        " method  opponent     gain     95 % interval      p",
+        " ──────────────────────────────────────────────────",
+        " a            mix  +0.0100  -0.010 to +0.040  0.300",
+        "",
+        "a, best group in hindsight (an upper bound that uses the labels): 0.7000; with random "
+        "groups 0.6500",
+        "a, groups and known categories: adjusted Rand index 0.250 (1 is the same partition, 0 is "
+        "chance)",
+        "a leads.",
+        "a costs more.",
+        "c failed: no luck",
+    ]
+
+
+def test_in_brief_it_is_one_table_the_verdict_notes_and_failures(overview, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    assert as_text(overview.in_brief()).splitlines() == [
+        "Made up: 1,234 test queries",
+        "",
+        " method             ndcg@10     oer     gain        p  models    ms",
+        " ──────────────────────────────────────────────────────────────────",
+        " a                   0.5600  0.4400  +0.0600  < 0.001       4  0.03",
+        " mix                 0.5500  0.4500  +0.0500    0.040       4  0.03",
+        " base_1 (baseline)   0.5000  0.5000                         1  0.03",
+        " b                   0.4000  0.6000  -0.1000    0.200       1  0.03",
+        "",
+        "a leads.",
+        "a costs more.",
+        "c failed: no luck",
+    ]
+
+
+def test_on_paper_each_method_has_its_tests_and_its_opponent(overview):
+    lines = as_markdown(overview.on_paper()).splitlines()
+    head = ["method", "ndcg@10", "oer", "models", "CPU s", "ms", "gain", "p"]
+    equal = ["opponent", "gain at equal cost", "p at equal cost"]
+    assert lines[0] == f"| {' | '.join([*head, *equal])} |"
+    assert lines[1] == f"| --- |{' ---: |' * 7} --- |{' ---: |' * 2}"
+    costs = "4 | 1.3 | 0.03"
+    assert lines[2] == (
+        f"| a | 0.5600 | 0.4400 | {costs} | +0.0600 | < 0.001 | mix | +0.0100 | 0.300 |"
+    )
+    assert lines[3] == f"| mix | 0.5500 | 0.4500 | {costs} | +0.0500 | 0.040 |  |  |  |"
+    latex = as_latex(overview.on_paper()).splitlines()
+    assert latex[0] == r"\begin{tabular}{lrrrrrrrlrr}"
+    assert latex[6] == r"base\_1 (baseline) & 0.5000 & 0.5000 & 1 & 1.3 & 0.03 &  &  &  &  &  \\"
+
+
+def test_a_frame_has_the_numbers_of_the_first_measure(overview):
+    row = overview.rows()[0]
+    assert (row["method"], row["role"], row["oer"]) == ("a", "method", pytest.approx(0.44))
+    assert (row["gain"], row["p"], row["opponent"]) == (0.06, 1e-5, "mix")
+    assert (row["gain_at_equal_cost"], row["p_at_equal_cost"]) == (0.01, 0.3)
+    assert overview.rows()[2]["gain"] is overview.rows()[2]["opponent"] is None
+
+
+def test_without_opponents_and_tests_there_is_one_table_in_full(overview):
+    alone = replace(overview, methods={"base_1": numbers("baseline", 0.5, 1)}, tested=[], bounds=[])
+    assert [type(part).__name__ for part in alone.in_full()] == ["Table", *["str"] * 4]
