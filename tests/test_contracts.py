@@ -24,6 +24,8 @@ from localrank import rankers, recipes
 from localrank.data import RankingDataset
 from localrank.data import _deferred as deferred
 from localrank.rankers._expanded import Expanded
+from localrank.rankers._inputs import accepts_missing
+from localrank.rankers._training import weighs_documents
 from localrank.registry import declared, make_sample
 
 RANKERS = {
@@ -318,7 +320,7 @@ def holed(queries):
 
 
 def test_missing_values_are_taken(ranker, holed):
-    assert ranker.accepts_missing
+    assert accepts_missing(ranker)
     scores = ranker.fit(holed).predict(holed)
     assert np.isfinite(scores).all()
     assert ranker.n_features_in_ == 8
@@ -363,7 +365,7 @@ def test_a_refit_on_complete_data_forgets_what_was_missing(ranker, queries, hole
 def test_missing_values_are_refused_where_that_is_asked_for(ranker, queries, holed):
     if not refuse_missing(ranker):
         return
-    assert not ranker.accepts_missing
+    assert not accepts_missing(ranker)
     message = (
         r"was given missing='refuse', and f1 has missing values \(1 of .*missing='impute'.*--set"
     )
@@ -444,7 +446,7 @@ def test_wrong_weights_are_refused(ranker, queries, weights, message):
 
 def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason(ranker, queries):
     weights = np.random.default_rng(0).choice([0.2, 5.0], queries.n_documents)
-    if not ranker.weighs_documents:
+    if not weighs_documents(ranker):
         with pytest.raises(ValueError, match="it compares .* the same for all documents of a"):
             ranker.fit(queries, sample_weight=weights)
         return

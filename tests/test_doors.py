@@ -8,7 +8,7 @@ import pytest
 from localrank.data import RankingDataset, dataset
 from localrank.data import _checks as checks
 from localrank.measures import NDCG, base
-from localrank.rankers import LambdaMART, Ranker
+from localrank.rankers import LambdaMART, _inputs, _training
 from localrank.recipes import adaptive_training, best, local_rank
 from localrank.representations import Representation
 
@@ -27,8 +27,8 @@ def calls(monkeypatch):
 
         monkeypatch.setattr(owner, name, counted)
 
-    watch(Ranker, "_check_same")
-    watch(Ranker, "_admitted")
+    watch(_inputs, "check_same")
+    watch(_training, "admitted")
     watch(Representation, "_check_values")
     watch(RankingDataset, "in_input_order")
     watch(RankingDataset, "in_query_order")
@@ -50,14 +50,14 @@ def test_one_prediction_is_one_check(ranker, queries, calls):
     ranker.fit(queries)
     calls.clear()
     ranker.predict(queries)
-    assert calls == {"_check_same": 1, "in_input_order": 1}
+    assert calls == {"check_same": 1, "in_input_order": 1}
 
 
 def test_arrays_are_converted_once(queries, calls):
     ranker = best(10, min_leaf_documents=5).fit(queries)
     calls.clear()
     ranker.predict(queries.features, qid=queries.query_index)
-    assert calls == {"_check_same": 1, "in_input_order": 1, "checked_features": 1}
+    assert calls == {"check_same": 1, "in_input_order": 1, "checked_features": 1}
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_one_fit_is_one_check(ranker, queries, calls):
     train, valid = queries.select(np.arange(40)), queries.select(np.arange(40, 60))
     calls.clear()
     ranker.fit(train, valid=valid)
-    assert calls == {"_admitted": 1}
+    assert calls == {"admitted": 1}
 
 
 def test_one_measurement_is_one_check(queries, calls):

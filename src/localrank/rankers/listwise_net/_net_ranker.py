@@ -17,8 +17,9 @@ from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.data._deferred import gathered
 from localrank.data._offsets import n_first, rows_of
-from localrank.rankers._inputs import MOST_DOCUMENTS
-from localrank.rankers.base import Ranker, Weights
+from localrank.rankers._inputs import MAX_DOCUMENTS
+from localrank.rankers._training import learns_from_part
+from localrank.rankers.base import Needs, Ranker, Weights
 from localrank.rankers.listwise_net._scoring import DOCUMENTS, MOST, net_scores
 
 if TYPE_CHECKING:
@@ -281,7 +282,7 @@ def trained(
 class NetRanker(Ranker):
     """Base class of rankers that train nets with one hidden layer and a linear skip.
 
-    Training is limited to lists with `MOST_DOCUMENTS` documents in all.
+    Training is limited to lists with `MAX_DOCUMENTS` documents in all.
 
     Attributes
     ----------
@@ -301,7 +302,7 @@ class NetRanker(Ranker):
         "scale_": optional(floats("n_features", above=0)),
     }
 
-    _reads_blocks = True
+    needs = Needs(blocks=True, trial=False)
 
     mean_: Floats
     scale_: Floats
@@ -333,8 +334,8 @@ class NetRanker(Ranker):
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         teaching = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
         # Queries are in an order that is as good as random.
-        lists = teaching[: n_first(dataset.query_sizes[teaching], MOST_DOCUMENTS)]
-        self._learns_from_part(dataset, teaching, lists)
+        lists = teaching[: n_first(dataset.query_sizes[teaching], MAX_DOCUMENTS)]
+        learns_from_part(self, dataset, teaching, lists)
         rows, offsets = rows_of(dataset.offsets, lists)
         inputs = self._inputs(gathered(dataset.taken(lists)))[: len(rows)]
         with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
@@ -416,7 +417,3 @@ class NetRanker(Ranker):
         paths = np.einsum("ku,kui->ki", np.abs(self.output_), np.abs(self.hidden_))
         mean: Floats = (paths + np.abs(self.skip_)).mean(axis=0, dtype=np.float64)
         return mean
-
-    @property
-    def _needs_trial(self) -> bool:
-        return False
