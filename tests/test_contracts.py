@@ -53,6 +53,14 @@ def parts_of(ranker):
                 yield from parts_of(part)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [name for name in dir(rankers) if isinstance(getattr(rankers, name), type)],
+)
+def test_at_most_two_families_stand_between_a_ranker_and_the_base(kind):
+    assert len(getattr(rankers, kind).__mro__) <= 6
+
+
 def test_the_constructor_only_stores(ranker):
     for name, value in ranker.get_params(deep=False).items():
         assert getattr(ranker, name) is value

@@ -1,10 +1,13 @@
 """Data is checked at the doors, once, and trusted behind them."""
 
+import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import localrank
 from localrank.data import RankingDataset, dataset
 from localrank.data import _checks as checks
 from localrank.measures import NDCG, base
@@ -78,3 +81,28 @@ def test_one_fit_is_one_check(ranker, queries, calls):
 def test_one_measurement_is_one_check(queries, calls):
     NDCG(10)(queries, np.zeros(queries.n_documents))
     assert calls == {"checked_scores": 1, "in_query_order": 1}
+
+
+def entries_of(function):
+    """How often each function of the package is entered. Compiled kernels have no caller here."""
+    count, package = Counter(), str(Path(localrank.__file__).parent)
+
+    def note(frame, event, _):
+        code = frame.f_code
+        if event == "call" and code.co_filename.startswith(package) and frame.f_back is not None:
+            count[f"{code.co_filename[len(package) + 1 :]} {code.co_qualname}"] += 1
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def test_one_list_is_scored_in_one_straight_walk(queries):
+    """What does not change after `fit` is decided once: the walk of a second list is short."""
+    ranker, one_list = best(10, min_leaf_documents=5).fit(queries), queries.select([7])
+    ranker.predict(one_list)
+    entries = entries_of(lambda: ranker.predict(one_list))
+    assert entries.total() <= 120, "\n".join(f"{n:4} {name}" for name, n in entries.most_common())

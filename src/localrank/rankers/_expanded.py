@@ -116,7 +116,7 @@ class Expanded(Ranker):
         n_features = dataset.n_features
         table = np.empty((dataset.n_documents, n_features + N_MORE))
         end = 0
-        for block in query_blocks(dataset, self._row_bytes()):
+        for block in query_blocks(dataset, self._door.row_bytes):
             rows = slice(end, end := end + block.n_documents)
             block_table = contribution_rows(self.ranker_, self.expanded(block))
             table[rows, :-1] = self.folded(block_table[:, :-N_MORE], n_features)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from dataclasses import dataclass
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,15 +101,36 @@ def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
 
 def check_same(ranker: Ranker, dataset: RankingDataset) -> None:
     """Refuse data that the fitted ranker cannot score."""
-    names = getattr(ranker, "feature_names_in_", None)
-    trained = None if names is None else tuple(names.tolist())
-    check_same_features(type(ranker).__name__, ranker.n_features_in_, trained, dataset)
-    # The parameters are as they were in training: the answer is looked up once.
-    if "_refuses_missing" not in vars(ranker):
-        ranker._refuses_missing = not accepts_missing(ranker)
-    if ranker._refuses_missing:
+    door = ranker._door
+    check_same_features(type(ranker).__name__, ranker.n_features_in_, door.feature_names, dataset)
+    if door.refuses_missing:
         check_missing(ranker, dataset)
     ranker._check_data(dataset)
+
+
+@dataclass(frozen=True)
+class Door:
+    """What does not change after `fit`, and would be looked up for every list to score.
+
+    Attributes
+    ----------
+    feature_names : tuple of str or None
+    refuses_missing : bool
+        Whether the ranker, or a part of it, refuses missing values.
+    row_bytes : int
+        Memory to score a document.
+    """
+
+    feature_names: tuple[str, ...] | None
+    refuses_missing: bool
+    row_bytes: int
+
+    @classmethod
+    def of(cls, ranker: Ranker) -> Self:
+        """The door of a fitted ranker."""
+        names = getattr(ranker, "feature_names_in_", None)
+        trained = None if names is None else tuple(names.tolist())
+        return cls(trained, not accepts_missing(ranker), ranker._row_bytes())
 
 
 def accepts_missing(ranker: Ranker) -> bool:

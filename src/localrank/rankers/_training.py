@@ -215,8 +215,8 @@ def learns_from_part(
 
 
 def forget(ranker: Ranker) -> None:
-    """Drop what an earlier fit remembered, and what it decided about missing values."""
-    for name in ("training_data_", "feature_names_in_", "filling_", "_refuses_missing"):
+    """Drop what an earlier fit remembered."""
+    for name in ("training_data_", "feature_names_in_", "filling_", "_door"):
         ranker.__dict__.pop(name, None)
 
 

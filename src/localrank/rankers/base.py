@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -23,6 +24,7 @@ from localrank.persistence import save_model
 from localrank.rankers import _explaining, _training
 from localrank.rankers._contribution_tables import no_contributions, no_importances
 from localrank.rankers._inputs import (
+    Door,
     admitted_to,
     as_dataset,
     drawn_validation,
@@ -196,7 +198,7 @@ class Ranker(Estimator):
         """Score every row without checking the dataset, a few queries at a time."""
         if in_partitions(dataset):
             return np.concatenate(over_parts(self.predict_rows, dataset, description="Scores"))
-        blocks = query_blocks(dataset, self._row_bytes())
+        blocks = query_blocks(dataset, self._door.row_bytes)
         return np.concatenate([self.score_block(block) for block in blocks])
 
     def score_block(self, block: RankingDataset) -> Floats:
@@ -205,6 +207,10 @@ class Ranker(Estimator):
             block = filled(self, block)
         # A copy of scores that are a view: they would keep their block in memory.
         return np.asarray(self._predict(block), np.float64)
+
+    @cached_property
+    def _door(self) -> Door:
+        return Door.of(self)
 
     def _row_bytes(self) -> int:
         """Bytes needed to score a row. They decide how many rows are scored at a time."""

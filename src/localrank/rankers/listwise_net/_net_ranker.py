@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from localrank._base.progress import progress
 from localrank._base.rules import Rules, floats, optional
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
+from localrank.data._deferred import query_blocks
 from localrank.data._offsets import n_first, rows_of
 from localrank.rankers._inputs import MAX_DOCUMENTS
 from localrank.rankers._training import learns_from_part
@@ -337,7 +338,9 @@ class NetRanker(Ranker):
         lists = teaching[: n_first(dataset.query_sizes[teaching], MAX_DOCUMENTS)]
         learns_from_part(self, dataset, teaching, lists)
         rows, offsets = rows_of(dataset.offsets, lists)
-        inputs = self._inputs(gathered(dataset.taken(lists)))[: len(rows)]
+        # A few queries at a time: coordinates are three times as wide as the features.
+        blocks = query_blocks(dataset.taken(lists), 24 * dataset.n_features)
+        inputs = np.concatenate([self._inputs(block)[: block.n_documents] for block in blocks])
         with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
             nets = trained(
                 inputs,
@@ -353,6 +356,7 @@ class NetRanker(Ranker):
                 advance=advance,
                 loss=loss,
             )
+        self.__dict__.pop("_weights", None)
         # An input that is always 0 in training keeps its random weights, which mean nothing.
         unused = ~inputs.any(axis=0)
         nets.hidden[unused] = 0
@@ -382,15 +386,14 @@ class NetRanker(Ranker):
     def _scores(self, inputs: Array) -> Floats:
         """Scores of the rows by each net, of shape (n_nets, n_rows)."""
         scores = np.empty((len(self.output_), len(inputs)))
-        net_scores(
-            read_only(inputs, np.float32),
-            read_only(self.hidden_, np.float32),
-            read_only(self.bias_, np.float32),
-            read_only(self.output_, np.float32),
-            read_only(self.skip_, np.float32),
-            scores,
-        )
+        net_scores(read_only(inputs, np.float32), *self._weights, scores)
         return scores
+
+    @cached_property
+    def _weights(self) -> tuple[Array, ...]:
+        """The parameters of the nets, as the kernel takes them."""
+        weights = (self.hidden_, self.bias_, self.output_, self.skip_)
+        return tuple(read_only(values, np.float32) for values in weights)
 
     def _net(self, number: int, mean: Floats, scale: Floats, most: float) -> Net:
         """The formula of a net, including how its inputs are scaled."""

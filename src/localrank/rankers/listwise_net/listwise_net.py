@@ -11,7 +11,6 @@ from localrank._base.rules import Rules, check_together, flag, number, whole
 from localrank._kernels.sorting import read_only
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset
-from localrank.data._deferred import query_blocks
 from localrank.rankers._contribution_tables import N_MORE, centred_rows, shares
 from localrank.rankers._gains import (
     Gain,
@@ -170,15 +169,13 @@ class ListwiseNet(NetRanker):
             return self._standard(dataset)
         n, width = dataset.features.shape
         inputs = np.zeros((n + -n % DOCUMENTS, 2 * width + N_AGGREGATES), np.float32)
-        end = 0
-        for part in query_blocks(dataset, _coordinate_bytes(width)):
-            rows = slice(end, end := end + part.n_documents)
-            table = coordinates(part.features.astype(np.float64), part.offsets, _PARTS)
-            fill_inputs(table, read_only(part.offsets, np.int64), width, inputs[rows])
+        table = coordinates(dataset.features.astype(np.float64), dataset.offsets, _PARTS)
+        fill_inputs(table, read_only(dataset.offsets, np.int64), width, inputs)
         return inputs
 
     def _row_bytes(self) -> int:
-        return _coordinate_bytes(self.n_features_in_)
+        """Bytes of the coordinates in double precision."""
+        return 8 * (3 * self.n_features_in_ + N_AGGREGATES)
 
     def _predict(self, dataset: RankingDataset) -> Array:
         lists = self._scores(self._inputs(dataset))[:, : dataset.n_documents]
@@ -245,8 +242,3 @@ class ListwiseNet(NetRanker):
         result[..., :-1] = z + p
         result[..., -1] = a.sum(axis=-1)
         return result
-
-
-def _coordinate_bytes(n_features: int) -> int:
-    """Bytes of the coordinates of a document, in double precision."""
-    return 8 * (3 * n_features + N_AGGREGATES)
