@@ -390,10 +390,14 @@ class NetRanker(Ranker):
         return scores
 
     @cached_property
-    def _weights(self) -> tuple[Array, ...]:
+    def _weights(self) -> tuple[Array, Array, Array, Array]:
         """The parameters of the nets, as the kernel takes them."""
-        weights = (self.hidden_, self.bias_, self.output_, self.skip_)
-        return tuple(read_only(values, np.float32) for values in weights)
+        return (
+            read_only(self.hidden_, np.float32),
+            read_only(self.bias_, np.float32),
+            read_only(self.output_, np.float32),
+            read_only(self.skip_, np.float32),
+        )
 
     def _net(self, number: int, mean: Floats, scale: Floats, most: float) -> Net:
         """The formula of a net, including how its inputs are scaled."""
