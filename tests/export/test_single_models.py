@@ -89,7 +89,7 @@ def refused():
             "within the query",
             "trees alone with fixed scales (combine=",
         ),
-        "filled": (filled, "with the median of their list", "lambdamart, take onnx"),
+        "filled": (filled, "with the median of their list", "lambdamart, use onnx"),
         "columns": (columns, "computed from the whole list", "features alone"),
         "products": (products, "computed from several features", "features alone"),
         "routed": (WeightedSum((routed, linear), np.ones(2)), "by the query", "localrank serve"),
@@ -116,7 +116,7 @@ def test_linear_models_are_refused_where_files_hold_trees(to):
 
 @pytest.mark.parametrize("to", sorted(set(TARGETS) - {"lightgbm"}))
 def test_zero_for_missing_is_refused_where_a_file_cannot_say_it(to, rng):
-    with pytest.raises(NotExportable, match="treat zero as missing.*Take lightgbm"):
+    with pytest.raises(NotExportable, match="treat zero as missing.*Use lightgbm"):
         targets()[to]().files(tree_model(rng, (4, 6)))
 
 
