@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset, make_queries
-from localrank.export import export, targets, verify
+from localrank.export import export, verify
 from localrank.export.base import columns_by_name, one_file
 from localrank.rankers import LambdaMART, RankSVM
 from localrank.recipes import pca_queries
@@ -42,22 +42,6 @@ def test_features_without_names_have_the_numbers_of_letor_files():
     assert columns_by_name(named) == {"b": 0, "a": 1}
 
 
-@pytest.mark.parametrize("to", sorted(targets()))
-@pytest.mark.parametrize("damage", ["missing", "cut", "empty"])
-def test_a_damaged_file_is_named(to, damage, trees, lists, tmp_path):
-    for path in export(trees, to, tmp_path):
-        if path.name == "README.md":
-            continue
-        content = path.read_bytes()
-        path.write_bytes(content[: len(content) // 3 if damage == "cut" else 0])
-        if damage == "missing":
-            path.unlink()
-        named = re.escape(path.suffix) + r"( is not as it was exported|\. It has none)"
-        with pytest.raises(ValueError, match=f"{named}.*Export the model again"):
-            verify(trees, to, tmp_path, lists)
-        path.write_bytes(content)
-
-
 @pytest.mark.parametrize("to", ["solr", "vespa", "lightgbm"])
 def test_local_models_are_not_verified_without_what_chooses(to, groups, trees, lists, tmp_path):
     ranker = groups if to != "lightgbm" else pca_queries(2, ranker=LambdaMART(3)).fit(lists)
@@ -77,13 +61,6 @@ def test_a_damaged_file_of_a_group_is_named_with_its_folder(groups, lists, tmp_p
 def test_a_folder_that_is_none_is_refused(trees, lists, tmp_path):
     with pytest.raises(ValueError, match="nowhere is not a folder"):
         verify(trees, "solr", tmp_path / "nowhere", lists)
-
-
-@pytest.mark.parametrize("to", sorted(targets()))
-def test_a_folder_of_other_things_is_no_export(to, trees, lists, tmp_path):
-    (tmp_path / "notes.md").write_text("mine")
-    with pytest.raises(ValueError, match="must have one file that ends in .*. It has none"):
-        verify(trees, to, tmp_path, lists)
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ class Target(ABC):
 
     def _refusal(self, model: ExportedModel) -> NotExportable:
         """The error for a model with a step that the engine does not compute."""
-        return refusal(model, self.holder)
+        return _refusal_of(model, self.holder)
 
 
 class GroupTarget(Target):
@@ -195,22 +195,18 @@ def trees_of(model: ExportedModel, holder: str) -> Trees:
     return trees
 
 
-def refusal(model: ExportedModel, holder: str) -> NotExportable:
-    """The error for a model that a target cannot hold: why, and what to do instead.
-
-    Parameters
-    ----------
-    model : ExportedModel
-    holder : str
-        What holds the model: one formula of a document's features.
-    """
+def _refusal_of(model: ExportedModel, holder: str) -> NotExportable:
+    """The error for a model that a target cannot hold: why, and what to do instead."""
     steps = list(model.formula.walk())
     made = [step for step in steps if isinstance(step, OnColumns)]
     kinds = {column.kind for step in made for column in step.columns}
     serve = "or run the model with `localrank serve`."
     if isinstance(model.formula, Linear):
         reason = f"{holder} holds trees, and the model is a weighted sum of the features"
-        instead = f"Use {_linear_targets()}, which have linear models."
+        instead = f"Use {_targets_with(Linear)}, which have linear models."
+    elif isinstance(model.formula, TreeSum):
+        reason = f"{holder} holds no trees"
+        instead = f"Use {_targets_with(TreeSum)}, which have trees."
     elif any(isinstance(step, Routed) for step in steps):
         reason = (
             f"one of its steps chooses between models by the query, and {holder} holds one model"
@@ -249,11 +245,11 @@ def refusal(model: ExportedModel, holder: str) -> NotExportable:
     return NotExportable(model.ranker, reason, instead)
 
 
-def _linear_targets() -> str:
+def _targets_with(step: type[Formula]) -> str:
     from localrank import export
 
     takes = {name: target.takes for name, target in declared(export).items()}
-    *names, last = (name for name, steps in takes.items() if issubclass(Linear, steps))
+    *names, last = (name for name, steps in takes.items() if issubclass(step, steps))
     return f"{', '.join(names)} or {last}"
 
 
