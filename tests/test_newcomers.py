@@ -13,6 +13,8 @@ import localrank
 from localrank.data import make_queries, write_letor
 from localrank.registry import METHODS
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 # By package: the line in its `__init__`, and the file.
 NEWCOMERS = {
@@ -181,7 +183,7 @@ class DummyMeasure(RelevanceMeasure):
     def of_ranked(self, lists):
         return Precision(self.cutoff, relevance_level=self.relevance_level).of_ranked(lists)
 
-    def formula(self):
+    def definition(self):
         return "as precision."
 """,
     ),
