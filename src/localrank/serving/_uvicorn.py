@@ -69,7 +69,7 @@ def http_protocol() -> type[asyncio.Protocol] | str:
 def run_workers(config: uvicorn.Config) -> None:
     """Run several processes that share a socket, until a signal stops them."""
     if "Multiprocess" in LACKING:
-        if Multiprocess is object:
+        if not hasattr(Multiprocess, "run"):
             raise ValueError(f"Only one worker can run: {LACKING['Multiprocess']}.")
         log.warning("SIGHUP may replace the workers: %s.", LACKING["Multiprocess"])
     Workers(config, sockets=[config.bind_socket()]).run()

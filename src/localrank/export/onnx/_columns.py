@@ -1,9 +1,16 @@
-"""Columns that are computed from the features, as steps of a graph."""
+"""Columns that are computed from the features, as steps of a graph.
+
+Columns that compare a document with the others of its list are computed in tables with a row for
+each column and, in it, an entry for each document. The steps are those of
+`localrank.rankers.query_coordinates`, in the same order of additions. The results have the same
+bits, provided the runtime adds up a cumulative sum from first to last.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 
 import numpy as np
@@ -21,6 +28,14 @@ _LEAST_RANGE = 1e-300
 # From `localrank.rankers.listwise_net`: the relative deviation below which aggregates count as
 # constant, and the grid.
 _CONSTANT, _NET_GRID = 1e-12, 2.0**-20
+# As in `localrank.rankers.query_coordinates._coordinates`.
+_GRID = 2.0**-32
+_RESOLUTION = 4 * float(np.finfo(np.float64).eps)
+_MAX_DEVIATION = 20.0
+_NORMAL = 1.4826
+# The number of squarings after which directions vanish whose variance is 1e-13 smaller than the
+# largest; and after which E^(2^k) vanishes, whose largest eigenvalue is 1 - CLOSE.
+_FOR_LARGEST, _FOR_INVERSE = 48, 26
 
 
 def table_of(steps: Steps, formula: OnColumns, table: Value, n_features: int) -> Value:
@@ -35,15 +50,13 @@ def table_of(steps: Steps, formula: OnColumns, table: Value, n_features: int) ->
 
 
 class _Maker:
-    """Computes columns from features. Results that several columns need are computed once."""
+    """Computes columns from features. Steps that several columns need are computed once."""
 
     def __init__(self, steps: Steps, formula: OnColumns, table: Value, n_features: int) -> None:
         self.steps = steps
         self.formula = formula
         self.table = table
         self.n_features = n_features
-        self._made: dict[str, Value] = {}
-        self._coordinates: Coordinates | None = None
 
     def block(self, kind: str, columns: Sequence[Column]) -> Value:
         """The columns of one kind, of shape (n_documents, n_columns)."""
@@ -53,19 +66,14 @@ class _Maker:
         if kind == "product":
             others = [column.other for column in columns]
             return self._taken(self.table, features) * self._taken(self.table, others)
-        if kind not in self._made:
-            self._made[kind] = _MAKERS[kind](self)
-        return self._taken(self._made[kind], features)
+        return self._taken(_MAKERS[kind](self), features)
 
     def _taken(self, table: Value, columns: list[int]) -> Value:
         return self.steps.apply("Gather", table, np.array(columns), axis=1)
 
-    @property
+    @cached_property
     def coordinates(self) -> Coordinates:
-        if self._coordinates is None:
-            lists = Lists.of(self.steps, self.table.transposed)
-            self._coordinates = Coordinates.of(lists)
-        return self._coordinates
+        return Coordinates.of(Lists.of(self.steps, self.table.transposed))
 
     def deviations(self) -> Value:
         return self.coordinates.deviations().transposed
@@ -73,17 +81,8 @@ class _Maker:
     def percentiles(self) -> Value:
         return self.coordinates.percentiles().transposed
 
-    def robust_deviations(self) -> Value:
-        return self.coordinates.robust_deviations().transposed
-
     def aggregates(self) -> Value:
         return Aggregates(self.coordinates).table(self.n_features)
-
-    def missing(self) -> Value:
-        return self.table.is_nan().as_floats()
-
-    def filled(self) -> Value:
-        return self.coordinates.lists.filled(self._fills()).transposed
 
     def min_max(self) -> Value:
         """1/2 + (x - midpoint) · (1 / range). All values equal: 1/2."""
@@ -112,8 +111,8 @@ class _Maker:
         """The aggregates minus their mean over the list, divided by their deviation."""
         steps, table = self.steps, self.aggregates()
         n = table.size(0).as_floats()
-        off = table - self._sum(table) / n
-        deviation = (self._sum(off * off) / n).sqrt()
+        off = table - _sum(table) / n
+        deviation = (_sum(off * off) / n).sqrt()
         constant = deviation <= table.magnitude.max(axis=0) * _CONSTANT
         z = off / steps.where(constant, np.inf, deviation)
         return self._single(steps.apply("Round", z / _NET_GRID) * _NET_GRID)
@@ -125,17 +124,13 @@ class _Maker:
         constant = self.coordinates.constant
         return lists.masked(self.steps.where(constant, 0.0, differences)).transposed
 
-    def _sum(self, table: Value) -> Value:
-        sums = self.steps.apply("CumSum", table, 0)
-        return self.steps.apply("Gather", sums, np.array([-1]), axis=0)
-
     def _single(self, table: Value) -> Value:
         """The table rounded to single precision, as nets see it."""
         from onnx import TensorProto
 
         return self.steps.apply("Cast", table, to=TensorProto.FLOAT).as_floats()
 
-    def _fills(self) -> Floats:
+    def fills(self) -> Floats:
         """The values that the ranker fills in for a document without any value, by feature."""
         nothing = np.full((1, self.n_features), np.nan)
         made = self.formula.make(RankingDataset.from_arrays(nothing, qid=[0])).features[0]
@@ -149,10 +144,10 @@ class _Maker:
 _MAKERS: dict[str, Callable[[_Maker], Value]] = {
     "deviation": _Maker.deviations,
     "percentile": _Maker.percentiles,
-    "robust-deviation": _Maker.robust_deviations,
+    "robust-deviation": lambda maker: maker.coordinates.robust_deviations().transposed,
     "aggregate": _Maker.aggregates,
-    "missing": _Maker.missing,
-    "filled": _Maker.filled,
+    "missing": lambda maker: maker.table.is_nan().as_floats(),
+    "filled": lambda maker: maker.coordinates.lists.filled(maker.fills()).transposed,
     "min-max": _Maker.min_max,
     "min-max-zero": _Maker.min_max_zero,
     "cut-deviation": _Maker.cut_deviations,
@@ -160,13 +155,6 @@ _MAKERS: dict[str, Callable[[_Maker], Value]] = {
     "standard-aggregate": _Maker.standard_aggregates,
     "rank-difference": _Maker.rank_differences,
 }
-
-
-# As in `localrank.rankers.query_coordinates._coordinates`.
-_GRID = 2.0**-32
-# The number of squarings after which directions vanish whose variance is 1e-13 smaller than the
-# largest; and after which E^(2^k) vanishes, whose largest eigenvalue is 1 - CLOSE.
-_FOR_LARGEST, _FOR_INVERSE = 48, 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +189,7 @@ class Aggregates:
         width = steps.where(has_none, 1.0, width)
 
         def mean(table: Value) -> Value:
-            return _last(steps.apply("CumSum", steps.where(counted, table, 0.0), 0)) / width
+            return _sum(steps.where(counted, table, 0.0)) / width
 
         means = mean(p)
         early = mean(_discount(steps, n, p))
@@ -264,8 +252,7 @@ def _component(steps: Steps, rows: Value, start: Value, varying: Value) -> Value
         loadings = inverse @ loadings
         loadings = loadings / _squares(steps, loadings).sqrt()
     sign = _sign(steps, loadings)
-    weighted = steps.where(varying, rows * (loadings * sign), 0.0)
-    return _last(steps.apply("CumSum", weighted, 0))
+    return _sum(steps.where(varying, rows * (loadings * sign), 0.0))
 
 
 def _squares(steps: Steps, table: Value) -> Value:
@@ -283,15 +270,10 @@ def _sign(steps: Steps, loadings: Value) -> Value:
     return steps.where(deciding < 0.0, -1.0, 1.0)
 
 
-def _last(table: Value) -> Value:
-    """The last row, of shape (1, n)."""
-    return table.steps.apply("Gather", table, np.array([-1]), axis=0)
-
-
-# As in `localrank.rankers.query_coordinates._coordinates`.
-_RESOLUTION = 4 * float(np.finfo(np.float64).eps)
-_MOST = 20.0
-_NORMAL = 1.4826
+def _sum(table: Value) -> Value:
+    """The sum of the rows from first to last, of shape (1, n)."""
+    sums = table.steps.apply("CumSum", table, 0)
+    return table.steps.apply("Gather", sums, np.array([-1]), axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -412,7 +394,7 @@ class Coordinates:
         off, _ = steps.apply_for(2, "TopK", off, off.size(1), axis=1, largest=0)
         scale = self._median(off) * _NORMAL + deviation * 0.1
         result = (self.shares - middle) * self._per(scale)
-        return self.lists.masked(steps.apply("Clip", result, -_MOST, _MOST))
+        return self.lists.masked(steps.apply("Clip", result, -_MAX_DEVIATION, _MAX_DEVIATION))
 
     def _moments(self) -> tuple[Value, Value]:
         counts = self.lists.counts
