@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
 
-from localrank.data._advice import AdvisedError
+from localrank.data._errors import AdvisedError
 from localrank.text._smart import Records
 from localrank.text._text_lines import MAX_LINE, numbered_lines
 

@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from localrank.data._advice import AdvisedError
 from localrank.data._checks import is_missing
+from localrank.data._errors import AdvisedError
 from localrank.text._delimited import delimited_kind, delimited_records
 from localrank.text._ir_datasets_source import is_named, named_documents, named_queries
 from localrank.text._json_lines import json_records
