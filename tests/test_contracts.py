@@ -25,9 +25,11 @@ from localrank import rankers
 from localrank.data import RankingDataset
 from localrank.data import _deferred as deferred
 from localrank.rankers._expanded import Expanded
+from localrank.rankers._inputs import accepts_missing
+from localrank.rankers._training import weighs_documents
 from localrank.registry import make_sample
 
-# A recipe only composes: what a ranker makes of odd numbers, its parts are asked.
+# A recipe only composes: how data is taken in and what becomes of odd numbers is up to its parts.
 parts_first = pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow) if name in RECIPES else name for name in RANKERS],
@@ -69,6 +71,14 @@ def parts_of(ranker):
         for part in value if isinstance(value, list | tuple) else [value]:
             if isinstance(part, rankers.Ranker):
                 yield from parts_of(part)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [name for name in dir(rankers) if isinstance(getattr(rankers, name), type)],
+)
+def test_at_most_two_families_stand_between_a_ranker_and_the_base(kind):
+    assert len(getattr(rankers, kind).__mro__) <= 6
 
 
 def test_the_constructor_only_stores(ranker):
@@ -143,6 +153,7 @@ def test_a_query_is_scored_alike_alone_and_among_others(model, queries):
     assert_allclose(alone, among, rtol=1e-12)
 
 
+@parts_first
 def test_arrays_dataframes_and_datasets_score_the_same(ranker, model, queries):
     qid = queries.query_ids[queries.query_index].astype(str)
     frame = pd.DataFrame(queries.features, columns=list(queries.feature_names))
@@ -177,6 +188,7 @@ def test_a_negative_zero_is_a_zero(ranker, queries):
     assert_array_equal(other.predict(queries), plain.predict(queries))
 
 
+@parts_first
 def test_sparse_features_score_the_same(ranker, model, queries):
     qid, sparse = queries.query_index, csr_array(queries.features)
     again = ranker.fit(sparse, queries.relevance, qid=qid)
@@ -192,6 +204,7 @@ def test_the_order_of_features_does_not_matter_to_linear_rankers(ranker, queries
     assert_allclose(ranker.fit(mixed).predict(mixed), expected, rtol=1e-3, atol=1e-3)
 
 
+@parts_first
 def test_float32_features_work(ranker, queries):
     small = queries.with_features(queries.features.astype(np.float32))
     assert np.isfinite(ranker.fit(small).predict(small)).all()
@@ -327,7 +340,7 @@ def holed(queries):
 
 
 def test_missing_values_are_taken(ranker, model_of_holed, holed):
-    assert ranker.accepts_missing
+    assert accepts_missing(ranker)
     ranker = model_of_holed
     scores = ranker.predict(holed)
     assert np.isfinite(scores).all()
@@ -372,7 +385,7 @@ def test_a_refit_on_complete_data_forgets_what_was_missing(model, model_of_holed
 def test_missing_values_are_refused_where_that_is_asked_for(ranker, queries, holed):
     if not refuse_missing(ranker):
         return
-    assert not ranker.accepts_missing
+    assert not accepts_missing(ranker)
     message = (
         r"was given missing='refuse', and f1 has missing values \(1 of .*missing='impute'.*--set"
     )
@@ -456,7 +469,7 @@ def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason
     ranker, model, queries
 ):
     weights = np.random.default_rng(0).choice([0.2, 5.0], queries.n_documents)
-    if not ranker.weighs_documents:
+    if not weighs_documents(ranker):
         with pytest.raises(ValueError, match="it compares .* the same for all documents of a"):
             ranker.fit(queries, sample_weight=weights)
         return
@@ -543,6 +556,7 @@ def test_constant_features_do_no_harm(ranker, queries):
     assert ranker.fit(wide).score(wide) > 0.6
 
 
+@parts_first
 def test_queries_with_one_label_are_counted(ranker, queries):
     labels = queries.relevance.copy()
     labels[: queries.offsets[7]] = 1

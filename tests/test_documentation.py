@@ -1,6 +1,7 @@
 """What the documentation shows is run: Python blocks page by page, commands up to their options."""
 
 import re
+import runpy
 import shlex
 import shutil
 from pathlib import Path
@@ -24,6 +25,11 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Stands before a block that is only to be read, and says why.
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
+# Pages whose blocks train for seconds.
+SLOW = [
+    f"docs/{name}.md"
+    for name in ("compare", "how-to/tune", "local", "methods/adaptive-training", "tutorial")
+]
 NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
 
@@ -116,7 +122,16 @@ def pages_to_run() -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("page", pages_to_run(), ids=lambda page: str(page.relative_to(ROOT)))
+def pages_and_marks():
+    """The pages, of which some train for seconds."""
+    return [
+        pytest.param(page, id=name, marks=pytest.mark.slow if name in SLOW else ())
+        for page in pages_to_run()
+        for name in [str(page.relative_to(ROOT))]
+    ]
+
+
+@pytest.mark.parametrize("page", pages_and_marks())
 def test_python_blocks_run_and_print_what_is_shown(page, namespace, capsys):
     printed = None
     for language, text, line in blocks(page):
@@ -168,6 +183,16 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in DOCS.rglob("*.md"):
         assert f": {page.relative_to(DOCS)}\n" in navigation
+
+
+def test_the_page_of_public_names_is_current():
+    current = runpy.run_path(str(DOCS / "public_names.py"))["page"]()
+    assert (DOCS / "reference" / "index.md").read_text() == current, "python docs/public_names.py"
+
+
+def test_every_public_name_is_described():
+    text = (DOCS / "reference" / "index.md").read_text()
+    assert "|  |" not in text
 
 
 def test_the_table_of_conventions_has_the_measures_of_each():
