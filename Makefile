@@ -48,6 +48,7 @@ test: setup
 # that no test compiled, so all are compiled anew, and apart.
 KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
+  tests/representations/test_top_values.py tests/text/test_retrieval.py \
   tests/rankers/rank_svm/test_rank_svm.py \
   $(foreach module,$(shell grep -rl --include='*.py' '^ *@kernel' src/localrank),$(wildcard \
     $(dir $(module:src/localrank/%=tests/%))test_$(patsubst _%,%,$(notdir $(module)))))

@@ -140,7 +140,7 @@ class DummyAggregator(Aggregator):
         """
 from dataclasses import dataclass
 
-from localrank.measures._cut import RelevanceMeasure
+from localrank.measures.base import RelevanceMeasure
 from localrank.measures.precision import Precision
 
 

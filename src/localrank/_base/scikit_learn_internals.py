@@ -136,7 +136,8 @@ def make_tree(nodes: dict[str, NDArray[Any]], values: NDArray[np.float64], n_fea
             RuntimeWarning,
             stacklevel=2,
         )
-        return WalkedTree(*nodes.values(), values)
+        left, right, feature, threshold, missing = nodes.values()
+        return WalkedTree(left, right, feature, threshold, missing, values)
     return tree
 
 

@@ -16,7 +16,7 @@ from localrank.data._feature_columns import column_of, known_columns
 from localrank.data._frames import FrameLibrary, frame_of
 from localrank.evaluation.engine import MethodResult
 from localrank.grouping import Groups
-from localrank.grouping._categories import categories_of
+from localrank.grouping.known_groups import categories_of
 
 
 @dataclass(frozen=True, eq=False, repr=False)

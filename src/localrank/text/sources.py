@@ -11,13 +11,20 @@ from typing import Any
 
 from localrank.data._advice import AdvisedError
 from localrank.data._checks import is_missing
-from localrank.text._delimited import delimited_kind, delimited_records
-from localrank.text._ir_datasets_source import is_named, named_documents, named_queries
-from localrank.text._json_lines import json_records
-from localrank.text._npl import npl_records
-from localrank.text._smart import Records, smart_records
-from localrank.text._text_lines import numbered_lines
-from localrank.text._trec_markup import trec_documents, trec_topics
+from localrank.text._file_formats import (
+    Records,
+    delimited_kind,
+    delimited_records,
+    is_named,
+    json_records,
+    named_documents,
+    named_queries,
+    npl_records,
+    numbered_lines,
+    smart_records,
+    trec_documents,
+    trec_topics,
+)
 
 # Names of ids. The first that a record has becomes its "id".
 DOCUMENT_IDS = ("id", "_id", "docno", "doc_id", "document_id", "docid")

@@ -16,7 +16,7 @@ from localrank.data import RankingDataset
 from localrank.data._checks import is_missing
 from localrank.persistence import save_model
 from localrank.rankers import Ranker
-from localrank.text._questions import Judgments, Queries
+from localrank.text._queries import Judgments, Queries
 from localrank.text.extractor import FeatureExtractor
 
 

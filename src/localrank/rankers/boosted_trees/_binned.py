@@ -73,18 +73,17 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
 def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
     """Validation queries in the bins of the training queries, with labels and groups."""
     held_out = None
+    parameters = dict(train.params or {})
     # Other training queries have no bins until LightGBM trains.
-    if isinstance(train, _Binned):
+    if isinstance(train, _Binned) and train._handle is not None:
         try:
-            data = _Binned(None, reference=train, params=dict(train.params))
+            data = _Binned(None, reference=train, params=parameters)
             data._init_from_ref_dataset(dataset.n_documents, train._handle)
             held_out = _filled(data, dataset)
         except (AttributeError, TypeError) as error:
             _warn(error)
     if held_out is None:
-        held_out = type(train)(
-            gathered(dataset).features, reference=train, params=dict(train.params)
-        )
+        held_out = type(train)(gathered(dataset).features, reference=train, params=parameters)
     return held_out.set_label(dataset.labels).set_group(dataset.query_sizes)
 
 
