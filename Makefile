@@ -2,11 +2,12 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test bounds fuzz lint format coverage lowest newest package bench docs clean
+.PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest newest package bench docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
-	@echo "make test    set up and run all tests"
+	@echo "make test    set up and run the tests, but for the slow ones"
+	@echo "make test-all   run all tests"
 	@echo "make bounds  run the tests of kernels with checked bounds of arrays"
 	@echo "make fuzz    read made-up and damaged files for a minute"
 	@echo "make lint    ruff, mypy, import-linter"
@@ -41,7 +42,17 @@ setup: .venv/.everything
 demo: .venv/.package
 	@$(BIN)/localrank demo
 
-test: setup
+# Kernels are compiled once: two workers would do it at the same time.
+KERNELS = $(shell grep -rl --include='*.py' '^ *@kernel' src/localrank)
+.venv/.kernels: .venv/.everything $(KERNELS)
+	@echo "Compiling kernels (once, about a minute) ..."
+	@$(BIN)/localrank warmup >/dev/null
+	@touch $@
+
+test: setup .venv/.kernels
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow"
+
+test-all: setup .venv/.kernels
 	@$(BIN)/python -m pytest -q -n 2
 
 # A kernel's tests have its name; where they have not, they are listed. The plugin tells of kernels
@@ -50,7 +61,7 @@ KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_lim
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
   tests/representations/test_top_values.py tests/text/test_retrieval.py \
   tests/rankers/rank_svm/test_rank_svm.py \
-  $(foreach module,$(shell grep -rl --include='*.py' '^ *@kernel' src/localrank),$(wildcard \
+  $(foreach module,$(KERNELS),$(wildcard \
     $(dir $(module:src/localrank/%=tests/%))test_$(patsubst _%,%,$(notdir $(module)))))
 
 bounds: setup
@@ -72,7 +83,7 @@ format: setup
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-coverage: setup
+coverage: setup .venv/.kernels
 	@rm -f .coverage .coverage.*
 	@$(BIN)/python -m pytest -q -n 2 --cov --cov-report=term-missing:skip-covered
 

@@ -1,5 +1,6 @@
 import os
 import sys
+from functools import cache
 from pathlib import Path
 
 import hypothesis
@@ -10,8 +11,10 @@ import pytest
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 from recorder import Recorder
+from samples import RANKERS
 
 from localrank.data import RankingDataset, make_queries
+from localrank.registry import make_sample
 
 # A busy machine is slow, not wrong.
 hypothesis.settings.register_profile(
@@ -20,10 +23,29 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("localrank")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what needs a browser as slow."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def queries() -> RankingDataset:
     """Sixty small labelled queries of two types."""
     return make_queries(60, n_documents=(3, 20), n_features=8, n_types=2, random_state=1)[0]
+
+
+@pytest.fixture(scope="session")
+def trained(queries):
+    """A ranker or recipe by its name, small, and trained once for all tests of a dataset.
+
+    No test may change it.
+    """
+
+    models = cache(lambda name, dataset: make_sample(RANKERS[name]).fit(dataset))
+    return lambda name, dataset=queries: models(name, dataset)
 
 
 @pytest.fixture

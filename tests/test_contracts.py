@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rearranged import rearranged
+from samples import RANKERS, RECIPES
 from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import clone
@@ -20,20 +21,39 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold
 
 import localrank
-from localrank import rankers, recipes
+from localrank import rankers
 from localrank.data import RankingDataset
 from localrank.data import _deferred as deferred
 from localrank.rankers._expanded import Expanded
-from localrank.registry import declared, make_sample
+from localrank.registry import make_sample
 
-RANKERS = {
-    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
-}
+# A recipe only composes: what a ranker makes of odd numbers, its parts are asked.
+parts_first = pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if name in RECIPES else name for name in RANKERS],
+)
 
 
 @pytest.fixture(params=RANKERS)
-def ranker(request):
-    return make_sample(RANKERS[request.param])
+def name(request):
+    return request.param
+
+
+@pytest.fixture
+def ranker(name):
+    return make_sample(RANKERS[name])
+
+
+@pytest.fixture
+def model(name, trained):
+    """The ranker, trained once on the queries for all tests. No test may change it."""
+    return trained(name)
+
+
+@pytest.fixture
+def model_of_holed(name, trained, holed):
+    """The ranker, trained once on missing values for all tests. No test may change it."""
+    return trained(name, holed)
 
 
 def shuffled(dataset: RankingDataset, seed: int = 0) -> tuple[np.ndarray, RankingDataset]:
@@ -57,9 +77,9 @@ def test_the_constructor_only_stores(ranker):
     assert not [name for name in vars(ranker) if name.endswith("_")]
 
 
-def test_a_clone_has_the_same_parameters_and_is_not_fitted(ranker, queries):
-    twin = clone(ranker.fit(queries))
-    assert repr(twin.get_params()) == repr(ranker.get_params())
+def test_a_clone_has_the_same_parameters_and_is_not_fitted(model, queries):
+    twin = clone(model)
+    assert repr(twin.get_params()) == repr(model.get_params())
     with pytest.raises(NotFittedError):
         twin.predict(queries)
 
@@ -72,9 +92,9 @@ def test_fit_returns_the_ranker_and_scores_are_one_finite_number_per_document(ra
     assert np.isfinite(scores).all()
 
 
-def test_it_learns_to_rank_better_than_chance(ranker, queries):
+def test_it_learns_to_rank_better_than_chance(model, queries):
     constant = localrank.measures.NDCG(10).mean(queries, np.zeros(queries.n_documents))
-    assert ranker.fit(queries).score(queries) > constant + 0.05
+    assert model.score(queries) > constant + 0.05
 
 
 def test_inputs_stay_unchanged(ranker, queries):
@@ -89,55 +109,51 @@ def test_inputs_stay_unchanged(ranker, queries):
         assert_array_equal(now, then)
 
 
-def test_the_same_seed_gives_the_same_model(ranker, queries):
-    again = clone(ranker)
-    assert_array_equal(ranker.fit(queries).predict(queries), again.fit(queries).predict(queries))
+def test_the_same_seed_gives_the_same_model(ranker, model, queries):
+    assert_array_equal(ranker.fit(queries).predict(queries), model.predict(queries))
 
 
-def test_a_second_fit_forgets_the_first(ranker, queries):
-    fresh = clone(ranker).fit(queries)
+def test_a_second_fit_forgets_the_first(ranker, model, queries):
     ranker.fit(queries.select(np.arange(20))).predict(queries)
-    assert_array_equal(ranker.fit(queries).predict(queries), fresh.predict(queries))
+    assert_array_equal(ranker.fit(queries).predict(queries), model.predict(queries))
 
 
-def test_the_order_of_training_rows_does_not_matter(ranker, queries):
+def test_the_order_of_training_rows_does_not_matter(ranker, model, queries):
     _, mixed = shuffled(queries)
-    again = clone(ranker).fit(mixed)
-    assert_allclose(ranker.fit(queries).predict(queries), again.predict(queries), rtol=1e-9)
+    again = ranker.fit(mixed)
+    assert_allclose(model.predict(queries), again.predict(queries), rtol=1e-9)
 
 
-def test_predictions_come_back_in_input_order(ranker, queries):
-    ranker.fit(queries)
+def test_predictions_come_back_in_input_order(model, queries):
     order, mixed = shuffled(queries)
-    expected = ranker.predict(queries)[order]
+    expected = model.predict(queries)[order]
     # Scores near zero may be rounded differences of larger numbers.
-    assert_allclose(ranker.predict(mixed), expected, rtol=1e-12, atol=1e-15)
+    assert_allclose(model.predict(mixed), expected, rtol=1e-12, atol=1e-15)
 
 
-def test_the_size_of_scored_blocks_changes_no_bit(ranker, queries, monkeypatch):
-    ranker.fit(queries)
-    whole = ranker.predict(queries)
+def test_the_size_of_scored_blocks_changes_no_bit(model, queries, monkeypatch):
+    whole = model.predict(queries)
     monkeypatch.setattr(deferred, "SCORED_BYTES", 1)
-    assert_array_equal(ranker.predict(queries), whole)
+    assert_array_equal(model.predict(queries), whole)
 
 
-def test_a_query_is_scored_alike_alone_and_among_others(ranker, queries):
-    ranker.fit(queries)
-    alone = ranker.predict(queries.select([7]))
-    among = ranker.predict(queries)[queries.offsets[7] : queries.offsets[8]]
+def test_a_query_is_scored_alike_alone_and_among_others(model, queries):
+    alone = model.predict(queries.select([7]))
+    among = model.predict(queries)[queries.offsets[7] : queries.offsets[8]]
     assert_allclose(alone, among, rtol=1e-12)
 
 
-def test_arrays_dataframes_and_datasets_score_the_same(ranker, queries):
+def test_arrays_dataframes_and_datasets_score_the_same(ranker, model, queries):
     qid = queries.query_ids[queries.query_index].astype(str)
     frame = pd.DataFrame(queries.features, columns=list(queries.feature_names))
-    by_dataset = ranker.fit(queries).predict(queries)
+    by_dataset = model.predict(queries)
     by_array = ranker.fit(queries.features, queries.relevance, qid=qid)
     assert_array_equal(by_array.predict(queries.features, qid=qid), by_dataset)
     by_frame = ranker.fit(frame, pd.Series(queries.relevance), qid=pd.Series(qid))
     assert_array_equal(by_frame.predict(frame, qid=qid), by_dataset)
 
 
+@parts_first
 def test_single_and_double_precision_of_equal_values_rank_alike(ranker, queries):
     values = queries.features.astype(np.float32)
     names = queries.feature_names
@@ -151,6 +167,7 @@ def test_single_and_double_precision_of_equal_values_rank_alike(ranker, queries)
     assert_allclose(by_single, by_double, rtol=1e-12, atol=1e-12)
 
 
+@parts_first
 def test_a_negative_zero_is_a_zero(ranker, queries):
     features = np.where(np.abs(queries.features) < 0.5, 0.0, queries.features)
     signed = np.where(features == 0, -0.0, features)
@@ -160,16 +177,13 @@ def test_a_negative_zero_is_a_zero(ranker, queries):
     assert_array_equal(other.predict(queries), plain.predict(queries))
 
 
-def test_sparse_features_score_the_same(ranker, queries):
+def test_sparse_features_score_the_same(ranker, model, queries):
     qid, sparse = queries.query_index, csr_array(queries.features)
-    scores = ranker.fit(queries.features, queries.relevance, qid=qid).predict(queries)
-    again = clone(ranker).fit(sparse, queries.relevance, qid=qid)
-    assert_array_equal(again.predict(sparse, qid=qid), scores)
+    again = ranker.fit(sparse, queries.relevance, qid=qid)
+    assert_array_equal(again.predict(sparse, qid=qid), model.predict(queries))
 
 
-@pytest.mark.parametrize(
-    "ranker", ["BestFeature", "RankSVM", "SVMMap", "ListwiseLinear"], indirect=True
-)
+@pytest.mark.parametrize("name", ["BestFeature", "RankSVM", "SVMMap", "ListwiseLinear"])
 def test_the_order_of_features_does_not_matter_to_linear_rankers(ranker, queries):
     order = np.random.default_rng(0).permutation(queries.n_features)
     mixed = queries.with_features(queries.features[:, order])
@@ -183,22 +197,22 @@ def test_float32_features_work(ranker, queries):
     assert np.isfinite(ranker.fit(small).predict(small)).all()
 
 
-def test_a_saved_ranker_scores_as_before(ranker, queries, tmp_path):
-    scores = ranker.fit(queries).predict(queries)
-    ranker.save(tmp_path / "model.localrank")
+def test_a_saved_ranker_scores_as_before(model, queries, tmp_path):
+    scores = model.predict(queries)
+    model.save(tmp_path / "model.localrank")
     loaded = localrank.load(tmp_path / "model.localrank")
-    assert type(loaded) is type(ranker)
-    assert repr(loaded.get_params()) == repr(ranker.get_params())
+    assert type(loaded) is type(model)
+    assert repr(loaded.get_params()) == repr(model.get_params())
     assert_array_equal(loaded.predict(queries), scores)
 
 
-def test_eight_threads_at_once_score_as_one(ranker, queries):
-    scores = ranker.fit(queries).predict(queries)
+def test_eight_threads_at_once_score_as_one(model, queries):
+    scores = model.predict(queries)
     begin = threading.Barrier(8)
 
     def predict(_):
         begin.wait(60)
-        return ranker.predict(queries)
+        return model.predict(queries)
 
     with ThreadPoolExecutor(8) as pool:
         for threaded in pool.map(predict, range(8)):
@@ -227,9 +241,8 @@ def test_a_forked_child_scores_as_its_parent(ranker, queries):
 
 
 @pytest.mark.parametrize("again", [copy.deepcopy, lambda r: pickle.loads(pickle.dumps(r))])
-def test_a_copied_ranker_scores_as_before(ranker, queries, again):
-    scores = ranker.fit(queries).predict(queries)
-    assert_array_equal(again(ranker).predict(queries), scores)
+def test_a_copied_ranker_scores_as_before(model, queries, again):
+    assert_array_equal(again(model).predict(queries), model.predict(queries))
 
 
 def test_an_unfitted_ranker_cannot_predict_or_be_saved(ranker, queries, tmp_path):
@@ -239,35 +252,31 @@ def test_an_unfitted_ranker_cannot_predict_or_be_saved(ranker, queries, tmp_path
         ranker.save(tmp_path / "model.localrank")
 
 
-def test_another_number_of_features_is_refused(ranker, queries):
-    ranker.fit(queries)
+def test_another_number_of_features_is_refused(model, queries):
     with pytest.raises(ValueError, match="was fitted on 8 features. The dataset has 7"):
-        ranker.predict(queries.with_features(queries.features[:, :7]))
+        model.predict(queries.with_features(queries.features[:, :7]))
 
 
-def test_other_feature_names_are_refused(ranker, queries):
-    ranker.fit(queries)
+def test_other_feature_names_are_refused(model, queries):
     names = ["f1", "bm25", *queries.feature_names[2:]]
     with pytest.raises(ValueError, match="without 'f2' and with a new 'bm25'"):
-        ranker.predict(queries.with_features(queries.features, names))
+        model.predict(queries.with_features(queries.features, names))
 
 
-def test_a_surplus_feature_is_named(ranker, queries):
-    ranker.fit(queries)
+def test_a_surplus_feature_is_named(model, queries):
     wide = np.column_stack([queries.features, queries.features[:, 0]])
     with pytest.raises(ValueError, match="comes with a new 'docid'"):
-        ranker.predict(queries.with_features(wide, [*queries.feature_names, "docid"]))
+        model.predict(queries.with_features(wide, [*queries.feature_names, "docid"]))
 
 
-def test_features_in_another_order_are_refused(ranker, queries):
-    ranker.fit(queries)
+def test_features_in_another_order_are_refused(model, queries):
     swapped = queries.with_features(queries.features[:, ::-1], queries.feature_names[::-1])
     with pytest.raises(ValueError, match="Feature 1 was 'f1' when .* it is 'f8': put the features"):
-        ranker.predict(swapped)
+        model.predict(swapped)
 
 
-def test_a_failed_fit_changes_nothing(ranker, queries):
-    scores = ranker.fit(queries).predict(queries)
+def test_a_failed_fit_changes_nothing(model, queries):
+    ranker, scores = copy.deepcopy(model), model.predict(queries)
     flat = RankingDataset.from_arrays(np.eye(4), [1, 1, 0, 0], ["a", "a", "b", "b"])
     with pytest.raises(ValueError, match="nothing to learn"):
         ranker.fit(flat)
@@ -299,8 +308,8 @@ def test_a_path_instead_of_data_is_refused_with_advice(ranker):
         ranker.fit("train.txt")
 
 
-def test_a_refit_on_unnamed_features_forgets_the_names(ranker, queries):
-    ranker.fit(queries).fit(queries.with_features(queries.features))
+def test_a_refit_on_unnamed_features_forgets_the_names(model, queries):
+    ranker = copy.deepcopy(model).fit(queries.with_features(queries.features))
     renamed = queries.with_features(queries.features, [f"x{i}" for i in range(8)])
     assert ranker.predict(renamed).shape == (queries.n_documents,)
 
@@ -317,47 +326,47 @@ def holed(queries):
     return queries.with_features(features, queries.feature_names)
 
 
-def test_missing_values_are_taken(ranker, holed):
+def test_missing_values_are_taken(ranker, model_of_holed, holed):
     assert ranker.accepts_missing
-    scores = ranker.fit(holed).predict(holed)
+    ranker = model_of_holed
+    scores = ranker.predict(holed)
     assert np.isfinite(scores).all()
     assert ranker.n_features_in_ == 8
     constant = localrank.measures.NDCG(10).mean(holed, np.zeros(holed.n_documents))
     assert ranker.score(holed) > constant
 
 
-def test_a_model_of_complete_data_takes_missing_values(ranker, queries, holed):
-    assert np.isfinite(ranker.fit(queries).predict(holed)).all()
+def test_a_model_of_complete_data_takes_missing_values(model, holed):
+    assert np.isfinite(model.predict(holed)).all()
 
 
-def test_the_order_of_rows_with_missing_values_does_not_matter(ranker, holed):
+def test_the_order_of_rows_with_missing_values_does_not_matter(ranker, model_of_holed, holed):
     order, mixed = shuffled(holed)
-    scores = ranker.fit(holed).predict(holed)
+    scores = model_of_holed.predict(holed)
     # NaN has different bits on different machines.
     signed = np.where(np.isnan(mixed.features), -np.nan, mixed.features)
-    again = clone(ranker).fit(mixed.replaced(features=signed))
+    again = ranker.fit(mixed.replaced(features=signed))
     assert_allclose(again.predict(holed), scores, rtol=1e-9)
-    assert_allclose(ranker.predict(mixed), scores[order], rtol=1e-9, atol=1e-12)
+    assert_allclose(model_of_holed.predict(mixed), scores[order], rtol=1e-9, atol=1e-12)
 
 
-def test_a_query_with_missing_values_is_scored_alike_alone_and_among_others(ranker, holed):
-    ranker.fit(holed)
-    alone = ranker.predict(holed.select([5]))
-    among = ranker.predict(holed)[holed.offsets[5] : holed.offsets[6]]
+def test_a_query_with_missing_values_is_scored_alike_alone_and_among_others(model_of_holed, holed):
+    alone = model_of_holed.predict(holed.select([5]))
+    among = model_of_holed.predict(holed)[holed.offsets[5] : holed.offsets[6]]
     assert_allclose(alone, among, rtol=1e-12)
 
 
-def test_a_model_of_missing_values_is_saved_with_its_rule(ranker, queries, holed, tmp_path):
-    scores = ranker.fit(holed).predict(holed)
-    ranker.save(tmp_path / "model.localrank")
+def test_a_model_of_missing_values_is_saved_with_its_rule(model_of_holed, queries, holed, tmp_path):
+    scores = model_of_holed.predict(holed)
+    model_of_holed.save(tmp_path / "model.localrank")
     loaded = localrank.load(tmp_path / "model.localrank")
     assert_array_equal(loaded.predict(holed), scores)
-    assert_array_equal(loaded.predict(queries), ranker.predict(queries))
+    assert_array_equal(loaded.predict(queries), model_of_holed.predict(queries))
 
 
-def test_a_refit_on_complete_data_forgets_what_was_missing(ranker, queries, holed):
-    fresh = clone(ranker).fit(queries).predict(holed)
-    assert_array_equal(ranker.fit(holed).fit(queries).predict(holed), fresh)
+def test_a_refit_on_complete_data_forgets_what_was_missing(model, model_of_holed, queries, holed):
+    again = copy.deepcopy(model_of_holed).fit(queries)
+    assert_array_equal(again.predict(holed), model.predict(holed))
 
 
 def test_missing_values_are_refused_where_that_is_asked_for(ranker, queries, holed):
@@ -380,6 +389,7 @@ def refuse_missing(ranker):
     return [part.set_params(missing="refuse") for part in able]
 
 
+@parts_first
 @pytest.mark.parametrize(
     "labels",
     [
@@ -442,13 +452,15 @@ def test_wrong_weights_are_refused(ranker, queries, weights, message):
         ranker.fit(queries, **weights)
 
 
-def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason(ranker, queries):
+def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason(
+    ranker, model, queries
+):
     weights = np.random.default_rng(0).choice([0.2, 5.0], queries.n_documents)
     if not ranker.weighs_documents:
         with pytest.raises(ValueError, match="it compares .* the same for all documents of a"):
             ranker.fit(queries, sample_weight=weights)
         return
-    alike = clone(ranker).fit(queries).predict(queries)
+    alike = model.predict(queries)
     order, mixed = shuffled(queries)
     again = clone(ranker).fit(mixed, sample_weight=weights[order]).predict(queries)
     scores = ranker.fit(queries, sample_weight=weights).predict(queries)
@@ -457,9 +469,8 @@ def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason
 
 
 @pytest.mark.parametrize(
-    "ranker",
+    "name",
     [name for name, part in RANKERS.items() if "n_jobs" in make_sample(part).get_params()],
-    indirect=True,
 )
 def test_the_number_of_jobs_does_not_matter(ranker, queries):
     one = clone(ranker).set_params(n_jobs=1).fit(queries).predict(queries)
@@ -475,8 +486,9 @@ def test_validation_queries_may_be_given(ranker, queries):
     assert_array_equal(by_dataset, by_arrays)
 
 
-def test_a_grid_search_over_queries_runs(ranker, queries, request):
-    grid = RANKERS[request.node.callspec.params["ranker"]].declaration.grid
+@parts_first
+def test_a_grid_search_over_queries_runs(name, ranker, queries):
+    grid = RANKERS[name].declaration.grid
     ends = {name: [values[0], values[-1]] for name, values in list(grid.items())[:1]}
     qid = queries.query_ids[queries.query_index]
     with config_context(enable_metadata_routing=True):
@@ -507,6 +519,7 @@ def test_two_documents_and_one_feature_are_enough(ranker, rng):
     assert ranker.fit(dataset).score(dataset) > 0.9
 
 
+@parts_first
 def test_duplicated_documents_work(ranker, queries):
     rows = np.repeat(np.arange(queries.n_documents), 2)
     doubled = rearranged(queries, rows)
@@ -515,13 +528,15 @@ def test_duplicated_documents_work(ranker, queries):
     assert ranker.score(doubled) > 0.5
 
 
+@parts_first
 @pytest.mark.parametrize("factor", [1e-8, 1e8])
-def test_the_unit_of_the_features_hardly_matters(ranker, queries, factor):
+def test_the_unit_of_the_features_hardly_matters(ranker, model, queries, factor):
     other = queries.with_features(queries.features * factor)
-    scaled = clone(ranker).fit(other).score(other)
-    assert scaled == pytest.approx(ranker.fit(queries).score(queries), abs=0.02)
+    scaled = ranker.fit(other).score(other)
+    assert scaled == pytest.approx(model.score(queries), abs=0.02)
 
 
+@parts_first
 def test_constant_features_do_no_harm(ranker, queries):
     features = np.column_stack([queries.features, np.full(queries.n_documents, 0.1)])
     wide = queries.with_features(features)
@@ -537,16 +552,16 @@ def test_queries_with_one_label_are_counted(ranker, queries):
     assert ranker.fit(dataset).training_data_["n_queries_with_one_label"] == expected
 
 
-def test_scores_that_are_no_numbers_are_an_error(ranker, queries, monkeypatch):
-    ranker.fit(queries)
+def test_scores_that_are_no_numbers_are_an_error(model, queries, monkeypatch):
     scores = np.zeros(queries.n_documents)
     scores[queries.offsets[3]] = np.nan
-    monkeypatch.setattr(type(ranker), "predict_rows", lambda self, dataset: scores)
+    monkeypatch.setattr(type(model), "predict_rows", lambda self, dataset: scores)
     with pytest.raises(ValueError, match=f"document of query {queries.query_ids[3]} the score nan"):
-        ranker.predict(queries)
+        model.predict(queries)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")  # from trees and clusters that find nothing
+@parts_first
 @pytest.mark.parametrize("factor", [5e-324, 1e-310, 1e-300, 1e90])
 def test_tiny_and_huge_features_are_ranked_or_refused(ranker, queries, factor):
     try:

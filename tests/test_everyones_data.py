@@ -1,18 +1,15 @@
 """Data as users have it: every ranker and recipe that declares itself learns from it."""
 
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
+from samples import RANKERS, RECIPES
 from scipy.stats import spearmanr
 
-from localrank import rankers, recipes
 from localrank.data import RankingDataset
-from localrank.registry import declared, make_sample
+from localrank.registry import make_sample
 
-RANKERS = {
-    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
-}
 LABELS = {
     "grades": lambda rng, n: rng.integers(0, 3, n),
     "real": lambda rng, n: np.round(rng.random(n), 3) * (rng.random(n) < 0.5),
@@ -57,6 +54,8 @@ ODD = {
     "a list of more than 10,000": {"sizes": "long"},
     "much of it": {"labels": "clicks", "sizes": "one document", "one_label": 0.3, "missing": 0.1},
 }
+# They compare all pairs of a list.
+SLOW = [(name, "a list of more than 10,000") for name in ("RankNet", "LGMML")]
 
 
 def agreement(dataset: RankingDataset, scores: np.ndarray) -> float:
@@ -72,11 +71,23 @@ def agreement(dataset: RankingDataset, scores: np.ndarray) -> float:
 
 
 @pytest.fixture(params=RANKERS)
-def ranker(request):
-    return make_sample(RANKERS[request.param])
+def name(request):
+    return request.param
 
 
-@pytest.mark.parametrize("odd", ODD)
+@pytest.fixture
+def ranker(name):
+    return make_sample(RANKERS[name])
+
+
+def kinds_of_data():
+    """Each ranker with each kind of data; a recipe, which only composes, with all of it at once."""
+    for name, odd in product(RANKERS, ODD):
+        quick = odd == "much of it" if name in RECIPES else (name, odd) not in SLOW
+        yield pytest.param(name, odd, marks=[] if quick else pytest.mark.slow)
+
+
+@pytest.mark.parametrize(("name", "odd"), list(kinds_of_data()))
 def test_a_feature_that_is_the_label_is_learned_from_any_data(ranker, odd):
     train, test = make(**ODD[odd]), make(**ODD[odd], seed=1)
     scores = ranker.fit(train).predict(test)

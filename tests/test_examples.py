@@ -3,6 +3,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 FOLDER = Path(__file__).parents[1] / "examples"
 # test_spark.py runs the one that needs Java.
 EXAMPLES = sorted(set(FOLDER.glob("*.py")) - {FOLDER / "spark_scoring.py"})

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from rearranged import rearranged
+from samples import RANKERS
 from sklearn.exceptions import NotFittedError
 
 from localrank import rankers, recipes
@@ -35,11 +36,7 @@ from localrank.rankers import (
     RankSVM,
 )
 from localrank.rankers._contributions import TOGETHER
-from localrank.registry import declared, make_sample
 
-RANKERS = {
-    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
-}
 # Their scores are no sums over features, or are made of places alone.
 NOT_ADDITIVE = {"LGMML", "DuhKirchhoff", "MultipleHyperplaneRanker", "McRank"}
 # Nothing in them weighs features.
@@ -50,22 +47,9 @@ def additive(names):
     return sorted(set(RANKERS) - names)
 
 
-@pytest.fixture(scope="module")
-def fitted(queries):
-    """Each ranker, trained once."""
-    models = {}
-
-    def fit(name):
-        if name not in models:
-            models[name] = make_sample(RANKERS[name]).fit(queries)
-        return models[name]
-
-    return fit
-
-
 @pytest.mark.parametrize("name", additive(NOT_ADDITIVE))
-def test_contributions_sum_to_the_scores(name, fitted, queries):
-    ranker = fitted(name)
+def test_contributions_sum_to_the_scores(name, trained, queries):
+    ranker = trained(name)
     order = np.random.default_rng(0).permutation(queries.n_documents)
     mixed = rearranged(queries, order)
     for dataset in (queries, mixed):
@@ -81,29 +65,29 @@ def test_contributions_sum_to_the_scores(name, fitted, queries):
 
 
 @pytest.mark.parametrize("name", additive(NOT_ADDITIVE))
-def test_the_base_is_one_for_a_query(name, fitted, queries):
-    base = fitted(name).contributions(queries).base
+def test_the_base_is_one_for_a_query(name, trained, queries):
+    base = trained(name).contributions(queries).base
     assert_allclose(base, base[queries.offsets[:-1]][queries.query_index], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", additive(NOT_ADDITIVE))
-def test_centred_contributions_have_mean_zero_and_the_same_sums(name, fitted, queries):
-    centred = fitted(name).contributions(queries).centred()
+def test_centred_contributions_have_mean_zero_and_the_same_sums(name, trained, queries):
+    centred = trained(name).contributions(queries).centred()
     sums = np.add.reduceat(centred.entries, queries.offsets[:-1])
     size = np.abs(centred.entries).max()
     assert_allclose(sums, 0.0, atol=1e-9 * size)
-    assert_allclose(centred.scores, fitted(name).predict(queries), atol=1e-9 * size)
+    assert_allclose(centred.scores, trained(name).predict(queries), atol=1e-9 * size)
 
 
 @pytest.mark.parametrize("name", sorted(NOT_ADDITIVE))
-def test_rankers_without_contributions_say_so_and_what_to_do(name, fitted, queries):
+def test_rankers_without_contributions_say_so_and_what_to_do(name, trained, queries):
     with pytest.raises(ValueError, match="no exact contributions .*permutation_importance"):
-        fitted(name).contributions(queries)
+        trained(name).contributions(queries)
 
 
 @pytest.mark.parametrize("name", sorted(RANKERS))
-def test_importances_are_shares_or_absent(name, fitted, queries):
-    ranker = fitted(name)
+def test_importances_are_shares_or_absent(name, trained, queries):
+    ranker = trained(name)
     assert hasattr(ranker, "feature_importances_") == (name not in WITHOUT_IMPORTANCES)
     if name in WITHOUT_IMPORTANCES:
         with pytest.raises(AttributeError, match="permutation_importance"):

@@ -13,6 +13,8 @@ import localrank
 from localrank.data import make_queries, write_letor
 from localrank.registry import METHODS
 
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 # By package: the line in its `__init__`, and the file.
 NEWCOMERS = {

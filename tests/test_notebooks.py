@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 nbformat = pytest.importorskip("nbformat", reason="executing notebooks needs nbformat")
 pytest.importorskip("nbclient", reason="executing notebooks needs nbclient")
 pytest.importorskip("ipykernel", reason="executing notebooks needs ipykernel")

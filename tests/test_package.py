@@ -36,6 +36,7 @@ def wheel(dist):
         yield file
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     shipped = {Path(name) for name in wheel.namelist()}
     assert {path.parts[0] for path in shipped} == {

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from partitioned import written
+from samples import RANKERS
 
-from localrank import LocalRanker, rankers, recipes, representations
+from localrank import LocalRanker, recipes, representations
 from localrank._base.estimator import clone
 from localrank.data import RankingDataset, SampleWarning, make_queries
 from localrank.data._content_order import content_order, query_order
@@ -21,9 +22,6 @@ from localrank.registry import declared, make_sample
 from localrank.representations import Gaussian, Mean, PrincipalComponents, RelevantMean, TopScores
 from localrank.selection import Classifier, NearestCentroid, NearestQuery, SameCategory
 
-RANKERS = {
-    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
-}
 LOCAL = [name for name, part in RANKERS.items() if isinstance(make_sample(part), LocalRanker)]
 REPRESENTATIONS = declared(representations)
 
@@ -67,8 +65,10 @@ def arrays_of(fitted):
 
 
 @pytest.mark.parametrize("name", RANKERS)
-def test_a_model_on_partitions_is_the_one_in_memory_to_the_last_bit(name, queries, partitioned):
-    in_memory = make_sample(RANKERS[name]).fit(queries)
+def test_a_model_on_partitions_is_the_one_in_memory_to_the_last_bit(
+    name, trained, queries, partitioned
+):
+    in_memory = trained(name)
     on_partitions = make_sample(RANKERS[name]).fit(partitioned)
     assert_array_equal(on_partitions.predict(queries), in_memory.predict(queries))
     assert on_partitions.training_data_ == in_memory.training_data_

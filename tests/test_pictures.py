@@ -43,6 +43,7 @@ def texts(svg):
     return ["".join(node.itertext()) for node in root.iter("{http://www.w3.org/2000/svg}text")]
 
 
+@pytest.mark.slow
 def test_every_method_page_shows_a_picture_that_is_drawn_and_every_picture_is_shown(drawn):
     shown = set()
     for page in PAGES:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from test_links import DOCS, ROOT, site_anchors
 
+pytestmark = pytest.mark.slow
+
 ZENSICAL = Path(sys.executable).with_name("zensical")
 # Attributes by which a page makes the browser fetch something; a link is followed by the reader.
 FETCHED = {

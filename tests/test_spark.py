@@ -22,6 +22,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
 
 # pyspark 4.0 leaves sockets to the garbage collector.
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*<socket:pytest.PytestUnraisableExceptionWarning"),
 ]

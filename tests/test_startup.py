@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,9 @@ HEAVY = (
     "sklearn",
     "typer",
 )
+# Made of the same classes as the models that are loaded in any case.
+OTHERS = ("svm-map", "listwise-linear", "lambdamart", "gbrt", "fast", "quadratic")
+OTHERS_LOCAL = ("query-neighbours", "lgmml", "lsh")
 SERVE = """
 import json, sys
 import numpy as np
@@ -34,6 +38,7 @@ print(json.dumps([after_load, sorted(sys.modules)]))
 """
 
 
+@cache
 def modules_of(name: str) -> tuple[set[str], set[str]]:
     """Modules of a fresh process after it loaded a model, and after it scored with it."""
     path = GOLDEN / f"{name}.localrank"
@@ -46,7 +51,7 @@ def modules_of(name: str) -> tuple[set[str], set[str]]:
 
 @pytest.mark.parametrize(
     "name",
-    ["rank-svm", "svm-map", "listwise-linear", "lambdamart", "gbrt", "best", "fast", "quadratic"],
+    ["rank-svm", "best", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS)],
 )
 def test_linear_and_tree_models_are_loaded_and_score_without_heavy_modules(name):
     after_load, after_scores = modules_of(name)
@@ -55,7 +60,10 @@ def test_linear_and_tree_models_are_loaded_and_score_without_heavy_modules(name)
     assert "scipy.linalg" not in after_load
 
 
-@pytest.mark.parametrize("name", ["local-rank", "query-neighbours", "lgmml", "lsh"])
+@pytest.mark.parametrize(
+    "name",
+    ["local-rank", *(pytest.param(name, marks=pytest.mark.slow) for name in OTHERS_LOCAL)],
+)
 def test_local_models_without_parts_of_scikit_learn_do_without_it(name):
     assert not modules_of(name)[1] & {"sklearn", "lightgbm", "pandas", "scipy.stats", "narwhals"}
 

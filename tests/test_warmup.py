@@ -44,6 +44,7 @@ def run(*arguments, folder):
     )
 
 
+@pytest.mark.slow
 def test_after_warming_up_best_is_trained_and_ranks_without_compiling(tmp_path):
     said = run("-m", "localrank", "warmup", "--methods", "best", folder=tmp_path)
     assert "best" in said.stdout
@@ -51,6 +52,7 @@ def test_after_warming_up_best_is_trained_and_ranks_without_compiling(tmp_path):
     assert run("-c", FIT, folder=tmp_path).stdout == "0\n"
 
 
+@pytest.mark.slow
 def test_models_are_warmed_up_alone(tmp_path):
     first, second = (run("-m", "localrank", "warmup", MODEL, folder=tmp_path) for _ in range(2))
     assert "0 kernels" not in first.stderr
@@ -58,6 +60,7 @@ def test_models_are_warmed_up_alone(tmp_path):
     assert "measures" not in first.stdout
 
 
+@pytest.mark.slow
 def test_a_model_that_takes_words_is_warmed_up_to_rank_by_them(tmp_path):
     example = load_example()
     # Words that are made up need not be in the index.

@@ -1,5 +1,6 @@
 """What works without LightGBM, which only training of boosted trees needs, and what is said."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -38,40 +39,49 @@ def letor(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("name", ["best", "lambdamart", "global-mixed", "adaptive-training"])
-def test_models_are_loaded_and_score(name):
-    path = GOLDEN / f"{name}.localrank"
-    done = run(
-        "import numpy, localrank\n"
-        "scores = localrank.load(sys.argv[1]).predict(numpy.eye(5), qid=[1] * 5)\n"
-        "print(scores.tolist())",
-        path,
-    )
-    assert done.returncode == 0, done.stderr
-    scores = localrank.load(path).predict(np.eye(5), qid=[1] * 5)
-    assert done.stdout.strip() == str(scores.tolist())
+MODELS = ["best", "lambdamart", "global-mixed", "adaptive-training"]
+MADE = [
+    "rankers.LambdaMART(3)",
+    "rankers.GBRT(3)",
+    "rankers.CrossEntropyMART(3)",
+    "recipes.best(3, n_jobs=2)",
+    "recipes.adaptive_training(2)",
+]
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        "rankers.LambdaMART(3)",
-        "rankers.GBRT(3)",
-        "rankers.CrossEntropyMART(3)",
-        "recipes.best(3, n_jobs=2)",
-        "recipes.adaptive_training(2)",
-    ],
-)
-def test_training_boosted_trees_says_what_to_install(made):
+@pytest.fixture(scope="module")
+def said():
+    """What one process says for all models that it loads and all rankers that it trains."""
     done = run(
+        "import json, numpy, localrank\n"
         "from localrank import rankers, recipes\n"
         "from localrank.data import make_queries\n"
-        "try:\n"
-        f"    {made}.fit(make_queries(30)[0])\n"
-        "except ImportError as error:\n"
-        "    print(error)"
+        "said = {}\n"
+        "for path in sys.argv[1:]:\n"
+        "    scores = localrank.load(path).predict(numpy.eye(5), qid=[1] * 5)\n"
+        "    said[path] = scores.tolist()\n"
+        f"for made in {MADE}:\n"
+        "    try:\n"
+        "        said[made] = str(eval(made).fit(make_queries(30)[0]))\n"
+        "    except ImportError as error:\n"
+        "        said[made] = str(error)\n"
+        "print(json.dumps(said))",
+        *(GOLDEN / f"{name}.localrank" for name in MODELS),
     )
-    assert done.stdout.strip() == NEEDED, done.stderr
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_loaded_and_score(name, said):
+    path = GOLDEN / f"{name}.localrank"
+    scores = localrank.load(path).predict(np.eye(5), qid=[1] * 5)
+    assert said[str(path)] == scores.tolist()
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_training_boosted_trees_says_what_to_install(made, said):
+    assert said[made] == NEEDED
 
 
 def test_making_a_booster_says_what_to_install():
@@ -97,6 +107,7 @@ def test_other_rankers_are_trained():
     assert done.stdout.strip() == "True", done.stderr
 
 
+@pytest.mark.slow
 def test_the_commands_say_it_in_one_line(letor, tmp_path):
     for arguments in (
         ("demo", "-o", tmp_path / "demo"),

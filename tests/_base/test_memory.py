@@ -19,7 +19,7 @@ from localrank.grouping.base import group_queries
 from localrank.rankers import Quadratic, RankSVM
 from localrank.representations import Gaussian, Mean
 
-BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "memory.py"
+BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "memory.py"
 
 
 @pytest.fixture
@@ -84,6 +84,7 @@ def test_a_chain_over_a_long_list_is_refused():
 
 
 # Generous: LightGBM's sample of up to 200,000 rows is all of this data, which larger data share.
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize(
     ("method", "most"),

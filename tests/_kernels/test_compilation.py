@@ -14,6 +14,8 @@ from numba.core.dispatcher import Dispatcher
 import localrank
 from localrank._kernels import compilation
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parents[1] / "golden" / "rank-svm.localrank"
 
 # Prints how many kernels were compiled.

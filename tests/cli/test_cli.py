@@ -505,6 +505,7 @@ def test_the_shell_completes_commands_and_options(tmp_path):
     assert localrank(**asked, COMP_CWORD="2").split() == ["--methods", "--measures"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "sign", "said"),
     [
@@ -585,6 +586,7 @@ def test_help_and_import_load_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_wait_for_compilation_is_explained_once(folder, tmp_path):
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-m", "localrank", "info", str(folder / "test.txt")]

@@ -19,6 +19,7 @@ def test_commands_that_work_long_can_do_it_on_a_cluster(run, command):
     assert "--dask" in out
 
 
+@pytest.mark.slow
 def test_training_and_ranking_on_a_cluster_give_the_same_files(run, data, tmp_path):
     files = {}
     for options in ([], ["--dask", "local:2"]):

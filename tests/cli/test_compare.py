@@ -149,6 +149,7 @@ def test_data_is_called_by_its_files(collection, monkeypatch):
     assert title_of([collection / "S1.txt", Path("S2.txt")]) == "S1.txt S2.txt"
 
 
+@pytest.mark.slow
 def test_two_runs_and_any_number_of_jobs_agree_but_for_times(run, collection, tmp_path):
     options = ["--methods", "lambdamart,pca-queries,fast,best", *QUICK, "--json"]
     for name in ("fast", "best"):
@@ -268,6 +269,7 @@ def test_methods_lists_every_method_and_part_with_its_parameters(run):
     assert all(name in out for known in parts.values() for name in known)
 
 
+@pytest.mark.slow
 def test_demo_compares_both_ways_and_writes_the_report(run, monkeypatch, tmp_path):
     module = sys.modules["localrank.cli.demo"]
     small = ("n_trees=15", "min_leaf_documents=10")
@@ -325,6 +327,7 @@ def tables(tmp_path_factory):
     return paths
 
 
+@pytest.mark.slow
 def test_every_method_takes_tables_with_missing_values_and_clicks(run, tables, tmp_path):
     names = ["best", "fast", "global-mixed"]
     small = [f"{name}.{rest}" for name in names for rest in ("n_trees=10", "min_leaf_documents=5")]

@@ -176,6 +176,7 @@ def test_rank_takes_documents_that_are_not_in_the_index(run, example, tmp_path):
     ).ids
 
 
+@pytest.mark.slow
 def test_the_demo_on_texts_writes_them_beside_its_report(run, tmp_path):
     code, out, error = run("demo", "--text", "-o", tmp_path / "demo", "--json")
     assert code == 0, error

@@ -63,11 +63,13 @@ def in_elastic(queries, trees):
     ]
 
 
+@pytest.mark.slow
 def test_elasticsearch_ranks_as_the_model(in_elastic, trees):
     _, dataset, scores = in_elastic[0]
     check_ranks_alike(compared(trees, dataset, scores))
 
 
+@pytest.mark.slow
 def test_elasticsearch_scores_as_emulated_to_the_last_bit(in_elastic):
     for files, dataset, scores in in_elastic:
         assert (scores == targets()["elastic"]().scores(files, dataset)).all()
@@ -87,11 +89,13 @@ def in_ranklib(queries, trees, linear):
     ]
 
 
+@pytest.mark.slow
 def test_ranklib_ranks_as_the_model(in_ranklib, trees, linear):
     for (_, dataset, scores), ranker in zip(in_ranklib, (trees, linear), strict=False):
         check_ranks_alike(compared(ranker, dataset, scores))
 
 
+@pytest.mark.slow
 def test_ranklib_scores_as_emulated_to_the_last_bit(in_ranklib):
     for files, dataset, scores in in_ranklib:
         assert (scores == targets()["ranklib"]().scores(files, dataset)).all()

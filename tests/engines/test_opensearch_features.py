@@ -8,6 +8,8 @@ from tree_exports import KNOWS_MISSING, ZERO_FOR_MISSING, tree_model
 from localrank.data import RankingDataset
 from localrank.export import OpenSearchLTR
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def answers():

@@ -16,6 +16,8 @@ from localrank.formulas import Linear, TreeSum
 from localrank.rankers import GBRT, LambdaMART, ListNet, RankBoost, RankSVM
 from localrank.trees import Trees
 
+pytestmark = pytest.mark.slow
+
 RANKERS = {
     "lambdamart": LambdaMART(50),
     "gbrt": GBRT(50),

@@ -23,6 +23,8 @@ from localrank.formulas import (
 )
 from localrank.rankers import LambdaMART, RankSVM
 
+pytestmark = pytest.mark.slow
+
 N_FEATURES = 46
 NAMES = tuple(f"f{number}" for number in range(1, N_FEATURES + 1))
 # Names that mean something to Vespa, or are none.

@@ -76,7 +76,13 @@ def results(folder):
     return result
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+def each(names):
+    """Experiments, of which some train many models."""
+    slow = ("local-rank", "wins")
+    return [pytest.param(name, marks=pytest.mark.slow if name in slow else ()) for name in names]
+
+
+@pytest.mark.parametrize("name", each(EXPERIMENTS))
 def test_tables_are_whole_and_claims_have_numbers(results, name):
     reproduction, lines = results(name)
     assert reproduction.experiment == name
@@ -90,7 +96,7 @@ def test_tables_are_whole_and_claims_have_numbers(results, name):
         assert any(c.isdigit() for c in claim.measured)
 
 
-@pytest.mark.parametrize("name", PUBLISHED)
+@pytest.mark.parametrize("name", each(PUBLISHED))
 def test_published_numbers_stand_beside_ours(results, name):
     reproduction, _ = results(name)
     title, first, number = PUBLISHED[name]
@@ -101,7 +107,7 @@ def test_published_numbers_stand_beside_ours(results, name):
     assert apart == pytest.approx(ours - number, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", EXPERIMENTS)
+@pytest.mark.parametrize("name", each(EXPERIMENTS))
 def test_everything_is_written(results, name, tmp_path):
     reproduction, _ = results(name)
     assert reproduction.write(tmp_path, Making("the command", 1.5, 2.5, {}))
@@ -113,6 +119,7 @@ def test_everything_is_written(results, name, tmp_path):
         assert f"(figures/{figure.name})" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["multiple-hyperplanes", "pca-queries", "adaptive-training"])
 def test_the_same_seed_gives_the_same_numbers_with_any_number_of_jobs(results, folder, name):
     def numbers(reproduction):

@@ -64,6 +64,7 @@ def test_sizes_up_to_all_have_a_column(dataset, cheap, tmp_path):
         assert [float(cell.split()[0]) for cell in row[2:5]] == pytest.approx(apart, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_few_queries_are_drawn_more_often(dataset, cheap, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SIZES", (12, 24))
     monkeypatch.setattr(module, "MOST_DRAWN", 12)

@@ -133,6 +133,7 @@ def reproduction(dataset, cheap, tmp_path):
     return result
 
 
+@pytest.mark.slow
 def test_every_collection_cut_and_measure_has_a_table_of_all_comparisons(reproduction):
     titles = [table.title for table in reproduction.tables]
     assert len(titles) == len(set(titles)) == 2 * 3 * 2
@@ -144,6 +145,7 @@ def test_every_collection_cut_and_measure_has_a_table_of_all_comparisons(reprodu
         assert f"the {n_comparisons} comparisons" in table.note
 
 
+@pytest.mark.slow
 def test_lists_that_are_not_cut_have_the_same_coordinates_both_ways(reproduction, dataset):
     # The made-up lists have 20 documents at most, and the cheap models alone are linear, which
     # the order of columns does not matter to.

@@ -106,6 +106,7 @@ def test_lists_to_learn_from_are_drawn_with_relevant_documents_up_to_half(monkey
         assert_array_equal(fold.train.labels[rows], space.relevant[query, candidates])
 
 
+@pytest.mark.slow
 def test_labels_of_test_queries_have_no_part_in_what_is_chosen(tmp_path):
     space = made_up(40)
     fold = space.fold(0, seed=0)

@@ -158,6 +158,7 @@ def texts(tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_text_collections_are_ranked_by_their_raw_features(texts):
     setting = Setting(texts, quick=True, n_jobs=1, say=lambda line: None)
     reproduction = reproduce(setting)

@@ -78,6 +78,7 @@ def test_training_and_test_queries_are_changed_alike_and_by_the_seed(fold):
         assert not np.allclose(features[1], features[3])
 
 
+@pytest.mark.slow
 def test_every_form_and_pair_has_a_row(dataset, tmp_path):
     reproduction = Reproduction("wins", "MQ2008, MSLR-sample")
     sources = {name: lambda seed: folds(dataset, 3) for name in ("MQ2008", "MSLR-sample")}

@@ -118,6 +118,7 @@ def test_collections_are_pooled_but_for_the_one_for_information(data, cheap):
     assert list(everything.columns[1:5]) == ["OHSUMED", "ClueWeb09", "all", "MSLR-sample"]
 
 
+@pytest.mark.slow
 def test_several_seeds_are_averaged_and_shown_alone(data, cheap):
     def duel(title, seeds):
         setting = Setting(data / "OHSUMED", True, seeds, n_jobs=1, say=lambda line: None)

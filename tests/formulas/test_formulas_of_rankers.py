@@ -1,11 +1,10 @@
 """Every ranker and recipe that declares itself has a formula that scores as it does, or says why
 it has none."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from samples import RANKERS
 from sklearn.exceptions import NotFittedError
 
 import localrank
@@ -34,11 +33,8 @@ from localrank.rankers import (
     RankBoost,
     RankSVM,
 )
-from localrank.registry import declared, make_sample
+from localrank.registry import make_sample
 
-PARTS = {
-    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
-}
 # Rankers without a formula, with some words of the reason.
 WITHOUT = {
     "DuhKirchhoff": "trains a model for each list",
@@ -58,11 +54,9 @@ def with_holes(dataset):
     return dataset.with_features(features, dataset.feature_names)
 
 
-@pytest.fixture(scope="module", params=product(PARTS, [False, True]), ids=str)
-def fitted(request, queries):
-    name, missing = request.param
-    dataset = with_holes(queries) if missing else queries
-    return name, make_sample(PARTS[name]).fit(dataset), dataset
+@pytest.fixture(scope="module")
+def holed(queries):
+    return with_holes(queries)
 
 
 def check_scores(formula, ranker, dataset, tolerance):
@@ -71,8 +65,13 @@ def check_scores(formula, ranker, dataset, tolerance):
     assert_allclose(formula.score(dataset), expected, rtol=0, atol=tolerance * largest)
 
 
-def test_the_formula_scores_as_the_ranker_does_or_there_is_a_reason(fitted, tmp_path):
-    name, ranker, dataset = fitted
+@pytest.mark.parametrize("data", ["queries", "holed"])
+@pytest.mark.parametrize("name", RANKERS)
+def test_the_formula_scores_as_the_ranker_does_or_there_is_a_reason(
+    name, data, trained, request, tmp_path
+):
+    dataset = request.getfixturevalue(data)
+    ranker = trained(name, dataset)
     if name in WITHOUT:
         with pytest.raises(NotExportable, match=WITHOUT[name]) as error:
             ranker.formula()

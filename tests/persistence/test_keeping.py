@@ -203,6 +203,7 @@ def test_partitions_and_memory_have_the_same_models(queries, tmp_path, n_trained
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--dask", "local:2"]])
 def test_a_killed_command_goes_on_where_it_was(options, tmp_path):
     if options:

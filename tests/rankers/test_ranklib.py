@@ -29,6 +29,7 @@ def ranklib():
     return module
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "ranker", "options"),
     [

@@ -59,7 +59,7 @@ def test_with_routing_searches_score_whole_queries(routing, data, model):
     assert np.isfinite(search.score(X, y, qid=qid))
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 @ROUTED
 def test_without_routing_searches_stop_and_say_what_to_do(data, model, n_jobs):
     X, y, qid = data

@@ -258,6 +258,7 @@ def test_a_client_that_leaves_harms_no_one(service):
     assert_lives(service)
 
 
+@pytest.mark.slow
 def test_slow_bodies_are_given_up_and_keep_no_one_waiting(service):
     with ExitStack() as open_connections:
         slow = [open_connections.enter_context(connect(service)) for _ in range(20)]
@@ -270,6 +271,7 @@ def test_slow_bodies_are_given_up_and_keep_no_one_waiting(service):
             assert (status, b"did not arrive within 5 s" in told) == (408, True)
 
 
+@pytest.mark.slow
 def test_connections_without_a_request_keep_no_one_waiting_and_are_closed(service):
     with ExitStack() as open_connections:
         idle = [open_connections.enter_context(connect(service)) for _ in range(200)]

@@ -18,6 +18,8 @@ from serving.service import ARROW, as_stream
 from localrank.data import RankingDataset
 from localrank.rankers import RankSVM
 
+pytestmark = pytest.mark.slow
+
 schemathesis = pytest.importorskip("schemathesis")
 from schemathesis import checks  # noqa: E402
 

@@ -15,6 +15,8 @@ from serving.service import as_rows, scores_of, wait_for
 from localrank.persistence import load
 from localrank.rankers import RankSVM
 
+pytestmark = pytest.mark.slow
+
 N_RELOADS = 20
 
 

@@ -169,6 +169,7 @@ def test_rows_of_another_width_are_refused(shape):
         trees.score(np.zeros(shape))
 
 
+@pytest.mark.slow
 def test_compiled_kernels_are_kept_between_processes(tmp_path):
     """A new process loads the kernels that an earlier one compiled."""
     program = """

@@ -60,7 +60,11 @@ def resized():
         yield client
 
 
-@pytest.fixture(scope="module", params=[4, 2, 1], ids="{} workers".format)
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(4, marks=pytest.mark.slow), 2, pytest.param(1, marks=pytest.mark.slow)],
+    ids="{} workers".format,
+)
 def sizes(request, resized):
     """Clusters of four, two and one workers in turn: the same one, which loses some."""
     resized.cluster.scale(request.param)

@@ -105,6 +105,7 @@ def tables(queries):
     }
 
 
+@pytest.mark.slow
 def test_a_whole_comparison_is_the_same(sizes, queries):
     with sizes.as_current():
         on_cluster = tables(queries)

@@ -17,6 +17,8 @@ from localrank.evaluation import run
 from localrank.rankers import DuhKirchhoff, Ensemble, RankSVM
 from localrank.recipes import local_rank
 
+pytestmark = pytest.mark.slow
+
 METHODS = "rank-svm,lambdamart,local-rank"
 
 

@@ -23,6 +23,8 @@ from localrank.rankers import RankSVM
 from localrank.recipes import local_rank
 from localrank.registry import declared
 
+pytestmark = pytest.mark.slow
+
 RECIPES = declared(recipes)
 
 

@@ -206,6 +206,7 @@ def test_a_worker_that_ends_is_replaced(client, tmp_path):
     assert results == [item + 499_500 for item in range(12)]
 
 
+@pytest.mark.slow
 def test_data_that_is_lost_is_sent_again(single, tmp_path, monkeypatch):
     monkeypatch.setattr(Lasting, "n_sent", 0)
 
@@ -225,6 +226,7 @@ def test_data_that_is_lost_is_sent_again(single, tmp_path, monkeypatch):
     assert not left(single)
 
 
+@pytest.mark.slow
 def test_a_task_that_ends_every_worker_is_named(single, monkeypatch):
     monkeypatch.setattr(single.cluster.scheduler, "allowed_failures", 0)
     with (
@@ -234,6 +236,7 @@ def test_a_task_that_ends_every_worker_is_named(single, monkeypatch):
         in_parallel(lambda item: die(), [0], n_jobs=None, description="Group models")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_has_lost_all_workers_is_an_error(single, monkeypatch):
     monkeypatch.setattr(distributed, "TO_FIND_WORKERS", 1)
     monkeypatch.setattr(distributed, "TO_LOOK", 0.5)
@@ -251,6 +254,7 @@ def test_a_cluster_that_has_lost_all_workers_is_an_error(single, monkeypatch):
     assert not single.nthreads()
 
 
+@pytest.mark.slow
 def test_data_that_is_lost_too_often_is_an_error(single, monkeypatch):
     monkeypatch.setattr(distributed, "N_AGAIN", 0)
     with (

@@ -96,6 +96,7 @@ def test_one_worker_makes_the_model_of_one_machine(kind, train, test, alone):
     assert fitted.training_data_ == expected.training_data_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_two_workers_rank_about_as_well_as_one_and_the_same_each_time(kind, train, test, two):
     scores, again = (fit_on_cluster(small(kind), train, two).predict(test) for _ in range(2))
@@ -237,6 +238,7 @@ def test_data_larger_than_a_worker_is_trained_by_all_of_them_together(
             small(LambdaMART).fit(train, valid=test)
 
 
+@pytest.mark.slow
 def test_a_lost_worker_ends_the_training_with_an_error(train, two):
     address, pid = min(two.run(os.getpid).items())
     killer = threading.Timer(3.0, os.kill, (pid, signal.SIGKILL))

@@ -1,0 +1,9 @@
+"""The rankers and recipes that declare themselves, as contract tests know them."""
+
+from localrank import rankers, recipes
+from localrank.registry import declared
+
+RANKERS = {
+    part.__name__: part for package in (rankers, recipes) for part in declared(package).values()
+}
+RECIPES = {part.__name__ for part in declared(recipes).values()}
