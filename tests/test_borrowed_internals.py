@@ -141,6 +141,7 @@ with warnings.catch_warnings(record=True) as issued:
 READ, KEPT = "what was kept cannot be read", "what was compiled cannot be kept"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("lose", "reason"),
     [

@@ -171,7 +171,7 @@ def _twin_class(cls: Any) -> Any:
 
 
 def _parts(part: Estimator) -> dict[str, Any]:
-    """The parts among the parameters of a part, in lists too, as scikit-learn draws them."""
+    """The parts among the parameters of a part, in lists too, as a diagram shows them."""
     parts: dict[str, Any] = {}
     for name in part._defaults():
         value = getattr(part, name)

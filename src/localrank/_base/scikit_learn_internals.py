@@ -106,7 +106,8 @@ class WalkedTree:
                 np.isnan(values), self.missing_go_to_left[at] == 1, values <= self.threshold[at]
             )
             nodes[rows] = np.where(left, self.children_left[at], self.children_right[at])
-        return self.value[nodes, 0]
+        leaves: NDArray[np.float64] = self.value[nodes, 0]
+        return leaves
 
 
 def make_tree(nodes: dict[str, NDArray[Any]], values: NDArray[np.float64], n_features: int) -> Any:

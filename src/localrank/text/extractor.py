@@ -213,7 +213,7 @@ class FeatureExtractor(Estimator):
         queries : mapping of id to text, or sequence of texts
             Queries. The texts of a sequence have the ids "1", "2", ...
         depth : int, default=100
-            The most documents for each query.
+            At most this many documents for each query.
 
         Examples
         --------
@@ -265,7 +265,7 @@ class FeatureExtractor(Estimator):
             match no query or no document are refused; some that do not match, warned about. None:
             the dataset has no labels.
         depth : int, default=100
-            The most candidates for each query.
+            At most this many candidates for each query.
         with_judged : bool, default=False
             Whether to add judged documents that are not candidates, after them. The data then
             holds everything that was judged, which differs from what `retrieve` finds in service.
@@ -434,7 +434,7 @@ def load_extractor(
         file /= EXTRACTOR_FILE
         if not file.is_file():
             raise ValueError(
-                f"{path}: has no {EXTRACTOR_FILE}. The folder is not an index, or building it was "
+                f"{path} has no {EXTRACTOR_FILE}. The folder is not an index, or building it was "
                 f"interrupted."
             )
     model: StoredIndex | FeatureExtractor = load_part(

@@ -190,7 +190,7 @@ def check_source(source: Source) -> None:
     if not Path(source).exists():
         raise FileNotFoundError(f"{source}: there is no such file.")
     if Path(source).is_dir():
-        raise ValueError(f"{source}: is a folder. Give the files in it, as a list.")
+        raise ValueError(f"{source} is a folder. Give the files in it, as a list.")
 
 
 def is_frame(source: Source) -> bool:
@@ -274,13 +274,13 @@ def _identified(
     """The record with its id under "id", first. Refuses a missing or repeated id."""
     key = next((name for name in names if not _absent(record.get(name))), None)
     if key is None:
-        raise ValueError(f"{where}: has no id under {' or '.join(map(repr, names))}.")
+        raise ValueError(f"{where}: the record has no id under {' or '.join(map(repr, names))}.")
     value = record[key]
     if isinstance(value, bool | float | list | dict):
         raise ValueError(f"{where}: an id must be a text or a whole number. Got {value!r} instead.")
     name = str(value)
     if name in seen:
-        raise ValueError(f"{where}: repeats the id {name!r}. Ids must be unique.")
+        raise ValueError(f"{where}: the record repeats the id {name!r}. Ids must be unique.")
     seen.add(name)
     return {"id": name, **{other: record[other] for other in record if other != key}}
 

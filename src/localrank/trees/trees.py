@@ -134,8 +134,9 @@ class Trees:
             the same result; everything else as float64.
         """
         values = self._admitted(features)
-        is_single = values.dtype == np.float32
-        return (self._scorer_32 if is_single else self._scorer_64).score(values)
+        if values.dtype not in self._scorers:
+            self._scorers[values.dtype] = Scorer(self, values.dtype)
+        return self._scorers[values.dtype].score(values)
 
     def contributions(self, features: ArrayLike) -> tuple[NDArray[np.float64], float]:
         """Shapley values: what each feature adds to the score of each document, and the base.
@@ -154,9 +155,13 @@ class Trees:
         base : float
             Mean of the leaves, weighted by their training documents, summed over the trees.
         """
+        # Only explanations need it.
+        from localrank.trees._contributions import TreeContributions
+
         values = self._admitted(features)
-        is_single = values.dtype == np.float32
-        contributor = self._contributor_32 if is_single else self._contributor_64
+        if values.dtype not in self._contributors:
+            self._contributors[values.dtype] = TreeContributions(self, values.dtype)
+        contributor = self._contributors[values.dtype]
         return contributor.of(values), contributor.base
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
@@ -201,27 +206,14 @@ class Trees:
             )
         return values
 
+    # Made when they are first needed, one for each dtype of features.
     @cached_property
-    def _scorer_32(self) -> Scorer:
-        return Scorer(self, np.float32)
-
-    @cached_property
-    def _scorer_64(self) -> Scorer:
-        return Scorer(self, np.float64)
+    def _scorers(self) -> dict[Any, Scorer]:
+        return {}
 
     @cached_property
-    def _contributor_32(self) -> TreeContributions:
-        return self._contributor(np.float32)
-
-    @cached_property
-    def _contributor_64(self) -> TreeContributions:
-        return self._contributor(np.float64)
-
-    def _contributor(self, dtype: Any) -> TreeContributions:
-        # Only explanations need it.
-        from localrank.trees._contributions import TreeContributions
-
-        return TreeContributions(self, dtype)
+    def _contributors(self) -> dict[Any, TreeContributions]:
+        return {}
 
     def _check_sizes(self) -> None:
         offsets = self.leaf_offsets
