@@ -99,7 +99,7 @@ lowest:
 DOOR_TESTS = tests/test_borrowed_internals.py tests/_kernels tests/trees tests/persistence \
   tests/test_persistence.py tests/test_golden.py tests/_base/test_estimator.py \
   tests/_base/test_parallel.py tests/data/test_letor.py tests/rankers/test_scikit_learn.py \
-  tests/rankers/boosted_trees tests/serving/test_server.py
+  tests/rankers/boosted_trees tests/serving/test_uvicorn.py
 
 # Versions before their release too, unless they do not go together.
 newest:
