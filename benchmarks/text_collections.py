@@ -20,7 +20,7 @@ from measuring import DATA
 from localrank._base.arrays import Flags, Floats, Integers
 from localrank.data import Fold, RankingDataset, concatenate, folds
 from localrank.evaluation import PairedTest, paired_test, run
-from localrank.evaluation.engine import judged_queries
+from localrank.evaluation.runner import judged_queries
 from localrank.evaluation.significance import corrected
 from localrank.experiments._text_collections import FILES, read_collection
 from localrank.measures import parse_measure

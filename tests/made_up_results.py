@@ -4,7 +4,7 @@ import numpy as np
 
 from localrank.data import concatenate
 from localrank.evaluation import MethodResult
-from localrank.evaluation.store import FoldResult
+from localrank.evaluation.fold_results import FoldResult
 
 
 def made_up_result(folds, name, seed, cpu_seconds=1.0, predict_seconds=1.0, chosen=None):

@@ -155,7 +155,7 @@ class DummyMeasure(RelevanceMeasure):
     def of_ranked(self, lists):
         return Precision(self.cutoff, relevance_level=self.relevance_level).of_ranked(lists)
 
-    def formula(self):
+    def definition(self):
         return "as precision."
 """,
     ),

@@ -11,7 +11,7 @@ def views_of(differences, bins, negative=None):
     """The verdict on one method that differs from the baseline by so much."""
     negative = np.zeros(len(bins), bool) if negative is None else negative
     values = {"baseline": np.zeros(len(bins)), "method": differences}
-    return findings(values, "baseline", None, negative=negative, bins=bins).text().splitlines()[-1]
+    return findings(values, negative=negative, bins=bins).text().splitlines()[-1]
 
 
 def test_single_bins_are_named_but_make_no_gain(rng):
@@ -37,9 +37,7 @@ def test_p_values_in_the_verdict_are_corrected_for_the_methods(rng):
     bins, negative = np.full(30, 0.5), np.arange(30) < 12
     values = {"baseline": np.zeros(30)}
     values |= {name: rng.normal(shift, 0.1, 30) for name, shift in (("a", 0.05), ("b", 0.02))}
-    lines = list(
-        findings(values, "baseline", None, negative=negative, bins=bins).by_method.values()
-    )
+    lines = list(findings(values, negative=negative, bins=bins).by_method.values())
     for queries, place in ((negative, 0), (slice(None), 1)):
         expected = paired_tests(
             {name: values[name][queries] for name in "ab"},
@@ -62,7 +60,7 @@ def test_the_summary_sorts_the_methods_by_the_views_that_show_a_gain(rng):
         "neither": noise[3],
         "also neither": noise[4] - 0.1,
     }
-    result = findings(values, "baseline", None, negative=negative, bins=bins)
+    result = findings(values, negative=negative, bins=bins)
     assert result.summary == (
         "Both views show a gain over the baseline: both. Only the failure levels show a gain: "
         "failing. Neither view shows a gain: neither, also neither."
@@ -74,8 +72,8 @@ def test_the_summary_sorts_the_methods_by_the_views_that_show_a_gain(rng):
 def test_a_gain_in_the_summary_is_one_over_the_control_too(rng):
     bins, negative = np.full(60, 0.5), np.zeros(60, bool)
     noise = rng.normal(scale=0.01, size=(3, 60))
-    values = {"baseline": noise[0], "seed": noise[1] + 0.1, "method": noise[2] + 0.1}
-    result = findings(values, "baseline", "seed", negative=negative, bins=bins)
+    values = {"baseline": noise[0], "control": noise[1] + 0.1, "method": noise[2] + 0.1}
+    result = findings(values, negative=negative, bins=bins)
     assert result.summary == (
         "Neither view shows a gain over the baseline and the control: method."
     )

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.evaluation import paired_test
-from localrank.evaluation._comparison_plot import plot
+from localrank.evaluation._comparison_overview import plot
 from localrank.measures import NDCG
 
 TEST = paired_test([0.5, 0.7], [0.4, 0.7])

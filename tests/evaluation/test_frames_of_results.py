@@ -13,7 +13,7 @@ from localrank.evaluation import (
     permutation_importance,
     tune,
 )
-from localrank.evaluation.group_agreement import agreement
+from localrank.evaluation.query_groups import agreement
 from localrank.rankers import (
     BestFeature,
     ListwiseLinear,

@@ -3,8 +3,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import RankingDataset, make_queries
-from localrank.evaluation import _group_map as map_module
-from localrank.evaluation._group_map import coordinates, group_map, strongest_features
+from localrank.evaluation import query_groups
+from localrank.evaluation.query_groups import coordinates, group_map, strongest_features
 from localrank.rankers import BestFeature, LambdaMART, RankSVM
 from localrank.recipes import local_rank
 
@@ -36,7 +36,7 @@ def test_a_map_tells_each_groups_strongest_features(train):
 def test_a_map_shows_queries_evenly_taken(train, monkeypatch):
     local = local_rank(3, ranker=RankSVM()).fit(train)
     whole = group_map(local, train)
-    monkeypatch.setattr(map_module, "N_QUERIES", 7)
+    monkeypatch.setattr(query_groups, "N_QUERIES", 7)
     few = group_map(local, train)
     shown = [0, 4, 9, 14, 19, 24, 29]
     assert few.ids == [whole.ids[query] for query in shown]

@@ -1,7 +1,7 @@
 import pytest
 
 from localrank.evaluation._opponents import entries, equal_cost_opponents
-from localrank.evaluation.store import described
+from localrank.evaluation.fold_results import described
 from localrank.rankers import GBRT, LambdaMART, Quadratic, RankSVM
 from localrank.recipes import (
     adaptive_training,

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose
 
 from localrank.data import RankingDataset
 from localrank.evaluation import MethodResult, paired_test
-from localrank.evaluation.store import FoldResult
+from localrank.evaluation.fold_results import FoldResult
 from localrank.experiments._draws import MEASURES, Draws, cell, gain_test, slopes
 from localrank.experiments._draws import interval as plotted
 

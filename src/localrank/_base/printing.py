@@ -1,4 +1,4 @@
-"""Results for people: text that fits the terminal, and HTML in a notebook."""
+"""Results for people: text that fits the terminal, HTML in a notebook, and tables on paper."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shutil
 import textwrap
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import ClassVar
@@ -26,15 +26,32 @@ RIGHT = "text-align:right;font-variant-numeric:tabular-nums"
 CAPTION = "caption-side:top;text-align:left;font-weight:600;color:inherit"
 # How a cell begins that holds a number, an interval or a share.
 NUMBER = re.compile(r"[+\-−<≤]?\s?\d|nan$|…$")
+# Characters that mean something to LaTeX, and how they are printed.
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{character: f"\\{character}" for character in "&%$#_{}"},
+}
 
 
 @dataclass(frozen=True)
 class Table:
-    """Cells of text below a title and headings."""
+    """Cells of text below a title and headings.
+
+    Attributes
+    ----------
+    title : str
+    columns : sequence of str
+    rows : sequence of sequence of str
+    words : collection of str
+        The columns of words. Paper has them to the left, and all others to the right.
+    """
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
+    words: Collection[str] = ()
 
 
 class Printed:
@@ -112,6 +129,42 @@ def _html_table(table: Table) -> str:
     return (
         f"<table>{caption if table.title else ''}<thead>{row(table.columns, 'th')}</thead>"
         f"<tbody>{body}</tbody></table>"
+    )
+
+
+def as_markdown(table: Table) -> str:
+    r"""Rows between pipes, without the title.
+
+    Examples
+    --------
+    >>> print(as_markdown(Table("", ["method", "map"], [["a|b", "0.5"]], ["method"])))
+    | method | map |
+    | --- | ---: |
+    | a\|b | 0.5 |
+    """
+    rule = ["---" if heading in table.words else "---:" for heading in table.columns]
+    body = [[cell.replace("|", "\\|") for cell in row] for row in table.rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in [table.columns, rule, *body])
+
+
+def as_latex(table: Table) -> str:
+    """A tabular with the rules of booktabs, without the title."""
+    special = re.compile("|".join(map(re.escape, LATEX)))
+    columns = "".join("l" if heading in table.words else "r" for heading in table.columns)
+    head, *body = [
+        " & ".join(special.sub(lambda match: LATEX[match[0]], cell) for cell in row) + r" \\"
+        for row in [table.columns, *table.rows]
+    ]
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from localrank.cli._inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import Fold
+    from localrank.evaluation import Comparison
 
 DEFAULT = "lambdamart,rank-svm,local-rank,pca-queries,adaptive-training,fast,one,best"
 
@@ -72,7 +74,6 @@ def compare(
     Example: localrank compare data.parquet -o report
     """
     from localrank import evaluation
-    from localrank.cli._comparison import report
     from localrank.cli._inputs import check_folder, known_categories, limit_of, parse_measures
     from localrank.cli._tables import say
 
@@ -130,6 +131,21 @@ def read(
         for path in paths[1:]
     )
     return [Fold("split", train, valid[0] if valid else None, test)]
+
+
+def report(comparison: Comparison, output: Path, as_json: bool) -> None:
+    """Write the report and print the results. The exit code is 1 if a method failed."""
+    from localrank.cli._tables import cost, say
+
+    comparison.write(output, command=" ".join(["localrank", *sys.argv[1:]]))
+    if as_json:
+        print((output / "results.json").read_text(encoding="utf-8"))
+    else:
+        print(comparison.to_text() + "\n")
+    seconds = comparison.made["seconds"]
+    say(f"Compared in {cost(seconds)}. Open the report: {(output / 'index.html').resolve()}")
+    if comparison.failed:
+        raise typer.Exit(1)
 
 
 def title_of(paths: Sequence[Path]) -> str:

@@ -44,9 +44,9 @@ def demo(
 
     Example: localrank demo
     """
-    from localrank.cli._comparison import report
     from localrank.cli._inputs import check_folder
     from localrank.cli._tables import say, say_if_compiling
+    from localrank.cli.compare import report
     from localrank.evaluation import compare
 
     check_folder(output)

@@ -112,7 +112,7 @@ def tune(
 def _report(tuning: Tuning, method: str, queries: str, output: Path | None, as_json: bool) -> None:
     from localrank._base.printing import Table
     from localrank.cli._tables import print_json, print_result, say
-    from localrank.evaluation.trials import parameters_text
+    from localrank.evaluation.tuning import parameters_text
 
     sign = -1 if tuning.measure.higher_is_better else 1
     trials = sorted(tuning.path, key=lambda trial: sign * trial.mean)

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
     from localrank.evaluation.clairvoyance import clairvoyant_bounds as clairvoyant_bounds
     from localrank.evaluation.comparison import Comparison as Comparison
     from localrank.evaluation.comparison import compare as compare
-    from localrank.evaluation.engine import MethodResult as MethodResult
-    from localrank.evaluation.engine import run as run
-    from localrank.evaluation.group_agreement import Agreement as Agreement
-    from localrank.evaluation.group_agreement import agreement as agreement
+    from localrank.evaluation.fold_results import FoldResult as FoldResult
     from localrank.evaluation.hyperplanes import HyperplaneCosines as HyperplaneCosines
     from localrank.evaluation.hyperplanes import OrderErrorRates as OrderErrorRates
     from localrank.evaluation.hyperplanes import hyperplane_cosines as hyperplane_cosines
     from localrank.evaluation.hyperplanes import order_error_rates as order_error_rates
     from localrank.evaluation.permutation import PermutationImportance as PermutationImportance
     from localrank.evaluation.permutation import permutation_importance as permutation_importance
+    from localrank.evaluation.query_groups import Agreement as Agreement
+    from localrank.evaluation.query_groups import agreement as agreement
+    from localrank.evaluation.runner import MethodResult as MethodResult
+    from localrank.evaluation.runner import run as run
     from localrank.evaluation.significance import PairedTest as PairedTest
     from localrank.evaluation.significance import correct as correct
     from localrank.evaluation.significance import paired_test as paired_test
     from localrank.evaluation.significance import paired_tests as paired_tests
-    from localrank.evaluation.store import FoldResult as FoldResult
-    from localrank.evaluation.trials import Trial as Trial
-    from localrank.evaluation.trials import Tuning as Tuning
+    from localrank.evaluation.tuning import Trial as Trial
+    from localrank.evaluation.tuning import Tuning as Tuning
     from localrank.evaluation.tuning import tune as tune
 else:
     __getattr__, __dir__ = on_use(__name__)

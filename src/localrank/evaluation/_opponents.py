@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from localrank._base.estimator import clone
 from localrank._base.parallel import with_jobs
-from localrank.evaluation.store import described
+from localrank.evaluation.fold_results import described
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Distilled, Ensemble, Ranker
 from localrank.recipes import global_ensemble, global_mixed, global_one
@@ -17,8 +17,8 @@ from localrank.registry import METHODS, check_method, make_ranker
 # Not among "all": it trains a model for every query that it ranks.
 LAZY = "duh-kirchhoff"
 BEST_FEATURE = "best-feature"
-# Most models of an opponent. Larger ones would take longer than everything else.
-MOST_MODELS = 20
+# Models of an opponent, at most. Larger ones would take longer than everything else.
+MAX_MODELS = 20
 TREE_PARAMETERS = ("n_trees", "n_leaves", "min_leaf_documents")
 
 Methods = str | Sequence[str] | Mapping[str, Ranker]
@@ -151,7 +151,7 @@ def equal_cost_opponents(
         if k == 1 and isinstance(method, Distilled):
             trees = (_trees(method.student_in_use) or _trees(single)) | _gain(method)
             rivals["global-one"] = global_one(**trees, n_jobs=n_jobs, random_state=random_state)
-        elif 1 < k <= MOST_MODELS:
+        elif 1 < k <= MAX_MODELS:
             trees = (_trees(method) or _trees(single)) | _gain(method)
             if _is_seeded(single):
                 seed = single.get_params()["random_state"]

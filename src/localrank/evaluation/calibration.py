@@ -15,8 +15,8 @@ from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.printing import UNBROKEN, Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.plots import Chart
+from localrank.evaluation.plots.style import Plotted
 from localrank.evaluation.significance import PairedTest, corrected, p_text, paired_test
 from localrank.measures import Measure, parse_measure
 
@@ -108,8 +108,6 @@ class Calibration(Printed, Plotted):
                 for name, values in self.per_query.items()
                 if name not in (*self.bounds, BEST_FEATURE)
             },
-            BASELINE,
-            CONTROL if CONTROL in self.per_query else None,
             negative=self.levels[FAILURE] < 0,
             bins=self.levels[SCORE],
         )
@@ -350,36 +348,22 @@ class _Views:
         if self.failing is not None:
             figures.insert(0, f"{_figure(self.failing)} at negative levels")
         for sign, what in ((1, "better"), (-1, "worse")):
-            if levels := self._bins(sign):
+            if levels := [level for level, gain in self.bins.items() if gain.sign == sign]:
                 figures.append(f"{what} where the best feature reaches {', '.join(levels)}")
         return "; ".join(figures)
-
-    def _bins(self, sign: int) -> list[str]:
-        return [level for level, gain in self.bins.items() if gain.sign == sign]
 
 
 def _figure(test: PairedTest) -> str:
     return f"{test.mean_difference:+.3f}, {p_text(test.p)}"
 
 
-def findings(
-    values: Mapping[str, Floats],
-    baseline: str,
-    control: str | None,
-    *,
-    negative: Flags,
-    bins: Floats,
-) -> Findings:
+def findings(values: Mapping[str, Floats], *, negative: Flags, bins: Floats) -> Findings:
     """Which views of a calibration show a gain over the baseline, and over the control.
 
     Parameters
     ----------
     values : dict from name to ndarray of shape (n_queries,)
-        Values of the baseline, the control and the methods. Larger is better.
-    baseline : str
-        The baseline's name among the values.
-    control : str or None
-        The control's name among the values. None: no control.
+        Values of "baseline", "control" if there is one, and the methods. Larger is better.
     negative : ndarray of bool of shape (n_queries,)
         Whether the best feature beats the baseline.
     bins : ndarray of shape (n_queries,)
@@ -387,25 +371,25 @@ def findings(
     """
     if np.count_nonzero(~np.isnan(bins)) < 2:
         return Findings("One query shows nothing.", [], {})
-    methods = [name for name in values if name not in (baseline, control)]
+    methods = [name for name in values if name not in (BASELINE, CONTROL)]
     reading = [
         "The failure level depends on the baseline's own value, so any other model looks better "
         "than the baseline at negative levels (regression to the mean). The best feature's score "
         "does not depend on the baseline. There, a gain is a gain over all queries."
     ]
-    if control is None:
+    if CONTROL not in values:
         reading.append(
             "There is no control, so nobody can tell how much of a gain at negative levels is "
             "regression to the mean."
         )
     else:
-        change = _compare(values, [control], baseline, negative, bins)[control]
+        change = _compare(values, [CONTROL], BASELINE, negative, bins)[CONTROL]
         reading.append(
-            f"{control} (the same model with another seed): {change.figures()}. Its gain at "
+            f"{CONTROL} (the same model with another seed): {change.figures()}. Its gain at "
             "negative levels is regression to the mean, and a lower bound of it."
         )
-    over_baseline = _compare(values, methods, baseline, negative, bins)
-    over_control = _compare(values, methods, control, negative, bins) if control else {}
+    over_baseline = _compare(values, methods, BASELINE, negative, bins)
+    over_control = _compare(values, methods, CONTROL, negative, bins) if CONTROL in values else {}
     by_method, shown = {}, {}
     for name in methods:
         first, second = over_baseline[name].gains()
@@ -415,7 +399,7 @@ def findings(
             line += f"; {_SHOWN[gains]} over the control ({over_control[name].figures()})"
             first, second = first and gains[0], second and gains[1]
         by_method[name], shown[name] = f"{line}.", (first, second)
-    return Findings(_summary(shown, control is not None), reading, by_method)
+    return Findings(_summary(shown, CONTROL in values), reading, by_method)
 
 
 def _summary(shown: Mapping[str, tuple[bool, bool]], has_control: bool) -> str:

@@ -2,42 +2,40 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localrank._base.printing import Printed, Table
-from localrank.data import Fold, RankingDataset
+import numpy as np
+
+from localrank._base.printing import Printed, Table, as_latex, as_markdown, as_text
+from localrank.data import Fold, RankingDataset, SampleWarning
 from localrank.data import folds as find_folds
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.data.drawing import Limit
-from localrank.evaluation import (
-    _comparison_files as comparison_files,
-)
-from localrank.evaluation import (
-    _comparison_plot as comparison_plot,
-)
-from localrank.evaluation import (
-    _comparison_tables as comparison_tables,
-)
-from localrank.evaluation import (
-    _comparison_verdict as comparison_verdict,
-)
-from localrank.evaluation._drawn_folds import drawn_folds
+from localrank.data._passes import in_partitions
+from localrank.data.drawing import Limit, checked_limit
+from localrank.data.fold import Folds
+from localrank.evaluation import _comparison_report as comparison_report
+from localrank.evaluation._comparison_overview import Overview, plot
 from localrank.evaluation._opponents import Entry, Methods, entries, equal_cost_opponents
-from localrank.evaluation._plotted import Plotted
-from localrank.evaluation._tested_data import tested_facts
-from localrank.evaluation.engine import MethodResult, run
-from localrank.evaluation.group_agreement import Agreement, agreements, categories_by_query
+from localrank.evaluation.fold_results import fingerprint
+from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.query_groups import Agreement, agreements, categories_by_query
+from localrank.evaluation.runner import MethodResult, run
 from localrank.evaluation.significance import PairedTest, corrected
 from localrank.evaluation.tuning import Grid
 from localrank.measures import Measure, parse_measure
 from localrank.persistence import library_versions
+from localrank.rankers._inputs import all_drawn, drawn_in_memory
 from localrank.registry import METHODS
 
 if TYPE_CHECKING:
@@ -106,15 +104,20 @@ class Comparison(Printed, Plotted):
         """The fold of each test query."""
         return self.results[self.baseline].fold_names
 
+    @cached_property
+    def overview(self) -> Overview:
+        """Everything that printing, pages and frames show."""
+        return Overview.of(self)
+
     @property
     def verdict(self) -> str:
         """Which method leads, and whether any beats the baseline and its opponent, in words."""
-        return comparison_verdict.in_words(self)
+        return "\n".join(self.overview.verdict)
 
     @property
     def cost_notes(self) -> list[str]:
         """Methods with as many models as their opponent, but another cost, in words."""
-        return comparison_verdict.cost_notes(self)
+        return self.overview.cost_notes
 
     def write(self, folder: str | PathLike[str], *, command: str | None = None) -> None:
         """Write the page, the results, each query's values, and the rankings.
@@ -126,29 +129,33 @@ class Comparison(Printed, Plotted):
         command : str, optional
             The command that was typed, for the page.
         """
-        comparison_files.write(self, Path(folder), command)
+        comparison_report.write(self, Path(folder), command)
 
     def to_frame(self, library: FrameLibrary | None = None) -> Any:
         """One row per method that did not fail; `library` as in `RankingDataset.to_frame`."""
-        return frame_of(columns_of(comparison_tables.rows(self)), library, self.test.frame_library)
+        return frame_of(columns_of(self.overview.rows()), library, self.test.frame_library)
+
+    def to_text(self) -> str:
+        """All tables, bounds, the verdict and notes, as `localrank compare` prints them."""
+        return as_text(self.overview.in_full())
 
     def to_markdown(self) -> str:
         """The table for a Markdown page."""
-        return comparison_tables.to_markdown(self)
+        return as_markdown(self.overview.on_paper())
 
     def to_latex(self) -> str:
         """The table for a paper; needs the package booktabs."""
-        return comparison_tables.to_latex(self)
+        return as_latex(self.overview.on_paper())
 
     def plot(self) -> Figure:
         """The gain of each method, to the baseline and at equal cost, with its interval.
 
         Needs the extra `localrank[plots]`.
         """
-        return comparison_plot.plot(self)
+        return plot(self)
 
     def _shown(self) -> list[str | Table]:
-        return comparison_tables.summary(self)
+        return self.overview.in_brief()
 
 
 def compare(
@@ -197,11 +204,12 @@ def compare(
     n_folds : int, default=5
         Number of parts to cut a dataset into. With three or more, one part validates.
     n_controls : int, default=3
-        Draws of random groups for the clairvoyant bound of rankers with groups. 0: no bound.
+        Number of random groupings for the clairvoyant bound of rankers with groups. 0: no bound.
     max_documents : int, None or "auto", default="auto"
-        Most documents that a method learns from in each fold. From larger data whole queries are
-        drawn by a hash of their ids, the same for every method, and a `SampleWarning` says so.
-        Validation queries are drawn the same way. All test queries are scored.
+        Methods learn from at most this many documents of each fold. From larger data whole
+        queries are sampled by a hash of their ids, the same for every method, and a
+        `SampleWarning` says so. Validation queries are sampled the same way. All test queries are
+        scored.
         "auto": all of a dataset in memory, 2,000,000 of a `PartitionedDataset`. None: all.
     categories : mapping, int or str, optional
         Known categories of the queries, to show how groups agree with them: a mapping from query
@@ -244,8 +252,8 @@ def compare(
     parsed = [parse_measure(measure) for measure in measures]
     taking_part = entries(methods, baseline, settings, n_jobs, random_state)
     baseline = next(name for name, entry in taking_part.items() if entry.role == "baseline")
-    folds, drawn = drawn_folds(_folds(data, n_folds, random_state), max_documents)
-    facts = tested_facts(folds) | drawn
+    folds, sampled = sampled_folds(_folds(data, n_folds, random_state), max_documents)
+    facts = tested_facts(folds) | sampled
     known = None
     if categories is not None:
         known = categories_by_query((fold.test for fold in folds), categories)
@@ -368,3 +376,101 @@ def _tests(
         for name, test in corrected(alone).items():
             tests[name][measure] = test
     return tests
+
+
+def sampled_folds(
+    folds: Sequence[Fold], max_documents: Limit
+) -> tuple[Sequence[Fold], dict[str, Any]]:
+    """Folds with at most so many training documents, and the sizes of the samples.
+
+    Training and validation queries are read into memory, one fold at a time. Test queries are
+    not read.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+    max_documents : int, None or "auto"
+        Learn from at most this many documents, as for `Ranker.fit`.
+
+    Returns
+    -------
+    folds : sequence of Fold
+    facts : dict
+        For each fold, the numbers of queries and documents in the sample, and of all. Empty:
+        nothing was left out.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from localrank.data import folds, make_queries
+    >>> dataset, _ = make_queries(60)
+    >>> with warnings.catch_warnings(action="ignore"):
+    ...     sampled, facts = sampled_folds(folds(dataset, 3), 500)
+    >>> facts["training_queries"], sampled[0].train.n_queries
+    ([(12, 20), (12, 20), (12, 20)], 12)
+    """
+    if max_documents == "auto" and not any(in_partitions(fold.train) for fold in folds):
+        return folds, {}
+    queries, documents = [], []
+    for fold in folds:
+        sample = all_drawn(fold.train, checked_limit(max_documents, fold.train))
+        queries.append((len(sample), fold.train.n_queries))
+        documents.append((int(fold.train.query_sizes[sample].sum()), fold.train.n_documents))
+        # Release the fold before the next one is read.
+        del fold
+    made = Folds([partial(_sampled_fold, folds, i, max_documents) for i in range(len(folds))])
+    if all(n == total for n, total in queries):
+        return made, {}
+    least = min(range(len(queries)), key=lambda i: queries[i][0] / queries[i][1])
+    (n, total), (rows, all_rows) = queries[least], documents[least]
+    where = f" of {folds[least].name}" if len(folds) > 1 else ""
+    warnings.warn(
+        f"Methods learn from {n:,} of {total:,} training queries{where} ({rows:,} of "
+        f"{all_rows:,} documents), drawn by their ids. Validation queries are drawn the same way. "
+        f"max_documents={max(map(max, documents))} takes all.",
+        SampleWarning,
+        stacklevel=3,
+    )
+    return made, {"training_queries": queries, "training_documents": documents}
+
+
+def _sampled_fold(folds: Sequence[Fold], index: int, max_documents: Limit) -> Fold:
+    fold = folds[index]
+    valid = None if fold.valid is None else drawn_in_memory(fold.valid, max_documents)
+    return Fold(fold.name, drawn_in_memory(fold.train, max_documents), valid, fold.test)
+
+
+def tested_facts(folds: Sequence[Fold]) -> dict[str, Any]:
+    """Facts about the data, for the page. Warns of queries that are in both training and test."""
+    labels: Counter[float] = Counter()
+    n_queries = n_documents = n_features = 0
+    digest = hashlib.sha256()
+    for fold in folds:
+        _warn_of_shared_queries(fold)
+        values, counts = np.unique(fold.test.labels, return_counts=True)
+        labels.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        n_queries += fold.test.n_queries
+        n_documents += fold.test.n_documents
+        n_features = fold.test.n_features
+        digest.update(fingerprint(fold).encode())
+        # Release the fold before the next one is read.
+        del fold
+    return {
+        "n_queries": n_queries,
+        "n_documents": n_documents,
+        "n_features": n_features,
+        "labels": {f"{label:g}": labels[label] for label in sorted(labels)},
+        "folds": len(folds),
+        "sha256": digest.hexdigest(),
+    }
+
+
+def _warn_of_shared_queries(fold: Fold) -> None:
+    shared = np.intersect1d(fold.train.query_ids, fold.test.query_ids)
+    if shared.size:
+        warnings.warn(
+            f"{fold.name}: {shared.size:,} query ids, such as {shared[0]}, are in both the "
+            f"training and the test part. If they are the same queries, the results are too "
+            f"good.",
+            stacklevel=4,
+        )

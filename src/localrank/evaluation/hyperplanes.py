@@ -18,8 +18,8 @@ from localrank._base.estimator import check_is_fitted
 from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.plots import Chart
+from localrank.evaluation.plots.style import Plotted
 from localrank.measures import OrderErrorRate, evaluate
 from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers._linear import LinearRanker

@@ -14,8 +14,8 @@ from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.plots import draw_bars
+from localrank.evaluation.plots.style import Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import Ranker
 

@@ -15,7 +15,7 @@ import numpy as np
 from localrank.aggregation import Aggregator, MeanScore, ZScore
 from localrank.data import Fold
 from localrank.evaluation import MethodResult
-from localrank.evaluation.store import FoldResult
+from localrank.evaluation.fold_results import FoldResult
 from localrank.experiments._setting import N_QUICK_FOLDS, Setting
 from localrank.rankers import ListwiseLinear, ListwiseNet, QueryCoordinates, Ranker, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION

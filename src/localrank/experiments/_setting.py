@@ -13,7 +13,7 @@ import numpy as np
 from localrank.data import Fold, concatenate, folds
 from localrank.data.fold import Folds
 from localrank.evaluation import MethodResult, run
-from localrank.evaluation.engine import judged_queries
+from localrank.evaluation.runner import judged_queries
 from localrank.rankers import Ranker
 
 N_QUICK_FOLDS = 2

@@ -84,7 +84,7 @@ class AveragePrecision(RelevanceMeasure):
         )
         return values
 
-    def formula(self) -> str:
+    def definition(self) -> str:
         divisor = "the number of relevant documents"
         if self.denominator == "reachable":
             divisor += f", at most {self.cutoff}" if self.cutoff else ""

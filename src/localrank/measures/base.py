@@ -79,11 +79,11 @@ class Measure(ABC):
         """One value per query; NaN if it has no relevant document."""
 
     @abstractmethod
-    def formula(self) -> str:
+    def definition(self) -> str:
         """The definition in words and symbols."""
 
     def explain(self) -> str:
-        """The formula in words, with every choice in which tools differ.
+        """The definition in words, with every choice in which tools differ.
 
         Examples
         --------
@@ -100,7 +100,7 @@ class Measure(ABC):
             consequence = f"counts {self.empty:g}"
         return "\n".join(
             [
-                f"{self}: {self.formula()}",
+                f"{self}: {self.definition()}",
                 self.tie_rules[self.ties],
                 f"A query without {self._needed()} {consequence}.",
             ]

@@ -72,7 +72,7 @@ class ExpectedReciprocalRank(CutMeasure):
         values[lists.ideal[lists.offsets[:-1]] <= 0] = np.nan
         return values
 
-    def formula(self) -> str:
+    def definition(self) -> str:
         return (
             f"sum over the documents{self._among()} of R / rank times the product of (1 - R) of "
             f"those above, where R = (2^label - 1) / 2^{self.max_relevance:g}."

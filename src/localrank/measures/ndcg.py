@@ -101,7 +101,7 @@ class NDCG(CutMeasure):
         weights: Floats = 1 / np.log2(shifted)
         return weights
 
-    def formula(self) -> str:
+    def definition(self) -> str:
         gain = "(2^label - 1)" if self.gain == "exponential" else "label"
         discount = "log2(1 + rank)" if self.discount == "log2" else "max(1, log2(rank))"
         text = (

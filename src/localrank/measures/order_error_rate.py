@@ -72,7 +72,7 @@ class OrderErrorRate(Measure):
         values: Floats = _order_error_rate(lists, high, low, longest)
         return values
 
-    def formula(self) -> str:
+    def definition(self) -> str:
         pairs = "different labels"
         if self.high is not None:
             pairs = f"labels {self.high:g} and {self.low:g}"

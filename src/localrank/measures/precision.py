@@ -63,7 +63,7 @@ class Precision(RelevanceMeasure):
             return hits / np.minimum(sizes, self.depth)
         return hits / self.cutoff
 
-    def formula(self) -> str:
+    def definition(self) -> str:
         divisor = "the number of documents"
         if self.cutoff:
             divisor = str(self.cutoff)

@@ -52,7 +52,7 @@ class ReciprocalRank(RelevanceMeasure):
         values: Floats = _reciprocal_rank(lists, self.threshold, self.depth)
         return values
 
-    def formula(self) -> str:
+    def definition(self) -> str:
         first = f"the first relevant document{self._among()}"
         return f"1 / rank of {first}, 0 without one.\n{self._relevant()}"
 

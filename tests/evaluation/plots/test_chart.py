@@ -9,7 +9,7 @@ import pytest
 
 from localrank.evaluation.plots import Chart, draw_charts, write_charts
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[3] / "docs"
 NUMBERS = sorted((DOCS / "reproduction").rglob("*.json"))
 IMAGE = re.compile(r"!\[[^\]]*\]\(([^)]+\.svg)\)")
 TEXT = re.compile(r"<text[^>]*>([^<]*)</text>")

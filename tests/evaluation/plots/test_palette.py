@@ -7,7 +7,7 @@ import pytest
 
 from localrank.evaluation.plots.style import COLOURS, MARKERS
 
-PAGES = {"report": "report/assets/report.css", "serving": "serving/assets/page.css"}
+PAGES = {"report": "evaluation/report/assets/report.css", "serving": "serving/assets/page.css"}
 
 
 def variables(page):
@@ -28,7 +28,7 @@ def test_gains_and_losses_have_the_first_two_colours_on_a_light_page(page, name,
 
 
 def test_the_report_counts_the_colours_and_shapes_of_the_plots():
-    script = files("localrank").joinpath("report/assets/charts.js").read_text()
+    script = files("localrank").joinpath("evaluation/report/assets/charts.js").read_text()
     assert f"const nColours = {len(COLOURS)};" in script
     (shapes,) = re.findall(r"const shapes = \[(.*?)\n\];", script, re.DOTALL)
     assert len(re.findall(r"^  \(x, y, r\) =>", shapes, re.MULTILINE)) == len(MARKERS)

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localrank.data._atomic import atomic_write
-from localrank.evaluation.plots.bars import draw_bars
-from localrank.evaluation.plots.calibration import draw_calibration
-from localrank.evaluation.plots.cosines import draw_cosines
-from localrank.evaluation.plots.curves import draw_curves
-from localrank.evaluation.plots.directions import draw_directions
-from localrank.evaluation.plots.intervals import draw_intervals
+from localrank.evaluation.plots.kinds import (
+    draw_bars,
+    draw_calibration,
+    draw_cosines,
+    draw_curves,
+    draw_directions,
+    draw_intervals,
+)
 from localrank.evaluation.plots.style import save_figure
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
-"""What all plots share: colours, panels, the legend, and files."""
+"""What all plots share: colours, panels, the legend, files, and results that can be plotted."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
@@ -72,11 +73,16 @@ def look(place: int) -> dict[str, Any]:
     return {"color": COLOURS[place % len(COLOURS)], "marker": MARKERS[place % len(MARKERS)]}
 
 
-def titled_panels(titles: Collection[str], width: float = 4.2) -> tuple[Figure, list[Axes]]:
-    """A figure with panels side by side. `width` is that of a panel, in inches."""
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches, that notebooks show."""
     from localrank.evaluation.plots._notebook import NotebookFigure
 
-    figure = NotebookFigure(figsize=(max(width * len(titles), 6), 3.8))
+    return NotebookFigure(figsize=(width, height))
+
+
+def titled_panels(titles: Collection[str], width: float = 4.2) -> tuple[Figure, list[Axes]]:
+    """A figure with panels side by side. `width` is that of a panel, in inches."""
+    figure = new_figure(max(width * len(titles), 6), 3.8)
     axes = list(figure.subplots(1, len(titles), squeeze=False)[0])
     for panel, title in zip(axes, titles, strict=True):
         panel.set_title(title)
@@ -111,3 +117,18 @@ def save_figure(figure: Figure, path: str | PathLike[str]) -> None:
 def write_figure(figure: Figure, file: BinaryIO, file_format: str) -> None:
     """Write a figure as "svg", "png" or "pdf", without a date."""
     figure.savefig(file, format=file_format, metadata=DATELESS[file_format])
+
+
+class Plotted:
+    """A result that `plot()` draws and `save_plot(path)` writes to a file.
+
+    Both need the extra `localrank[plots]`. Notebooks show the figure that `plot()` returns.
+    """
+
+    @abstractmethod
+    def plot(self) -> Figure:
+        """The result as a matplotlib figure. Needs the extra `localrank[plots]`."""
+
+    def save_plot(self, path: str | PathLike[str]) -> None:
+        """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
+        save_figure(self.plot(), path)

@@ -39,8 +39,7 @@ def render(data: dict[str, Any]) -> str:
     Parameters
     ----------
     data : dict
-        The contents that `localrank.evaluation._contents` makes of a comparison. Plain JSON: a
-        missing value is None, never NaN.
+        What `page_data` makes of a comparison. Plain JSON: a missing value is None, never NaN.
 
     Examples
     --------

@@ -7,9 +7,9 @@ from numpy.testing import assert_array_equal
 
 from localrank.data import Fold, RankingDataset, folds, make_queries
 from localrank.data import _deferred as deferred
-from localrank.evaluation._group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.evaluation.clairvoyance import ClairvoyantBound
-from localrank.evaluation.store import FoldResult, Store, described, fingerprint
+from localrank.evaluation.fold_results import FoldResult, Store, described, fingerprint
+from localrank.evaluation.query_groups import GroupMap, MappedGroup, StrongFeature
 from localrank.measures import NDCG
 from localrank.rankers import Ensemble, LambdaMART
 

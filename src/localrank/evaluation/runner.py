@@ -25,12 +25,12 @@ from localrank.data import Fold, RankingDataset, concatenate
 from localrank.data._deferred import gathered
 from localrank.data._frames import FrameLibrary, frame_of
 from localrank.data._passes import in_partitions
-from localrank.evaluation._group_map import group_map
-from localrank.evaluation._plotted import Plotted
 from localrank.evaluation.clairvoyance import clairvoyant_bound
+from localrank.evaluation.fold_results import FoldResult, Store, described, fingerprint
 from localrank.evaluation.plots import draw_bars
+from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.query_groups import group_map
 from localrank.evaluation.significance import PairedTest, paired_test
-from localrank.evaluation.store import FoldResult, Store, described, fingerprint
 from localrank.evaluation.tuning import Grid, tune
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, Measure, parse_measure
@@ -234,7 +234,9 @@ def run(
     >>> results["rank-svm"].chosen
     ['C=0.1', 'C=1.0', 'C=1.0']
     """
-    work = Work(parse_measure(measure), valid, n_controls, n_jobs, inspect is not None, uuid4().hex)
+    runner = FoldRunner(
+        parse_measure(measure), valid, n_controls, n_jobs, inspect is not None, uuid4().hex
+    )
     kept = Store(store)
     runs: dict[str, dict[int, FoldResult]] = {name: {} for name in methods}
     tests, fold_names = [], []
@@ -249,10 +251,10 @@ def run(
         for fold in folds:
             tests.append(judged_queries(fold.test))
             fold_names.extend([fold.name] * fold.test.n_queries)
-            mark = "" if store is None else fingerprint(fold)
+            mark = fingerprint(fold) if store else ""
             for name, ranker in methods.items():
                 grid = (grids or {}).get(name) or None
-                key = work.key(mark, ranker, grid)
+                key = runner.key(mark, ranker, grid) if store else ""
                 result = kept.get(fold.name, name, key)
                 if result is not None:
                     runs[name][place] = result
@@ -267,7 +269,7 @@ def run(
 
     with progress("Training", n_runs) as advance:
         n_inspected = 0
-        for index, get in as_finished(work, missing(), description="Compare"):
+        for index, get in as_finished(runner, missing(), description="Compare"):
             place, fold, name, key = under_way.pop(index)
             model = None
             try:
@@ -317,8 +319,8 @@ def judged_queries(test: RankingDataset) -> RankingDataset:
     ).replaced(frame_library=test.frame_library)
 
 
-# Most groups of a ranker with a bound. The controls of more would train too many models.
-MOST_GROUPS = 20
+# Rankers with more groups get no bound: its controls would train too many models.
+MAX_GROUPS = 20
 # Parts for tuning in a fold without validation queries.
 TUNING_FOLDS = 3
 # How often scoring is timed if it takes less than this many seconds: other work on the machine
@@ -333,8 +335,8 @@ _warming = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Work:
-    """The work on a method and a fold, here or on a Dask worker."""
+class FoldRunner:
+    """Trains a method on a fold and scores its test queries, here or on a Dask worker."""
 
     measure: Measure
     valid: bool
@@ -345,15 +347,8 @@ class Work:
 
     def key(self, mark: str, ranker: Ranker, grid: Grid | None) -> str:
         """A digest of all that decides the result."""
-        decides = (
-            mark,
-            described(ranker),
-            grid,
-            str(self.measure),
-            self.n_controls,
-            self.valid,
-            library_versions(),
-        )
+        measure, n_controls, valid = str(self.measure), self.n_controls, self.valid
+        decides = (mark, described(ranker), grid, measure, n_controls, valid, library_versions())
         return hashlib.sha256(repr(decides).encode()).hexdigest()
 
     def __call__(
@@ -362,63 +357,75 @@ class Work:
         name, ranker, grid = method
         with _warming:
             if (self.comparison, name) not in _warm:
-                _warm_up(ranker, fold, self.valid, self.n_jobs)
+                self._warm_up(ranker, fold)
                 _warm.add((self.comparison, name))
         # On a busy machine, threads of linear algebra that wait for each other use many times the
         # CPU seconds of the work.
         with one_blas_thread():
-            model, result = _run(
-                ranker, fold, grid, self.measure, self.valid, self.n_controls, self.n_jobs
-            )
+            model, facts = self._trained(ranker, fold, grid)
+            result = self._tested(model, fold, facts)
         return model if self.keep_model else None, result
 
+    def _warm_up(self, ranker: Ranker, fold: Fold) -> None:
+        """Compile and load what the method needs. Errors come again in the work: ignore them."""
+        with contextlib.suppress(Exception), warnings.catch_warnings(), progress("Warming up", 1):
+            warnings.simplefilter("ignore")
+            teaching = np.flatnonzero(ranker.learns_from(fold.train))
+            train = fold.train.select(np.sort(teaching[:WARM_TRAIN]))
+            held_out = None
+            if self.valid and fold.valid is not None:
+                held_out = fold.valid.select(range(min(WARM_TRAIN, fold.valid.n_queries)))
+            model = self._with_jobs(ranker).fit(train, valid=held_out)
+            model.predict(train.select(range(min(WARM_TEST, train.n_queries))))
 
-def _run(
-    ranker: Ranker,
-    fold: Fold,
-    grid: Grid | None,
-    measure: Measure,
-    valid: bool,
-    n_controls: int,
-    n_jobs: int | None,
-) -> tuple[Ranker, FoldResult]:
-    model = _with_jobs(ranker, n_jobs)
-    facts: dict[str, Any] = {}
-    if grid is None:
-        start, cpu_start = time.perf_counter(), cpu_seconds()
-        model.fit(fold.train, valid=fold.valid if valid else None)
-        facts["train_seconds"] = time.perf_counter() - start
-        facts["train_cpu_seconds"] = cpu_seconds() - cpu_start
-    else:
+    def _trained(
+        self, ranker: Ranker, fold: Fold, grid: Grid | None
+    ) -> tuple[Ranker, dict[str, Any]]:
+        """A fitted model, and what is known of its training, for a `FoldResult`."""
+        model = self._with_jobs(ranker)
+        if grid is None:
+            start, cpu_start = time.perf_counter(), cpu_seconds()
+            model.fit(fold.train, valid=fold.valid if self.valid else None)
+            seconds, cpu = time.perf_counter() - start, cpu_seconds() - cpu_start
+            return model, {"train_seconds": seconds, "train_cpu_seconds": cpu}
         tuning = tune(
             model,
             grid,
             fold.train,
             TUNING_FOLDS,
-            measure,
+            self.measure,
             valid=fold.valid,
-            fit_with_valid=valid,
-            n_jobs=n_jobs,
+            fit_with_valid=self.valid,
+            n_jobs=self.n_jobs,
         )
-        model = tuning.best_estimator
-        facts["train_seconds"] = tuning.fit_seconds
-        facts["train_cpu_seconds"] = tuning.fit_cpu_seconds
-        facts["chosen"] = tuning.best_parameters
-        facts["path"] = tuning.rows
-    facts["n_models"] = model.n_models_
-    facts["model_bytes"] = _size(model)
-    test = fold.test if in_partitions(fold.test) else gathered(fold.test)
-    scores, facts["predict_seconds"] = _scored(model, test)
-    groups = np.empty(0, dtype=np.int64)
-    if isinstance(model, LocalRanker):
-        groups = model.selector_.weights(test, model.models_).argmax(axis=1)
-        if model.n_groups_ <= MOST_GROUPS:
-            facts["map"] = group_map(model, fold.train)
-        if n_controls and 1 < model.n_groups_ <= MOST_GROUPS:
-            facts["bound"] = clairvoyant_bound(
-                model, fold.train, test, measure, n_controls=n_controls
-            )
-    return model, FoldResult(fold.name, scores, groups, **facts)
+        return tuning.best_estimator, {
+            "train_seconds": tuning.fit_seconds,
+            "train_cpu_seconds": tuning.fit_cpu_seconds,
+            "chosen": tuning.best_parameters,
+            "path": tuning.rows,
+        }
+
+    def _tested(self, model: Ranker, fold: Fold, facts: dict[str, Any]) -> FoldResult:
+        """The model's scores, cost and groups, beside the facts of its training."""
+        test = fold.test if in_partitions(fold.test) else gathered(fold.test)
+        facts |= {"n_models": model.n_models_, "model_bytes": _size(model)}
+        scores, facts["predict_seconds"] = _scored(model, test)
+        groups = np.empty(0, dtype=np.int64)
+        if isinstance(model, LocalRanker):
+            groups = model.selector_.weights(test, model.models_).argmax(axis=1)
+            if model.n_groups_ <= MAX_GROUPS:
+                facts["map"] = group_map(model, fold.train)
+            if self.n_controls and 1 < model.n_groups_ <= MAX_GROUPS:
+                facts["bound"] = clairvoyant_bound(
+                    model, fold.train, test, self.measure, n_controls=self.n_controls
+                )
+        return FoldResult(fold.name, scores, groups, **facts)
+
+    def _with_jobs(self, ranker: Ranker) -> Ranker:
+        model: Ranker = clone(ranker)
+        if "n_jobs" in model.get_params(deep=False):
+            model.set_params(n_jobs=self.n_jobs)
+        return model
 
 
 def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
@@ -429,26 +436,6 @@ def _scored(model: Ranker, test: RankingDataset) -> tuple[Floats, float]:
         scores = model.predict(test)
         taken.append(time.perf_counter() - start)
     return test.in_query_order(scores), min(taken)
-
-
-def _warm_up(ranker: Ranker, fold: Fold, valid: bool, n_jobs: int | None) -> None:
-    """Compile and load what the method needs. Errors are ignored: they come again in the work."""
-    with contextlib.suppress(Exception), warnings.catch_warnings(), progress("Warming up", 1):
-        warnings.simplefilter("ignore")
-        teaching = np.flatnonzero(ranker.learns_from(fold.train))
-        train = fold.train.select(np.sort(teaching[:WARM_TRAIN]))
-        held_out = None
-        if valid and fold.valid is not None:
-            held_out = fold.valid.select(range(min(WARM_TRAIN, fold.valid.n_queries)))
-        model = _with_jobs(ranker, n_jobs).fit(train, valid=held_out)
-        model.predict(train.select(range(min(WARM_TEST, train.n_queries))))
-
-
-def _with_jobs(ranker: Ranker, n_jobs: int | None) -> Ranker:
-    model: Ranker = clone(ranker)
-    if "n_jobs" in model.get_params(deep=False):
-        model.set_params(n_jobs=n_jobs)
-    return model
 
 
 def _size(model: Ranker) -> int:

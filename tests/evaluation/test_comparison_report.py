@@ -6,11 +6,11 @@ import pytest
 
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.evaluation import ClairvoyantBound, FoldResult, MethodResult, PairedTest, compare
-from localrank.evaluation import _contents as module
-from localrank.evaluation._contents import contents
-from localrank.evaluation._group_map import GroupMap, MappedGroup
+from localrank.evaluation import _comparison_report as module
+from localrank.evaluation._comparison_report import page_data
 from localrank.evaluation._opponents import Entry
 from localrank.evaluation.comparison import Comparison
+from localrank.evaluation.query_groups import GroupMap, MappedGroup
 from localrank.evaluation.report import render
 from localrank.measures import NDCG, OrderErrorRate
 from localrank.rankers import LambdaMART, RankSVM
@@ -39,7 +39,7 @@ def comparison():
 
 @pytest.fixture(scope="module")
 def shown(comparison):
-    return contents(comparison, command="localrank compare")
+    return page_data(comparison, command="localrank compare")
 
 
 NAN = float("nan")
@@ -118,7 +118,7 @@ def by_hand():
 
 
 def test_costs_are_of_all_folds_and_tests_are_told_in_full(by_hand):
-    row = contents(by_hand)["methods"][1]
+    row = page_data(by_hand)["methods"][1]
     assert (row["n_models"], row["train_seconds"], row["model_bytes"]) == (3, 3.0, 200.0)
     assert row["train_cpu_seconds"] == 9.0
     assert row["milliseconds_per_query"] == pytest.approx(300.0)
@@ -137,7 +137,7 @@ def test_costs_are_of_all_folds_and_tests_are_told_in_full(by_hand):
 
 
 def test_bounds_are_means_over_the_queries_of_all_folds(by_hand):
-    (bound,) = contents(by_hand)["bounds"]
+    (bound,) = page_data(by_hand)["bounds"]
     assert (bound["name"], bound["measure"], bound["n_groups"]) == ("local", "ndcg@10", 3)
     assert bound["selected"] == pytest.approx((0.25 + 0.51234567 + 0.7) / 3)
     assert bound["clairvoyant"] == pytest.approx(0.7)
@@ -147,7 +147,7 @@ def test_bounds_are_means_over_the_queries_of_all_folds(by_hand):
 
 
 def test_queries_are_told_with_their_sizes_and_values(by_hand):
-    queries = contents(by_hand)["queries"]
+    queries = page_data(by_hand)["queries"]
     assert queries["ids"] == ["a", "b", "c", "d"]
     assert queries["folds"] == ["A", "A", "A", "B"]
     assert queries["n_documents"] == [3, 2, 1, 1]
@@ -157,7 +157,7 @@ def test_queries_are_told_with_their_sizes_and_values(by_hand):
 
 def test_the_explorer_fills_its_room_with_what_differs_most_either_way(by_hand, monkeypatch):
     monkeypatch.setattr(module, "N_DOCUMENTS", 4)
-    first, last = contents(by_hand)["explorer"]["queries"]
+    first, last = page_data(by_hand)["explorer"]["queries"]
     assert (first["index"], last["index"]) == (0, 3)
     assert (first["documents"], last["documents"]) == (["doc0", "doc1", "doc2"], ["doc6"])
     assert (first["groups"], last["groups"]) == ({"local": 1}, {"local": 2})
@@ -171,7 +171,7 @@ def test_documents_without_ids_are_counted_from_one(comparison, shown):
 
 
 def test_a_map_is_of_the_first_fold_with_means_where_there_are_values(by_hand):
-    (shown_map,) = contents(by_hand)["maps"]
+    (shown_map,) = page_data(by_hand)["maps"]
     assert (shown_map["method"], shown_map["fold"], shown_map["ids"]) == ("local", "A", ["t"])
     assert shown_map["groups"] == [
         {"size": 4, "strongest": [], "n_test": 2, "baseline": 0.4, "local": 0.51234567},

@@ -7,8 +7,8 @@ from partitioned import written
 
 from localrank.data import PartitionedDataset, RankingDataset, SampleWarning, folds
 from localrank.evaluation import compare
-from localrank.evaluation._drawn_folds import drawn_folds
-from localrank.evaluation.store import fingerprint
+from localrank.evaluation.comparison import sampled_folds
+from localrank.evaluation.fold_results import fingerprint
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank, pca_queries
 
@@ -79,7 +79,7 @@ def test_folds_of_partitions_have_the_digest_of_those_in_memory(partitioned):
 
 
 def test_training_queries_come_into_memory_and_test_queries_do_not(partitioned):
-    made, facts = drawn_folds(folds(partitioned, 3), "auto")
+    made, facts = sampled_folds(folds(partitioned, 3), "auto")
     assert facts == {}
     for fold in made:
         assert type(fold.train) is type(fold.valid) is RankingDataset
@@ -88,13 +88,13 @@ def test_training_queries_come_into_memory_and_test_queries_do_not(partitioned):
 
 def test_folds_in_memory_stay_as_they_are(queries):
     given = folds(queries, 3)
-    assert drawn_folds(given, "auto") == (given, {})
+    assert sampled_folds(given, "auto") == (given, {})
 
 
 def test_every_fold_is_drawn_by_its_own_queries(queries):
     given = folds(queries, 3)
     with pytest.warns(SampleWarning):
-        made, facts = drawn_folds(given, 100)
+        made, facts = sampled_folds(given, 100)
     for fold, whole, (n, total) in zip(made, given, facts["training_queries"], strict=True):
         assert (fold.train.n_queries, whole.train.n_queries) == (n, total)
         assert np.isin(fold.train.query_ids, whole.train.query_ids).all()
@@ -106,7 +106,7 @@ def test_every_fold_is_drawn_by_its_own_queries(queries):
 def test_the_warning_names_the_fold_that_loses_most(queries):
     given = folds(queries, 3)
     with pytest.warns(SampleWarning) as caught:
-        _, facts = drawn_folds(given, 100)
+        _, facts = sampled_folds(given, 100)
     shares = [n / total for n, total in facts["training_queries"]]
     assert f"of Fold{1 + int(np.argmin(shares))} " in str(caught[0].message)
     most = max(total for _, total in facts["training_documents"])

@@ -14,10 +14,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from localrank.data import _deferred as deferred
 from localrank.data import folds, make_queries
-from localrank.evaluation import clairvoyant_bound, engine, paired_test, tune
-from localrank.evaluation._group_map import group_map
-from localrank.evaluation.engine import WARM_TEST, WARM_TRAIN, MethodResult, run
-from localrank.evaluation.store import FoldResult
+from localrank.evaluation import clairvoyant_bound, paired_test, runner, tune
+from localrank.evaluation.fold_results import FoldResult
+from localrank.evaluation.query_groups import group_map
+from localrank.evaluation.runner import WARM_TEST, WARM_TRAIN, MethodResult, run
 from localrank.measures import NDCG, AveragePrecision, parse_measure
 from localrank.rankers import BestFeature, Ensemble, LambdaMART, Quadratic, Ranker, RankSVM
 from localrank.recipes import local_rank, query_neighbours
@@ -63,7 +63,7 @@ def methods():
 
 
 @pytest.mark.parametrize("valid", [True, False])
-def test_the_engine_does_what_a_plain_loop_does(parts, methods, valid):
+def test_the_runner_does_what_a_plain_loop_does(parts, methods, valid):
     results = run(methods, iter(parts), valid=valid)
     assert list(results) == list(methods)
     for name, ranker in methods.items():
@@ -367,7 +367,7 @@ def test_costs_add_up_over_folds():
 def test_what_other_versions_of_libraries_left_is_done_again(parts, tmp_path, monkeypatch):
     told = []
     for version in ("1.0", "1.0", "2.0"):
-        monkeypatch.setattr(engine, "library_versions", lambda version=version: {"numpy": version})
+        monkeypatch.setattr(runner, "library_versions", lambda version=version: {"numpy": version})
         run({"one": RankSVM()}, parts[:1], store=tmp_path, say=told.append)
     assert len(told) == 2
 

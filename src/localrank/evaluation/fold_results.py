@@ -15,8 +15,8 @@ from localrank._base.printing import Printed, Table
 from localrank.data import Fold
 from localrank.data._atomic import atomic_write
 from localrank.data._deferred import feature_blocks
-from localrank.evaluation._group_map import GroupMap, MappedGroup, StrongFeature
 from localrank.evaluation.clairvoyance import ClairvoyantBound
+from localrank.evaluation.query_groups import GroupMap, MappedGroup, StrongFeature
 from localrank.measures import parse_measure
 
 BOUND = ("selected", "values", "control")

@@ -1,22 +1,24 @@
-"""The contents of the report: a comparison as one JSON object."""
+"""The report of a comparison: the page, its data, each query's values, and the rankings."""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
-from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localrank._base.arrays import Floats
 from localrank._base.parallel import with_jobs
-from localrank.evaluation._comparison_tables import COSTS
+from localrank.data import write_run
+from localrank.data._atomic import atomic_write
+from localrank.evaluation import report
 from localrank.evaluation._opponents import BEST_FEATURE
 from localrank.evaluation.calibration import best_feature_calibration
-from localrank.evaluation.engine import MethodResult
-from localrank.evaluation.group_agreement import Agreement
-from localrank.evaluation.significance import PairedTest
+from localrank.evaluation.runner import MethodResult
 from localrank.measures import Measure
 from localrank.measures.base import mean_of_queries
 
@@ -25,9 +27,32 @@ if TYPE_CHECKING:
 
 # Most documents in the query explorer, over all its queries.
 N_DOCUMENTS = 40_000
+# Parts that only the page has. They grow with the number of queries.
+ON_THE_PAGE = ("queries", "explorer", "calibration", "maps", "smaller_is_better")
 
 
-def contents(comparison: Comparison, *, command: str | None = None) -> dict[str, Any]:
+def write(comparison: Comparison, folder: Path, command: str | None) -> None:
+    """Write index.html, results.json, scores.csv and runs/."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file. Name a folder for the report.")
+    folder.mkdir(parents=True, exist_ok=True)
+    shown = page_data(comparison, command=command)
+    report.write(shown, folder / "index.html")
+    results = {key: value for key, value in shown.items() if key not in ON_THE_PAGE}
+    with atomic_write(folder / "results.json") as file:
+        file.write(json.dumps(results, indent=2).encode())
+    _write_scores(shown["queries"], folder / "scores.csv")
+    runs = folder / "runs"
+    runs.mkdir(exist_ok=True)
+    tags = {name: name.replace(" ", "-").replace("/", "-") for name in comparison.finished}
+    for old in runs.glob("*.trec"):
+        if old.stem not in tags.values():
+            old.unlink()
+    for name, result in comparison.finished.items():
+        write_run(comparison.test, result.scores, runs / f"{tags[name]}.trec", tag=tags[name])
+
+
+def page_data(comparison: Comparison, *, command: str | None = None) -> dict[str, Any]:
     """Everything the page shows.
 
     Parameters
@@ -37,36 +62,48 @@ def contents(comparison: Comparison, *, command: str | None = None) -> dict[str,
         The command that was typed. None: leave it out.
     """
     measures, finished = comparison.measures, comparison.finished.values()
-    return {
-        "title": comparison.title,
-        "measures": [str(measure) for measure in measures],
+    overview = comparison.overview
+    data = {
+        "title": overview.title,
+        "measures": overview.measures,
         "smaller_is_better": [str(m) for m in measures if not m.higher_is_better],
-        "baseline": comparison.baseline,
+        "baseline": overview.baseline,
         "methods": [_method(comparison, name) for name in comparison.results],
-        "bounds": [
-            bound for result in finished if (bound := bound_of(result, measures[0])) is not None
-        ],
+        "bounds": overview.bounds,
         "verdict": comparison.verdict,
-        "cost_notes": comparison.cost_notes,
+        "cost_notes": overview.cost_notes,
         "queries": _queries(comparison),
         "explorer": _explorer(comparison),
         "calibration": _calibration(comparison),
-        "tuning": [
-            tuned for result in finished if (tuned := _tuning(result, measures[0])) is not None
-        ],
-        "maps": [shown for result in finished if (shown := _map(result, comparison)) is not None],
+        "tuning": [tuned for result in finished if (tuned := _tuning(result, measures[0]))],
+        "maps": [shown for result in finished if (shown := _map(result, comparison))],
         "agreements": [
-            _agreement(name, fold, agreement)
+            {
+                "method": name,
+                "fold": fold,
+                "adjusted_rand_index": agreement.adjusted_rand_index,
+                "groups": agreement.groups,
+                "categories": agreement.categories,
+                "table": agreement.table.tolist(),
+            }
             for name, folds in comparison.agreements.items()
             for fold, agreement in folds.items()
         ],
         "made": {"command": command, **comparison.made},
     }
+    plain: dict[str, Any] = _plain(data)
+    return plain
 
 
 def _method(comparison: Comparison, name: str) -> dict[str, Any]:
     entry, result = comparison.entries[name], comparison.results[name]
-    row: dict[str, Any] = {
+    methods = comparison.overview.methods
+    absent: dict[str, Any] = {
+        **dict.fromkeys(methods[comparison.baseline]),
+        "role": entry.role,
+        "means": {},
+    }
+    return {
         "name": name,
         "role": entry.role,
         "kind": entry.kind,
@@ -77,50 +114,8 @@ def _method(comparison: Comparison, name: str) -> dict[str, Any]:
             if key != "n_jobs"
         },
         "failed": result.failed,
-    }
-    costs = ("train_seconds", *COSTS)
-    if result.failed:
-        absent = (*costs, "against_baseline", "opponent", "at_equal_cost", "chosen")
-        return row | dict.fromkeys(absent) | {"means": {}}
-    return row | {
-        **{cost: getattr(result, cost) for cost in costs},
-        "means": {str(measure): _number(result.mean(measure)) for measure in comparison.measures},
-        "against_baseline": _tests(comparison.against_baseline.get(name, {})),
-        "opponent": comparison.opponents.get(name),
-        "at_equal_cost": _tests(comparison.at_equal_cost.get(name, {})),
-        "chosen": result.chosen or None,
-    }
-
-
-def _tests(tests: Mapping[Measure, PairedTest]) -> dict[str, Any] | None:
-    return {
-        str(measure): {
-            "difference": test.mean_difference,
-            "low": _number(test.interval[0]),
-            "high": _number(test.interval[1]),
-            "p": test.p,
-            "wins": test.wins,
-            "ties": test.ties,
-            "losses": test.losses,
-        }
-        for measure, test in tests.items()
-    } or None
-
-
-def bound_of(result: MethodResult, measure: Measure) -> dict[str, Any] | None:
-    """The clairvoyant bound of a method over all folds, beside its control."""
-    bounds = [run.bound for run in result.runs if run.bound is not None]
-    if len(bounds) < len(result.runs):
-        return None
-    means = np.nanmean(np.concatenate([bound.control for bound in bounds], axis=1), axis=1)
-    return {
-        "name": result.name,
-        "measure": str(measure),
-        "n_groups": max(bound.n_groups for bound in bounds),
-        "selected": _number(result.mean(measure)),
-        "clairvoyant": float(np.nanmean(np.concatenate([bound.values for bound in bounds]))),
-        "control": float(means.mean()),
-        "control_spread": float(means.std(ddof=1)) if len(means) > 1 else None,
+        **methods.get(name, absent),
+        "chosen": (None if result.failed else result.chosen) or None,
     }
 
 
@@ -133,7 +128,8 @@ def _queries(comparison: Comparison) -> dict[str, Any]:
         "n_relevant": test.count(test.labels > 0).tolist(),
         "values": {
             name: {
-                str(measure): _rounded(result.values(measure)) for measure in comparison.measures
+                str(measure): [round(value, 5) for value in result.values(measure).tolist()]
+                for measure in comparison.measures
             }
             for name, result in comparison.finished.items()
         },
@@ -206,10 +202,7 @@ def _calibration(comparison: Comparison) -> dict[str, Any] | None:
         **asdict(calibration.findings),
         "methods": list(calibration.per_query),
         "bounds": list(calibration.bounds),
-        "rows": [
-            {key: _number(v) if isinstance(v, float) else v for key, v in row.items()}
-            for row in calibration.rows
-        ],
+        "rows": calibration.rows,
     }
 
 
@@ -258,26 +251,45 @@ def _map(result: MethodResult, comparison: Comparison) -> dict[str, Any] | None:
         members = run.groups == group
         facts["n_test"] = int(members.sum())
         facts["baseline"], facts["local"] = (
-            _number(mean_of_queries(values[members])) for values in (baseline, local)
+            mean_of_queries(values[members]) for values in (baseline, local)
         )
     return shown
 
 
-def _agreement(method: str, fold: str, agreement: Agreement) -> dict[str, Any]:
-    return {
-        "method": method,
-        "fold": fold,
-        "adjusted_rand_index": agreement.adjusted_rand_index,
-        "groups": agreement.groups,
-        "categories": agreement.categories,
-        "table": agreement.table.tolist(),
-    }
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: None instead of NaN and infinity."""
+    if isinstance(value, dict):
+        return {key: _plain(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(member) for member in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _number(value: float) -> float | None:
-    """A number for JSON: None instead of NaN and infinity."""
-    return float(value) if math.isfinite(value) else None
+def _write_scores(queries: dict[str, Any], path: Path) -> None:
+    with atomic_write(path) as file:
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        rows = csv.writer(text)
+        rows.writerow(["query", "fold", "method", "measure", "value"])
+        for method, columns in queries["values"].items():
+            for measure, values in columns.items():
+                for query, fold, value in zip(
+                    queries["ids"], queries["folds"], values, strict=True
+                ):
+                    names = (_harmless(name) for name in (query, fold, method))
+                    rows.writerow([*names, measure, value])
+        text.flush()
+        text.detach()
 
 
-def _rounded(values: Floats) -> list[float | None]:
-    return [None if math.isnan(value) else round(float(value), 5) for value in values]
+def _harmless(name: str) -> str:
+    """A name that a spreadsheet does not read as a formula.
+
+    Examples
+    --------
+    >>> _harmless("=1+1"), _harmless("-7"), _harmless("q7")
+    ("'=1+1", '-7', 'q7')
+    """
+    formula = name.startswith(("=", "+", "@", "\t", "\r")) or (
+        name.startswith("-") and not name[1:].replace(".", "", 1).isdigit()
+    )
+    return f"'{name}" if formula else name
