@@ -27,7 +27,7 @@ from localrank.data import _deferred as deferred
 from localrank.rankers._expanded import Expanded
 from localrank.registry import make_sample
 
-# A recipe only composes: what a ranker makes of odd numbers, its parts are asked.
+# A recipe only composes: how data is taken in and what becomes of odd numbers is up to its parts.
 parts_first = pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.slow) if name in RECIPES else name for name in RANKERS],
@@ -143,6 +143,7 @@ def test_a_query_is_scored_alike_alone_and_among_others(model, queries):
     assert_allclose(alone, among, rtol=1e-12)
 
 
+@parts_first
 def test_arrays_dataframes_and_datasets_score_the_same(ranker, model, queries):
     qid = queries.query_ids[queries.query_index].astype(str)
     frame = pd.DataFrame(queries.features, columns=list(queries.feature_names))
@@ -177,6 +178,7 @@ def test_a_negative_zero_is_a_zero(ranker, queries):
     assert_array_equal(other.predict(queries), plain.predict(queries))
 
 
+@parts_first
 def test_sparse_features_score_the_same(ranker, model, queries):
     qid, sparse = queries.query_index, csr_array(queries.features)
     again = ranker.fit(sparse, queries.relevance, qid=qid)
@@ -192,6 +194,7 @@ def test_the_order_of_features_does_not_matter_to_linear_rankers(ranker, queries
     assert_allclose(ranker.fit(mixed).predict(mixed), expected, rtol=1e-3, atol=1e-3)
 
 
+@parts_first
 def test_float32_features_work(ranker, queries):
     small = queries.with_features(queries.features.astype(np.float32))
     assert np.isfinite(ranker.fit(small).predict(small)).all()
@@ -543,6 +546,7 @@ def test_constant_features_do_no_harm(ranker, queries):
     assert ranker.fit(wide).score(wide) > 0.6
 
 
+@parts_first
 def test_queries_with_one_label_are_counted(ranker, queries):
     labels = queries.relevance.copy()
     labels[: queries.offsets[7]] = 1

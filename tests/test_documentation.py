@@ -24,6 +24,11 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Stands before a block that is only to be read, and says why.
 NOT_RUN = re.compile(r"<!-- not run: \S.* -->\n+\Z")
+# Pages whose blocks train for seconds.
+SLOW = [
+    f"docs/{name}.md"
+    for name in ("compare", "how-to/tune", "local", "methods/adaptive-training", "tutorial")
+]
 NUMBER = re.compile(r"[-+]?\d[\d,]*(\.\d+)?")
 
 
@@ -116,7 +121,16 @@ def pages_to_run() -> list[Path]:
     ]
 
 
-@pytest.mark.parametrize("page", pages_to_run(), ids=lambda page: str(page.relative_to(ROOT)))
+def pages_and_marks():
+    """The pages, of which some train for seconds."""
+    return [
+        pytest.param(page, id=name, marks=pytest.mark.slow if name in SLOW else ())
+        for page in pages_to_run()
+        for name in [str(page.relative_to(ROOT))]
+    ]
+
+
+@pytest.mark.parametrize("page", pages_and_marks())
 def test_python_blocks_run_and_print_what_is_shown(page, namespace, capsys):
     printed = None
     for language, text, line in blocks(page):

@@ -159,6 +159,37 @@ class DummyMeasure(RelevanceMeasure):
         return "as precision."
 """,
     ),
+    "data/formats": (
+        "from localrank.data.formats.dummy import DummyFormat as DummyFormat",
+        """
+from localrank.data import RankingDataset
+from localrank.data.formats.base import Format
+from localrank.registry import declare
+
+
+@declare("dummy", "lines of query;label;value;value")
+class DummyFormat(Format):
+    said, files = "is a dummy", "dummies"
+    suffixes, first_bytes = (".dummy",), (b"query;label;",)
+    options = ("scale",)
+
+    def read(self, paths, wanted, *, scale=1.0):
+        rows = []
+        for path in paths:
+            lines = path.read_text(encoding="ascii", errors="replace").splitlines()[1:]
+            for number, line in enumerate(lines or [""], start=2):
+                cells = line.split(";")
+                if len(cells) != 4:
+                    raise ValueError(f"{path}:{number}: a line must have four cells.")
+                rows.append(list(map(float, cells)))
+        queries, labels, *features = map(list, zip(*rows))
+        X = [[scale * value for value in row] for row in zip(*features)]
+        return RankingDataset.from_arrays(X, labels, list(map(int, queries)))
+
+    def sample(self):
+        return "sample.dummy", b"query;label;a;b\\n7;1;0.5;3\\n7;0;2;0\\n8;2;0;1\\n"
+""",
+    ),
 }
 SUITES = {
     "rankers": "test_contracts.py",
@@ -168,6 +199,7 @@ SUITES = {
     "selection": "selection/test_selector_contracts.py",
     "aggregation": "aggregation/test_aggregators.py",
     "measures": "measures/test_measure_contracts.py",
+    "data/formats": "data/formats/test_format_contracts.py",
 }
 
 
@@ -229,6 +261,15 @@ def test_newcomers_are_chosen_by_name(call, tmp_path):
         assert part in out
     lists = ("--method", "multiple-hyperplanes", "--set", "aggregator=dummy")
     call(*train, *lists, "-o", tmp_path / "lists.localrank")
+
+
+def test_a_new_format_is_read_by_commands_and_from_python(call, tmp_path):
+    path = tmp_path / "train.dummy"
+    path.write_text("query;label;a;b\n7;1;0.5;3\n7;0;2;0\n8;2;0;1\n")
+    facts = json.loads(call("-m", "localrank", "info", path, "--json"))
+    assert (facts["n_queries"], facts["n_documents"], facts["n_features"]) == (2, 3, 2)
+    script = f"from localrank.data import read; print(read({str(path)!r}, scale=2).features.max())"
+    assert call("-c", script).strip() == "6.0"
 
 
 def test_the_package_itself_has_no_newcomers():

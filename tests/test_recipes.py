@@ -44,6 +44,13 @@ def typed():
     return dataset.select(range(240)), dataset.select(range(240, 320)), types[:240]
 
 
+@pytest.fixture(scope="module")
+def few(typed):
+    """Enough queries to train the trees and nets of a recipe."""
+    train, test, _ = typed
+    return train.select(range(60)), test.select(range(20))
+
+
 def test_one_cluster_or_all_neighbours_give_the_global_models_scores(typed):
     train, test, _ = typed
     for recipe in (local_rank(1, ranker=RankSVM()), pca_queries(1), query_neighbours(1000)):
@@ -306,8 +313,8 @@ def test_global_one_learns_the_scores_of_six_mixed_models(typed):
 
 
 @pytest.mark.parametrize("recipe", [best, fast, one, engine_coordinates])
-def test_views_do_not_depend_on_jobs_and_do_on_the_seed(typed, recipe):
-    train, test, _ = typed
+def test_views_do_not_depend_on_jobs_and_do_on_the_seed(few, recipe):
+    train, test = few
     scores = recipe(20).fit(train).predict(test)
     assert_array_equal(recipe(20, n_jobs=2).fit(train).predict(test), scores)
     assert not np.array_equal(recipe(20, random_state=1).fit(train).predict(test), scores)
@@ -327,7 +334,7 @@ def test_a_single_tree_is_enough_to_train(typed, recipe):
 
 
 @pytest.mark.parametrize("recipe", [best, fast, one, engine_coordinates])
-def test_validation_queries_change_no_model(typed, recipe):
-    train, test, _ = typed
+def test_validation_queries_change_no_model(few, recipe):
+    train, test = few
     given = recipe(30).fit(train, valid=test)
     assert_array_equal(given.predict(test), recipe(30).fit(train).predict(test))

@@ -7,11 +7,9 @@ import pandas as pd
 import pytest
 
 from localrank import evaluation
-from localrank.cli._inputs import Reading
 from localrank.cli.compare import read, title_of
 from localrank.data import folds, make_queries, read_letor, write_letor
 
-AS_USUAL = Reading("qid", "label", "", "", "", "", "", False, False, *[""] * 7)
 QUICK = ["--set", "lambdamart.n_trees=15", "--set", "lambdamart.min_leaf_documents=5"]
 
 
@@ -121,25 +119,24 @@ def test_options_reach_the_comparison(run, collection, tmp_path, asked):
 
 def test_files_are_training_validation_and_test_data(collection, tmp_path):
     paths = [collection / f"S{part}.txt" for part in (1, 2, 3)]
-    (fold,) = read(paths, AS_USUAL, 5, 0, validation=True)
+    (fold,) = read(paths, {}, 5, 0, validation=True)
     for part, path in zip((fold.train, fold.valid, fold.test), paths, strict=True):
         assert part.query_ids.tolist() == read_letor(path).query_ids.tolist()
-    (fold,) = read(paths[:2], AS_USUAL, 5, 0, validation=True)
+    (fold,) = read(paths[:2], {}, 5, 0, validation=True)
     assert fold.valid is None
     # Features that are zero in all of a file may be missing from it.
     (tmp_path / "short.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
-    (fold,) = read([paths[0], tmp_path / "short.txt"], AS_USUAL, 5, 0, validation=True)
+    (fold,) = read([paths[0], tmp_path / "short.txt"], {}, 5, 0, validation=True)
     assert fold.test.n_features == 8
     with pytest.raises(ValueError, match="Give one folder, one file, or two or three files"):
-        read([*paths, collection / "S4.txt"], AS_USUAL, 5, 0, validation=True)
+        read([*paths, collection / "S4.txt"], {}, 5, 0, validation=True)
 
 
 def test_text_is_read_into_single_precision_on_request(collection):
-    single = Reading(**vars(AS_USUAL) | {"float32": True})
     files = [collection / f"S{part}.txt" for part in (1, 2)]
     for paths in ([collection], files[:1], files):
-        for reading, dtype in ((AS_USUAL, np.float64), (single, np.float32)):
-            for fold in read(paths, reading, 5, 0, validation=True):
+        for options, dtype in (({}, np.float64), ({"dtype": "float32"}, np.float32)):
+            for fold in read(paths, options, 5, 0, validation=True):
                 assert fold.train.features.dtype == fold.test.dtype == dtype
 
 
@@ -370,8 +367,8 @@ def test_groups_are_shown_beside_known_categories(run, collection, tmp_path):
 
 
 def test_without_validation_all_parts_but_the_tested_one_train(collection):
-    first, *_ = read([collection], AS_USUAL, 5, 0, validation=False)
+    first, *_ = read([collection], {}, 5, 0, validation=False)
     assert first.valid is None
     assert (first.train.n_queries, first.test.n_queries) == (60, 15)
-    first, *others = read([collection / "S1.txt"], AS_USUAL, 3, 0, validation=False)
+    first, *others = read([collection / "S1.txt"], {}, 3, 0, validation=False)
     assert (first.valid, first.train.n_queries, len(others)) == (None, 10, 2)

@@ -236,7 +236,7 @@ def test_the_help_lists_the_formats_of_judgments():
         (["features", CORPUS, QUERIES, "-o", "{}"], "No document has a text under 'text'"),
         (["features", "{}/none.jsonl", QUERIES, "-o", "{}"], "none.jsonl"),
         (["rank", "{}/svm"], "give files of documents, or words with --query"),
-        (["rank", "{}/svm", "--query", "tea"], "svm: holds a RankSVM, which ranks by features"),
+        (["rank", "{}/svm", "--query", "tea"], "svm holds a RankSVM, which ranks by features"),
         (["rank", "{}/text", "{}/x.txt", "--query", "tea"], "or --query, not both"),
         (["rank", "{}/text", "--query", "zzz"], "No document in the index contains a word of"),
         (["rank", "{}/text", "--corpus", CORPUS], "--corpus needs --query"),
@@ -255,7 +255,7 @@ def test_the_help_lists_the_formats_of_judgments():
         ),
         (
             ["rank", "{}/text", "--query", "tea", "--corpus", "{}/folder"],
-            "folder: was indexed with analyzer=Analyzer(stopwords='english'), and the model was "
+            "folder was indexed with analyzer=Analyzer(stopwords='english'), and the model was "
             "trained with Analyzer()",
         ),
         (

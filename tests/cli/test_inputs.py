@@ -100,7 +100,8 @@ def test_columns_are_for_tables(run, tmp_path):
     (tmp_path / "train.txt").write_text("0 qid:1 1:1\n")
     for data in (tmp_path / "train.txt", tmp_path):
         _, _, err = run("compare", data, "--ignore", "a", "-o", tmp_path / "report")
-        assert "is read as LETOR text, and --ignore is for tables" in err
+        assert "is read as LETOR text, and --ignore is for feature logs, partitions and" in err
+        assert "Names of tables end in .parquet, .csv," in " ".join(err.split())
 
 
 def test_a_feature_0_is_answered_with_the_option_for_it(run, tmp_path):

@@ -203,9 +203,12 @@ def test_a_log_by_another_name_is_told_by_an_option(run, folder, tmp_path):
     [
         (
             "train train-solr.jsonl -o m.localrank",
-            "a feature log has no labels, and this command needs",
+            "is a feature log, which has no labels. This command needs them: give a file of grades",
         ),
-        ("train train-solr.jsonl train.txt -o m.localrank", "Give logs or other data, not both"),
+        (
+            "train train-solr.jsonl train.txt -o m.localrank",
+            "Give feature logs or other data, not both",
+        ),
         (
             "rank model.localrank test-solr.jsonl --judgments grades.csv",
             "needs no labels and does not take --judgments",
@@ -219,11 +222,11 @@ def test_a_log_by_another_name_is_told_by_an_option(run, folder, tmp_path):
         ("info grades.csv --log-name x", "is a table, and --log-name is for feature logs"),
         (
             "info train-solr.jsonl --label grade",
-            "is a feature log, and --label is not for feature logs",
+            "is a feature log, and --label is for partitions and tables",
         ),
         (
             "info train-solr.jsonl --float32",
-            "is a feature log, and --float32 is not for feature logs",
+            "is a feature log, and --float32 is for LETOR text",
         ),
         ("info train-solr.jsonl --qid query", "train-solr.jsonl:1: the line has no query id"),
         ("info train-solr.jsonl --unjudged keep", "'unjudged' argument of read_feature_log must"),

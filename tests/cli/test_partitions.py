@@ -280,7 +280,7 @@ def test_scores_never_take_the_place_of_data(form, run, logs, model, tmp_path):
     before = by_name(tmp_path / "data") | by_name(tmp_path / "other")
     for folder, fault in (
         ("data", "data: the folder holds the data to rank"),
-        ("other", "part-00000.parquet: was not written by `localrank rank`"),
+        ("other", "part-00000.parquet was not written by `localrank rank`"),
     ):
         code, _, err = run(
             "rank", model, tmp_path / "data", "-o", tmp_path / folder, "--format", form
@@ -333,10 +333,10 @@ def test_options_that_are_not_for_partitions(run, logs, model, tmp_path):
     _, _, err = run("rank", model, logs / "data", "-o", tmp_path / "x", "--format", "csv")
     assert "--format must be parquet or run" in err
     _, _, err = run("info", logs / "data", "--zero-based")
-    assert "--zero-based is not for them" in err
+    assert "is a folder of partitions, and --zero-based is for LETOR text" in err
     (tmp_path / "empty").mkdir()
     _, _, err = run("info", tmp_path / "empty")
-    assert "empty: is a folder without partitions. Give the files in it" in err
+    assert "empty is a folder without partitions. Give the files in it" in err
 
 
 def test_a_damaged_partition_is_named(run, logs, model, tmp_path):

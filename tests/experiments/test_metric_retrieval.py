@@ -261,7 +261,10 @@ def test_claims_are_of_the_methods_they_name(folds, results):
     ]
 
 
-@pytest.mark.parametrize(("quick", "n_splits", "n"), [(True, 2, 90), (False, 10, 600)])
+@pytest.mark.parametrize(
+    ("quick", "n_splits", "n"),
+    [(True, 2, 90), pytest.param(False, 10, 600, marks=pytest.mark.slow)],
+)
 def test_it_runs_all_methods_on_the_splits_and_tunes_by_map(
     monkeypatch, tmp_path, quick, n_splits, n
 ):

@@ -6,293 +6,202 @@ import functools
 import inspect
 import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from localrank.data import PartitionedDataset, RankingDataset
+    from localrank.data import RankingDataset
     from localrank.data.drawing import Limit
-    from localrank.data.tables import Categories, Labels
+    from localrank.data.formats.base import Labels
     from localrank.measures import Measure
-    from localrank.rankers import Ranker
 
-STANDARD_INPUT = Path("/dev/stdin")
+# Arguments of `localrank.data.read` by name, as a user gave them.
+DataOptions = dict[str, Any]
 MAX_DOCUMENTS_HELP = (
-    "The most documents that a model learns from; whole queries are drawn by their ids. 0: use "
-    "all. By default, all, and 2,000,000 of a folder of partitions."
+    "At most this many documents to learn from; whole queries are drawn by their ids. 0: use all. "
+    "By default, all, and 2,000,000 of a folder of partitions."
 )
-_TABLES = "Columns of tables"
-_LOGS = "Feature logs"
-# Options that only LETOR text, only tables, and only feature logs understand.
-FOR_TEXT = ("zero_based", "float32")
-FOR_TABLES = ("label", "categories", "column_description")
-FOR_LOGS = ("feature_log", "judgments", "clicks", "rates", "unjudged", "repeated", "log_name")
 
 
-def _option(default: Any, name: str, text: str, panel: str | None = _TABLES) -> Any:
-    return typer.Option(default, name, help=text, rich_help_panel=panel)
-
-
-@dataclass(frozen=True)
-class Reading:
-    """How data files are read: the options of every command that reads data."""
-
-    qid: str = _option("qid", "--qid", "Column of query ids.")
-    label: str = _option("label", "--label", "Column of relevance labels.")
-    document_id: str = _option(
-        "", "--document-id", "Column of document ids. By default, document_id if it exists."
-    )
-    features: str = _option(
+_TABLES, _LOGS = "Columns of tables", "Feature logs"
+# The options of every command that reads data: default, help, and panel of the help.
+_OPTIONS: dict[str, tuple[str | bool, str, str | None]] = {
+    "qid": ("qid", "Column of query ids.", _TABLES),
+    "label": ("label", "Column of relevance labels.", _TABLES),
+    "document_id": ("", "Column of document ids. By default, document_id if it exists.", _TABLES),
+    "features": (
         "",
-        "--features",
         "Columns of features, separated by commas, for example bm25,pagerank. By default, all "
         "other columns.",
-    )
-    ignore: str = _option(
-        "", "--ignore", "Columns to leave out, separated by commas, for example url,date."
-    )
-    categories: str = _option(
+        _TABLES,
+    ),
+    "ignore": ("", "Columns to leave out, separated by commas, for example url,date.", _TABLES),
+    "categories": (
         "",
-        "--categories",
         "ordinal: turn ordered categories into numbers. By default, refuse columns of categories.",
-    )
-    column_description: str = _option(
-        "", "--column-description", "CatBoost's column description, a file such as train.cd."
-    )
-    zero_based: bool = _option(
-        False, "--zero-based", "LETOR text: feature ids begin at 0. By default, at 1.", None
-    )
-    float32: bool = _option(
+        _TABLES,
+    ),
+    "column_description": ("", "CatBoost's column description, a file such as train.cd.", _TABLES),
+    "zero_based": (False, "LETOR text: feature ids begin at 0. By default, at 1.", None),
+    "float32": (
         False,
-        "--float32",
         "LETOR text: read features in single precision, which halves the memory.",
         None,
-    )
-    feature_log: str = _option(
+    ),
+    "feature_log": (
         "",
-        "--feature-log",
         "Read the data as feature logs in this format: elasticsearch, opensearch, solr, "
         "solr-sparse or vespa. By default, files that end in .jsonl are logs, and their format is "
         "recognised.",
         _LOGS,
-    )
-    judgments: str = _option(
-        "", "--judgments", "File of the documents' grades: TREC qrels, CSV or JSON lines.", _LOGS
-    )
-    clicks: str = _option(
-        "", "--clicks", "File of clicks on the documents, instead of grades.", _LOGS
-    )
-    rates: str = _option(
+    ),
+    "judgments": ("", "File of the documents' grades: TREC qrels, CSV or JSON lines.", _LOGS),
+    "clicks": ("", "File of clicks on the documents, instead of grades.", _LOGS),
+    "rates": (
         "",
-        "--rates",
         "Click rates where the next grade begins, for example 0.05,0.2. By default, the number of "
         "clicks is the label.",
         _LOGS,
-    )
-    unjudged: str = _option(
+    ),
+    "unjudged": (
         "",
-        "--unjudged",
         "Documents without a grade: zero gives them label 0 (the default), drop leaves them out.",
         _LOGS,
-    )
-    repeated: str = _option(
+    ),
+    "repeated": (
         "",
-        "--repeated",
         "Documents logged twice for a query: refuse if they differ (the default), or keep the "
         "first or the last.",
         _LOGS,
-    )
-    log_name: str = _option(
-        "", "--log-name", "Name of the log to read, if documents have several.", _LOGS
-    )
-
-    @property
-    def dtype(self) -> str:
-        """The precision of features read from LETOR text."""
-        return "float32" if self.float32 else "float64"
-
-    def given(self, *names: str) -> list[str]:
-        """Those of the named options that the user gave, written as options."""
-        usual = {"qid": "qid", "label": "label"} | dict.fromkeys(FOR_TEXT, False)
-        return [
-            f"--{name.replace('_', '-')}"
-            for name in names
-            if getattr(self, name) != usual.get(name, "")
-        ]
+    ),
+    "log_name": ("", "Name of the log to read, if documents have several.", _LOGS),
+}
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of `Reading`. It receives them as its argument `reading`."""
-    added = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation={"str": str, "bool": bool}[str(field.type)],
+    """Give a command the options of all data. Its argument `options` has those that were given.
+
+    They are keyword arguments of `localrank.data.read`.
+    """
+
+    def with_data(**arguments: Any) -> None:
+        given = {name: arguments.pop(name) for name in _OPTIONS}
+        options = dict(
+            _argument(name, value) for name, value in given.items() if value != _OPTIONS[name][0]
         )
-        for field in fields(Reading)
-    ]
+        command(**arguments, options=options)
 
-    @functools.wraps(command)
-    def with_options(**arguments: Any) -> None:
-        chosen = {field.name: arguments.pop(field.name) for field in fields(Reading)}
-        command(**arguments, reading=Reading(**chosen))
+    options = {
+        name: typer.Option(default, f"--{name.replace('_', '-')}", help=text, rich_help_panel=panel)
+        for name, (default, text, panel) in _OPTIONS.items()
+    }
+    return _with_options(command, with_data, options, taken="options")
 
+
+def on_cluster(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the option `--dask`. The command then runs on that cluster."""
+
+    def on_workers(*, dask: str, **arguments: Any) -> None:
+        if not dask:
+            command(**arguments)
+            return
+        from localrank._base.distributed import connected, described_workers, peak_memory
+        from localrank.cli._tables import say
+
+        with connected(dask) as client:
+            say(described_workers(client))
+            try:
+                command(**arguments)
+            except typer.Exit:
+                say(peak_memory(client))
+                raise
+            say(peak_memory(client))
+
+    option = typer.Option(
+        "",
+        "--dask",
+        metavar="ADDRESS",
+        help="Run on a Dask cluster: its address, such as tcp://host:8786, or local:4 for "
+        "four processes on this machine. By default, run in this process.",
+    )
+    return _with_options(command, on_workers, {"dask": option})
+
+
+def _with_options(
+    command: Callable[..., None],
+    run: Callable[..., None],
+    options: Mapping[str, Any],
+    taken: str = "",
+) -> Callable[..., None]:
+    """The function `run` with the arguments of a command, except `taken`, and more options."""
     signature = inspect.signature(command, eval_str=True)
-    given = [
+    parameters = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         for parameter in signature.parameters.values()
-        if parameter.name != "reading"
+        if parameter.name != taken
     ]
-    with_options.__signature__ = signature.replace(parameters=[*given, *added])  # type: ignore[attr-defined]
-    with_options.__annotations__ = {p.name: p.annotation for p in [*given, *added]}
-    return with_options
+    parameters += [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option,
+            annotation=type(option.default),
+        )
+        for name, option in options.items()
+    ]
+    functools.update_wrapper(run, command)
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
 
 
 def read_data(
-    paths: Sequence[Path],
-    reading: Reading,
-    *,
-    labels: Labels = "needed",
-    n_features: int | None = None,
-    names: Sequence[str] | None = None,
+    paths: Sequence[Path], options: DataOptions, *, labels: Labels = "needed", like: Any = None
 ) -> RankingDataset:
-    """Read LETOR files (`-`: from standard input), tables, partitions or feature logs.
-
-    `n_features` and `names` are those of a model or of training data. With them, LETOR files may
-    lack the last features, and the features of logs are put into the order of `names`.
-    """
-    from localrank.cli._tables import say_if_compiling
-    from localrank.data import concatenate, read_letor
-    from localrank.data.tables import is_table
+    """Read data as `localrank.data.read` does, and say what is left out."""
+    from localrank.cli._tables import say, say_if_compiling
+    from localrank.data import read
 
     say_if_compiling()
-    if are_logs(paths, reading):
-        from localrank.cli._logs import read_logs
-
-        files = [STANDARD_INPUT if str(path) == "-" else path for path in paths]
-        return read_logs(files, reading, labels, n_features, names)
-    if is_partitioned(paths):
-        return _open_partitions(paths, reading, labels)
-    for path in paths:
-        if path.is_dir():
-            raise ValueError(
-                f"{path}: is a folder without partitions. Give the files in it, or make "
-                f"partitions of them with `localrank convert`."
-            )
-    tables = [path for path in paths if reading.column_description or is_table(path)]
-    if not tables:
-        refuse_other_options(paths[0], reading)
-        files = [STANDARD_INPUT if str(path) == "-" else path for path in paths]
-        return read_letor(
-            files, n_features=n_features, dtype=reading.dtype, zero_based=reading.zero_based
-        )
-    if len(tables) < len(paths):
-        raise ValueError(f"{tables[0]}: is a table. Give LETOR files or tables, not both.")
-    for option in reading.given(*FOR_TEXT):
-        raise ValueError(f"{tables[0]}: is a table, and {option} is for LETOR text.")
-    refuse_log_options(tables[0], reading, "is a table")
-    return concatenate([_read_table(path, reading, labels) for path in tables])
-
-
-def are_logs(paths: Sequence[Path], reading: Reading) -> bool:
-    """Whether the data is feature logs, by an option or by the names of the files."""
-    from localrank.data.feature_logs.reading import is_feature_log
-
-    logs = [path for path in paths if reading.feature_log or is_feature_log(path)]
-    if logs and len(logs) < len(paths):
-        raise ValueError(f"{logs[0]}: is a feature log. Give logs or other data, not both.")
-    return bool(logs)
+    return read(paths, labels=labels, like=like, say=say, **options)
 
 
 def is_partitioned(paths: Sequence[Path]) -> bool:
     """Whether the data is a folder of partitions, or files that `convert` wrote into one."""
-    from localrank.data.partitions import UNFINISHED, is_partition
+    from localrank.data.formats import PartitionFiles
 
-    if len(paths) == 1 and paths[0].is_dir():
-        return any(path.name == UNFINISHED or is_partition(path) for path in paths[0].iterdir())
-    if not all(map(is_partition, paths)):
-        return False
-    from localrank.data.conversion import made_here
-
-    return all(map(made_here, paths))
+    return all(PartitionFiles().recognises(path, {}) for path in paths)
 
 
-def _open_partitions(paths: Sequence[Path], reading: Reading, labels: Labels) -> PartitionedDataset:
-    from localrank.data import PartitionedDataset
-    from localrank.data.partition_files import damage_named, open_table
-    from localrank.data.partitions import partition_paths
-
-    for option in reading.given(*FOR_TEXT, "categories", "column_description", *FOR_LOGS):
-        raise ValueError(f"{paths[0]}: is a folder of partitions, and {option} is not for them.")
-    files = partition_paths(paths[0] if len(paths) == 1 else paths)
-    label, ignore = reading.label or None, column_names(reading.ignore)
-    if label is not None and labels == "optional":
-        with damage_named(files[0]):
-            label = label if label in open_table(files[0]).schema.names else None
-    elif label is not None and labels == "ignored":
-        ignore.append(label)
-        label = None
-    return PartitionedDataset.open(
-        files,
-        qid=reading.qid,
-        label=label,
-        document_id=reading.document_id or "document_id",
-        features=column_names(reading.features) or None,
-        ignore=ignore,
-    )
+def _argument(option: str, value: Any) -> tuple[str, Any]:
+    """The argument of `localrank.data.read` for an option: its name and its value."""
+    match option:
+        case "float32":
+            return "dtype", "float32"
+        case "feature_log":
+            return "format", value
+        case "log_name":
+            return "log", value
+        case "label":
+            return "label", value or None
+        case "features" | "ignore":
+            return option, column_names(value)
+        case "rates":
+            return "rates", _rates(value)
+        case _:
+            return option, value
 
 
-def refuse_other_options(path: Path, reading: Reading) -> None:
-    """Refuse options that would have no effect on LETOR text."""
-    from localrank.data.tables import TABLE_SUFFIXES
-
-    columns = ("qid", "label", "document_id", "features", "ignore")
-    for option in reading.given(*columns, *FOR_TABLES):
+def _rates(text: str) -> list[float]:
+    try:
+        return [float(rate) for rate in text.split(",")]
+    except ValueError:
         raise ValueError(
-            f"{path}: is read as LETOR text, and {option} is for tables. Names of tables end in "
-            f"{', '.join(TABLE_SUFFIXES)}."
-        )
-    refuse_log_options(path, reading, "is read as LETOR text")
-
-
-def refuse_log_options(path: Path, reading: Reading, kind: str) -> None:
-    """Refuse options that only feature logs understand."""
-    for option in reading.given(*FOR_LOGS):
-        raise ValueError(
-            f"{path}: {kind}, and {option} is for feature logs. Their names end in .jsonl; else "
-            f"give --feature-log."
-        )
-
-
-def names_of(ranker: Ranker) -> list[str] | None:
-    """The feature names that a ranker was fitted with; None if it had none."""
-    names = getattr(ranker, "feature_names_in_", None)
-    return None if names is None else [str(name) for name in names.tolist()]
-
-
-def _read_table(path: Path, reading: Reading, labels: Labels) -> RankingDataset:
-    from localrank.data.tables import read_columns
-
-    if reading.categories not in ("", "ordinal"):
-        raise ValueError(f"--categories must be ordinal. Got {reading.categories!r} instead.")
-    categories: Categories = "ordinal" if reading.categories else None
-    return read_columns(
-        path,
-        qid=reading.qid,
-        label=reading.label,
-        document_id=reading.document_id or "document_id",
-        features=column_names(reading.features) or None,
-        ignore=column_names(reading.ignore),
-        categories=categories,
-        column_description=reading.column_description or None,
-        labels=labels,
-        find_document_id=not reading.document_id,
-    )
+            f"--rates must be numbers separated by commas, such as 0.05,0.2. Got {text!r} instead."
+        ) from None
 
 
 def column_names(text: str) -> list[str]:
@@ -325,7 +234,7 @@ def known_categories(text: str) -> dict[str, str] | int | str | None:
         if categories.setdefault(query, category[0]) != category[0]:
             raise ValueError(f"{path}:{number}: query {query} has two categories.")
     if not categories:
-        raise ValueError(f"{path}: has no lines.")
+        raise ValueError(f"{path} has no lines.")
     return categories
 
 
@@ -348,7 +257,7 @@ def check_output(path: Path) -> None:
     """Refuse an output file that cannot be written, before any work is done."""
     folder = path.absolute().parent
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder. Give the name of a file.")
+        raise ValueError(f"{path} is a folder. Give the name of a file.")
     if not folder.is_dir():
         raise ValueError(f"{path}: the folder {folder} does not exist. Create it first.")
     if not os.access(folder, os.W_OK):
@@ -371,12 +280,10 @@ def check_held_out(valid: Sequence[Path], data: Sequence[Path]) -> None:
     for path in valid:
         real = path.resolve()
         if real in trained | folders or (is_partition(real) and real.parent in trained):
-            raise ValueError(
-                f"{path}: is training data, so it cannot validate. Give other queries."
-            )
+            raise ValueError(f"{path} is training data, so it cannot validate. Give other queries.")
 
 
 def check_folder(path: Path) -> None:
     """Refuse a file where an output folder is needed, before any work is done."""
     if path.exists() and not path.is_dir():
-        raise ValueError(f"{path}: is a file. Give a folder to write into.")
+        raise ValueError(f"{path} is a file. Give a folder to write into.")

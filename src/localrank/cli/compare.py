@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from localrank.cli._cluster import on_cluster
-from localrank.cli._inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
+from localrank.cli._inputs import MAX_DOCUMENTS_HELP, DataOptions, on_cluster, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import Fold
@@ -67,7 +66,7 @@ def compare(
     seed: int = typer.Option(0, help="Seed of all random choices."),
     as_json: bool = typer.Option(False, "--json", help="Print the results as JSON."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Compare methods on your data: a table, significance tests, and a page for the browser.
 
@@ -80,7 +79,7 @@ def compare(
     check_folder(output)
     comparison = evaluation.compare(
         methods,
-        read(data, reading, folds, seed, validation=validation),
+        read(data, options, folds, seed, validation=validation),
         parse_measures(measures),
         baseline=baseline,
         settings=setting,
@@ -98,22 +97,22 @@ def compare(
 
 
 def read(
-    paths: Sequence[Path], reading: Reading, n_folds: int, seed: int, *, validation: bool
+    paths: Sequence[Path], options: DataOptions, n_folds: int, seed: int, *, validation: bool
 ) -> Sequence[Fold]:
     """The folds to compare on: a folder's, those cut from one file, or one split of files."""
-    from localrank.cli._inputs import is_partitioned, read_data, refuse_other_options
+    from localrank.cli._inputs import is_partitioned, read_data
     from localrank.cli._tables import say_if_compiling
     from localrank.data import Fold, folds
+    from localrank.data.formats import LetorText
+    from localrank.data.reading import check_options
 
     if len(paths) == 1 and paths[0].is_dir() and not is_partitioned(paths):
         say_if_compiling()
-        refuse_other_options(paths[0], reading)
-        return folds(
-            paths[0], validation=validation, dtype=reading.dtype, zero_based=reading.zero_based
-        )
+        check_options(LetorText(), paths[0], options)
+        return folds(paths[0], validation=validation, **options)
     if len(paths) == 1:
         rotated = validation and n_folds > 2
-        queries = read_data(paths, reading)
+        queries = read_data(paths, options)
         return folds(queries, n_folds, validation=rotated, random_state=seed)
     if len(paths) > 3:
         raise ValueError(
@@ -125,11 +124,8 @@ def read(
             "A file is given twice. Queries that a model was trained on cannot test it: give "
             "different files to train, validate and test."
         )
-    train = read_data(paths[:1], reading)
-    *valid, test = (
-        read_data([path], reading, n_features=train.n_features, names=train.feature_names)
-        for path in paths[1:]
-    )
+    train = read_data(paths[:1], options)
+    *valid, test = (read_data([path], options, like=train) for path in paths[1:])
     return [Fold("split", train, valid[0] if valid else None, test)]
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli._inputs import Reading, reads_data
+from localrank.cli._inputs import DataOptions, reads_data
 
 
 @reads_data
@@ -28,56 +28,26 @@ def convert(
         False, "--overwrite", help="Replace partitions that the folder already holds."
     ),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Cut data into partitions of whole queries, to work on data larger than memory.
 
     Example: localrank convert train.txt -o partitions
     """
-    from localrank.cli._inputs import (
-        are_logs,
-        column_names,
-        refuse_log_options,
-        refuse_other_options,
-    )
     from localrank.cli._tables import say, say_if_compiling
     from localrank.data import convert as convert_files
-    from localrank.data.tables import is_table
 
-    if float64 and reading.float32:
+    # Single precision is the default.
+    if options.pop("dtype", None) and float64:
         raise ValueError("--float32 and --float64 exclude each other: give one of them.")
-    if reading.categories:
-        raise ValueError(
-            "`convert` does not take --categories: write the categories as numbers first."
-        )
-    if are_logs(files, reading):
-        raise ValueError(
-            f"{files[0]}: is a feature log. `convert` takes LETOR text and tables; other commands "
-            f"read feature logs directly."
-        )
-    tables = bool(reading.column_description) or is_table(files[0])
-    if not tables:
-        refuse_other_options(files[0], reading)
-        say_if_compiling()
-    elif reading.zero_based or n_features:
-        option = "--zero-based" if reading.zero_based else "--n-features"
-        raise ValueError(f"{files[0]}: is a table, and {option} is for LETOR text.")
-    else:
-        refuse_log_options(files[0], reading, "is a table")
+    say_if_compiling()
     n_partitions = convert_files(
         files,
         output,
         partition_size=partition_size,
         dtype="float64" if float64 else "float32",
         overwrite=overwrite,
-        n_features=n_features or None,
-        zero_based=reading.zero_based,
-        qid=reading.qid,
-        label=reading.label or None,
-        document_id=reading.document_id or None,
-        features=column_names(reading.features) or None,
-        ignore=column_names(reading.ignore),
-        column_description=reading.column_description or None,
+        **options | ({"n_features": n_features} if n_features else {}),
     )
     noun = "partition" if n_partitions == 1 else "partitions"
     say(f"Wrote {n_partitions:,} {noun} into {output}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli._inputs import Reading, reads_data
+from localrank.cli._inputs import DataOptions, reads_data
 
 
 @reads_data
@@ -22,7 +22,7 @@ def distil(
     n_jobs: int = typer.Option(-1, help="Number of threads. -1: one for each core."),
     seed: int = typer.Option(0, help="Seed of all random choices."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Turn a slow model into one fast model: boosted trees that learn its scores.
 
@@ -31,7 +31,7 @@ def distil(
     import time
 
     from localrank.aggregation import ZScore
-    from localrank.cli._inputs import check_model, names_of, read_data
+    from localrank.cli._inputs import check_model, read_data
     from localrank.cli._tables import cost, say
     from localrank.persistence import load_ranker
     from localrank.rankers import distil
@@ -39,9 +39,7 @@ def distil(
 
     check_model(output)
     teacher = load_ranker(model)
-    lists = read_data(
-        data, reading, labels="ignored", n_features=teacher.n_features_in_, names=names_of(teacher)
-    )
+    lists = read_data(data, options, labels="ignored", like=teacher)
     say(f"Learning the scores of {lists.n_queries:,} lists, {lists.n_documents:,} documents")
     start = time.perf_counter()
     student = distil(

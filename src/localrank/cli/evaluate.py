@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli._inputs import Reading, reads_data
+from localrank.cli._inputs import DataOptions, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
@@ -35,7 +35,7 @@ def evaluate(
     explain: bool = typer.Option(False, "--explain", help="Say how each measure is computed."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Measure how good a ranking is: compare a run with labels.
 
@@ -49,7 +49,7 @@ def evaluate(
     from localrank.measures.base import mean_of_queries
 
     wanted = parse_measures(measures, convention)
-    dataset, scores = _labelled(run, data, reading)
+    dataset, scores = _labelled(run, data, options)
     values = evaluate_measures(dataset, scores, wanted)
     means = {str(measure): mean_of_queries(column) for measure, column in values.items()}
     columns = {str(measure): column.tolist() for measure, column in values.items()}
@@ -81,19 +81,24 @@ def evaluate(
         say("\n\n".join(measure.explain() for measure in wanted))
 
 
-def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[RankingDataset, Any]:
+def _labelled(
+    run_path: Path, paths: list[Path], options: DataOptions
+) -> tuple[RankingDataset, Any]:
     """The labelled documents and the run's scores. Says which of them do not match."""
     import numpy as np
 
-    from localrank.cli._inputs import are_logs, read_data
+    from localrank.cli._inputs import read_data
     from localrank.cli._tables import say
     from localrank.data import PartitionedDataset, align, judged, read_qrels, read_run
+    from localrank.data.formats import LetorText
+    from localrank.data.reading import format_of
     from localrank.data.trec import run_document_ids
 
     if run_path.is_dir():
-        return _labelled_partitions(run_path, paths, reading)
+        return _labelled_partitions(run_path, paths, options)
     run = read_run(run_path)
-    if not are_logs(paths, reading) and any(map(_looks_like_qrels, paths)):
+    form = format_of(paths, options.get("format"), options)
+    if isinstance(form, LetorText) and any(map(_looks_like_qrels, paths)):
         if len(paths) > 1:
             raise ValueError(
                 f"Give one file of TREC judgments, or LETOR files, or tables. Got {len(paths)} "
@@ -101,7 +106,7 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
             )
         dataset, scores = judged(run, read_qrels(paths[0]))
     else:
-        dataset = read_data(paths, reading)
+        dataset = read_data(paths, options)
         if isinstance(dataset, PartitionedDataset):
             dataset = dataset.without_features()
         if dataset.document_ids is None:
@@ -128,7 +133,7 @@ def _labelled(run_path: Path, paths: list[Path], reading: Reading) -> tuple[Rank
 
 
 def _labelled_partitions(
-    folder: Path, paths: list[Path], reading: Reading
+    folder: Path, paths: list[Path], options: DataOptions
 ) -> tuple[RankingDataset, Any]:
     """The labelled documents and their scores, read from a folder of one file per partition."""
     import numpy as np
@@ -138,11 +143,10 @@ def _labelled_partitions(
     from localrank.data import PartitionedDataset
     from localrank.data._score_files import read_scores, refuse_others
 
-    dataset = read_data(paths, reading)
+    dataset = read_data(paths, options)
     if not isinstance(dataset, PartitionedDataset):
         raise ValueError(
-            f"{folder}: is a folder of scores by partition. Give the folder of partitions as "
-            f"labels."
+            f"{folder} is a folder of scores by partition. Give the folder of partitions as labels."
         )
     refuse_others(folder, dataset)
     scores = read_scores(folder, dataset)
@@ -157,9 +161,8 @@ def _labelled_partitions(
 def _looks_like_qrels(path: Path) -> bool:
     """Whether the first line, comments aside, has the four columns of TREC judgments."""
     from localrank.data._compression import open_binary
-    from localrank.data.tables import is_table
 
-    if not path.is_file() or is_table(path):
+    if not path.is_file():
         return False
     with open_binary(path) as file:
         start = file.read(4096)

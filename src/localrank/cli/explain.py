@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli._inputs import Reading, reads_data
+from localrank.cli._inputs import DataOptions, reads_data
 
 if TYPE_CHECKING:
     from localrank._base.arrays import Array, Floats
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from localrank.rankers import Ranker
     from localrank.rankers._contributions import Contributions
 
-# The most documents that a table shows.
+# At most this many documents in a table.
 N_DOCUMENTS = 10
 # Columns for the features that contribute most to a document's score.
 PLACES = ("first", "second", "third")
@@ -40,21 +40,19 @@ def explain(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Explain the order of one query's documents: which features and groups decide it.
 
     Example: localrank explain model.localrank test.txt --query 18220
     """
-    from localrank.cli._inputs import names_of, read_data
+    from localrank.cli._inputs import read_data
     from localrank.cli._tables import print_json
     from localrank.local_ranker import LocalRanker
     from localrank.persistence import load_ranker
 
     ranker = load_ranker(model)
-    dataset = read_data(
-        data, reading, labels="optional", n_features=ranker.n_features_in_, names=names_of(ranker)
-    )
+    dataset = read_data(data, options, labels="optional", like=ranker)
     one, ids = _one_query(dataset, query)
     if pair is not None:
         _explain_pair(ranker, one, ids, pair, as_json=as_json)

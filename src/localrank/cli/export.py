@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from localrank.cli._inputs import Reading, reads_data
+from localrank.cli._inputs import DataOptions, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
@@ -47,13 +47,13 @@ def export(
     name: str = typer.Option("localrank", help="Name of the model in the engine."),
     as_json: bool = typer.Option(False, "--json", help="Print the comparison as JSON."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Write a saved model as files for a search engine or another library.
 
     Example: localrank export model.localrank --to solr -o solr --verify test.txt
     """
-    from localrank.cli._inputs import names_of, read_data
+    from localrank.cli._inputs import read_data
     from localrank.cli._tables import say
     from localrank.export import export as write
     from localrank.export import verify as compare
@@ -65,10 +65,9 @@ def export(
         # First, so that a mistake in the data is reported before anything is written.
         dataset = read_data(
             verify,
-            reading,
+            options,
             labels="ignored",
-            n_features=ranker.n_features_in_,
-            names=names_of(ranker),
+            like=ranker,
         )
     paths = write(ranker, to, output, name=name)
     say(f"Wrote {', '.join(str(path.relative_to(output)) for path in paths)} into {output}")

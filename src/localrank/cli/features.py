@@ -116,7 +116,7 @@ def features(
         for file, texts in zip(queries, texts_by_output.values(), strict=True):
             if names.isdisjoint(texts):
                 raise ValueError(
-                    f"{qrels}: judges no query of {file}. The first query is "
+                    f"{qrels} judges no query of {file}. The first query is "
                     f"{next(iter(texts))!r}; the first judgment is of query "
                     f"{str(judged.query_ids[0])!r}."
                 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from localrank._base.printing import UNBROKEN
-from localrank.cli._inputs import Reading, reads_data
+from localrank.cli._inputs import DataOptions, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import RankingDataset
@@ -22,7 +22,7 @@ def info(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Describe data (queries, labels, features) or a saved model.
 
@@ -39,7 +39,7 @@ def info(
         else:
             _print_model(files[0], facts)
         return
-    facts = _describe(read_data(files, reading, labels="optional"))
+    facts = _describe(read_data(files, options, labels="optional"))
     if as_json:
         print_json(facts)
     else:

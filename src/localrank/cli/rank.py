@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli._cluster import on_cluster
-from localrank.cli._inputs import Reading, reads_data
+from localrank.cli._inputs import DataOptions, on_cluster, reads_data
 
 if TYPE_CHECKING:
     from localrank.data import Partition, PartitionedDataset
@@ -51,7 +50,7 @@ def rank(
         "parquet", "--format", help="Format of the files of scores in a folder: parquet or run."
     ),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Rank documents with a saved model and write a TREC run.
 
@@ -59,7 +58,7 @@ def rank(
     """
     import time
 
-    from localrank.cli._inputs import check_output, is_partitioned, names_of, read_data
+    from localrank.cli._inputs import check_output, is_partitioned, read_data
     from localrank.cli._tables import cost, say
     from localrank.data import PartitionedDataset, write_run
     from localrank.data.trec import run_lines
@@ -80,9 +79,7 @@ def rank(
         check_output(output)
     start = time.perf_counter()
     ranker = load_ranker(model)
-    dataset = read_data(
-        data, reading, labels="ignored", n_features=ranker.n_features_in_, names=names_of(ranker)
-    )
+    dataset = read_data(data, options, labels="ignored", like=ranker)
     if into_folder and isinstance(dataset, PartitionedDataset):
         _rank_partitions(model, ranker, dataset, output, form, tag, start)
         return
@@ -130,7 +127,7 @@ def _rank_by_words(
         model, corpus = TextRanker.of(extractor, ranker), None
     if not isinstance(model, TextRanker):
         raise ValueError(
-            f"{path}: holds a {type(model).__name__}, which ranks by features. To rank by the "
+            f"{path} holds a {type(model).__name__}, which ranks by features. To rank by the "
             f"words of --query, train a model with --extractor."
         )
     documents = None if corpus is None else list(read_corpus(corpus))
@@ -154,7 +151,7 @@ def _check_settings(ours: FeatureExtractor, theirs: FeatureExtractor, folder: Pa
             value, known = repr(value or Analyzer()), repr(known or Analyzer())
         if value != known:
             raise ValueError(
-                f"{folder}: was indexed with {name}={value}, and the model was trained with "
+                f"{folder} was indexed with {name}={value}, and the model was trained with "
                 f"{known}. Index it with the model's settings."
             )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli._cluster import on_cluster
+from localrank.cli._inputs import on_cluster
 from localrank.experiments import EXPERIMENTS
 
 

@@ -34,12 +34,14 @@ def serve(
         help="Ask for the token in this file. By default, for the token in LOCALRANK_TOKEN, if "
         "that is set.",
     ),
-    timeout: float = typer.Option(2.0, min=0.001, help="The most seconds that a request may take."),
-    max_body: int = typer.Option(8 << 20, min=1, help="The most bytes in a request."),
-    max_documents: int = typer.Option(10_000, min=1, help="The most documents in a request."),
-    max_lists: int = typer.Option(1_000, min=1, help="The most lists in a request."),
+    timeout: float = typer.Option(2.0, min=0.001, help="At most this many seconds for a request."),
+    max_body: int = typer.Option(8 << 20, min=1, help="At most this many bytes in a request."),
+    max_documents: int = typer.Option(
+        10_000, min=1, help="At most this many documents in a request."
+    ),
+    max_lists: int = typer.Option(1_000, min=1, help="At most this many lists in a request."),
     max_queue: int = typer.Option(
-        64, min=1, help="The most requests that may wait, in each process."
+        64, min=1, help="At most this many requests may wait, in each process."
     ),
     reload_interval: float = typer.Option(
         1.0, min=0.05, help="Seconds between checks for new model files."
@@ -114,5 +116,5 @@ def _token(file: Path | None) -> str | None:
         return os.environ.get("LOCALRANK_TOKEN")
     token = file.read_text(encoding="utf-8").strip()
     if not token:
-        raise ValueError(f"{file}: holds no token. Write the token into it.")
+        raise ValueError(f"{file} holds no token. Write the token into it.")
     return token

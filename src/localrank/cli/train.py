@@ -6,8 +6,7 @@ from pathlib import Path
 
 import typer
 
-from localrank.cli._cluster import on_cluster
-from localrank.cli._inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
+from localrank.cli._inputs import MAX_DOCUMENTS_HELP, DataOptions, on_cluster, reads_data
 
 
 @on_cluster
@@ -51,7 +50,7 @@ def train(
     seed: int = typer.Option(0, help="Seed of all random choices."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Train a ranker and save it to one file.
 
@@ -76,12 +75,10 @@ def train(
     wanted = parse_measures(measures)
     check_model(output)
     check_held_out(valid, data)
-    train_data = read_data(data, reading)
+    train_data = read_data(data, options)
     parts = {"training": train_data}
     if valid:
-        parts["validation"] = read_data(
-            valid, reading, n_features=train_data.n_features, names=train_data.feature_names
-        )
+        parts["validation"] = read_data(valid, options, like=train_data)
     if extractor is not None:
         from localrank.cli.features import made_by
         from localrank.text import TextRanker, load_extractor

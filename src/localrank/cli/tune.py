@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from localrank.cli._cluster import on_cluster
-from localrank.cli._inputs import MAX_DOCUMENTS_HELP, Reading, reads_data
+from localrank.cli._inputs import MAX_DOCUMENTS_HELP, DataOptions, on_cluster, reads_data
 
 if TYPE_CHECKING:
     from localrank.evaluation import Tuning
@@ -59,7 +58,7 @@ def tune(
     seed: int = typer.Option(0, help="Seed of all random choices."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     *,
-    reading: Reading,
+    options: DataOptions,
 ) -> None:
     """Choose a method's parameters on queries that it was not trained on.
 
@@ -85,10 +84,10 @@ def tune(
     if output is not None:
         check_model(output)
     check_held_out(valid, data)
-    train = read_data(data, reading)
+    train = read_data(data, options)
     held_out = None
     if valid:
-        held_out = read_data(valid, reading, n_features=train.n_features, names=train.feature_names)
+        held_out = read_data(valid, options, like=train)
     # Drawn once, so that every combination learns from the same queries.
     n_queries, limit = train.n_queries, limit_of(max_documents)
     train = drawn_in_memory(train, limit)

@@ -37,7 +37,7 @@ def atomic_write(path: str | PathLike[str]) -> Iterator[BinaryIO]:
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {target.parent} does not exist.")
     if target.is_dir():
-        raise IsADirectoryError(f"{path}: is a folder, not a file.")
+        raise IsADirectoryError(f"{path} is a folder, not a file.")
     if target.exists() and not target.is_file():
         with target.open("wb") as device:  # a pipe or /dev/stdout has nothing to replace
             yield device

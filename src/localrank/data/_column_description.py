@@ -42,6 +42,14 @@ class ColumnDescription:
     categories: Sequence[str]
     has_header: bool
 
+    def chosen(
+        self, label: str | None, features: Sequence[str] | None, ignore: Sequence[str]
+    ) -> tuple[str | None, Sequence[str]]:
+        """The columns of labels and features, for what the caller of `read_table` gave."""
+        if features is None:
+            features = [name for name in self.features if name not in ignore]
+        return label and "label", features
+
 
 def beside(table: Path) -> Path | None:
     """The description that lies beside a table of text under its name: train.cd of train.tsv."""

@@ -8,7 +8,7 @@ from typing import Any
 import narwhals.stable.v1 as nw
 import numpy as np
 
-from localrank.data._advice import AdvisedError
+from localrank.data._errors import AdvisedError
 
 _OTHER_WAYS = (
     (

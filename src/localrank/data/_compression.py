@@ -42,3 +42,8 @@ def damage_named(path: Path) -> Iterator[None]:
         if error.errno is not None:
             raise
         raise ValueError(f"{path}: the compressed file is truncated or damaged: {error}") from None
+
+
+def plain_name(path: Path) -> str:
+    """The name of a file without the suffix of its compression."""
+    return path.stem if path.suffix.lower() in _OPENERS else path.name

@@ -19,13 +19,12 @@ from localrank._kernels import parsing
 from localrank._kernels.numbers import MAX_MAGNITUDE
 from localrank._kernels.parsing import MARGIN, MAX_FEATURES
 from localrank.data import _letor_messages as letor_messages
-from localrank.data._advice import AdvisedError
 from localrank.data._checks import fits_fixed_width, natural_ids, text_ids
-from localrank.data._compression import damage_named, open_binary
+from localrank.data._compression import damage_named, open_binary, plain_name
+from localrank.data._errors import AdvisedError
 from localrank.data._letor_messages import shown_token
 from localrank.data._query_sizes import (
     check_sizes,
-    plain_name,
     read_sizes,
     sizes_beside,
     warn_of_unused,

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from localrank._base.arrays import Integers
-from localrank.data._compression import damage_named, open_binary
+from localrank.data._compression import damage_named, open_binary, plain_name
 
 # Other files that these tools find beside the data by name.
 _UNUSED = (".weight", ".init", ".base_margin")
@@ -54,7 +54,7 @@ def warn_of_unused(data: Path) -> None:
     """Say that weights and scores beside the data are not used."""
     for ending in _UNUSED:
         for path in _beside(data, ending):
-            warnings.warn(f"{path}: not used; all documents have the same weight", stacklevel=5)
+            warnings.warn(f"{path} is not used; all documents have the same weight", stacklevel=5)
 
 
 def _beside(data: Path, ending: str) -> list[Path]:
@@ -62,8 +62,3 @@ def _beside(data: Path, ending: str) -> list[Path]:
     names = dict.fromkeys([data.name, plain_name(data)])
     paths = (data.with_name(f"{name}{ending}") for name in names)
     return [path for path in paths if path.is_file()]
-
-
-def plain_name(path: Path) -> str:
-    """The name of a file without the suffix of its compression."""
-    return path.stem if path.suffix.lower() in (".gz", ".bz2", ".xz") else path.name

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,14 @@ import numpy as np
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._kernels import parsing
 from localrank.data import _column_description as descriptions
-from localrank.data._advice import AdvisedError
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
+from localrank.data._compression import plain_name
+from localrank.data._errors import AdvisedError
+from localrank.data._frames import ROLES
 from localrank.data._letor_reader import LetorReader
-from localrank.data._query_sizes import check_sizes, plain_name, read_sizes, warn_of_unused
+from localrank.data._query_sizes import check_sizes, read_sizes, warn_of_unused
+from localrank.data.dataset import RankingDataset
 from localrank.data.partition_files import damage_named
 from localrank.data.tables import csv_options, describe, read_columns
 
@@ -45,21 +49,24 @@ class LetorBatches(LetorReader):
 
     def __init__(
         self,
-        n_features: int | None,
         dtype: Any,
-        zero_based: bool,
         batch_bytes: int,
         advance: Callable[[], None],
+        *,
+        n_features: int | None = None,
+        zero_based: bool = False,
     ) -> None:
         super().__init__([], n_features, dtype, zero_based)
         self.batch_bytes = batch_bytes
         self.advance = advance
         self.named_after: dict[str, Path] = {}
 
-    @property
-    def n_columns(self) -> int:
-        """Number of features of the lines read so far."""
-        return self.n_features or int(self.state[parsing.LARGEST_FEATURE])
+    def feature_names(self, path: Path) -> list[str]:
+        """Numbers from 1 to the largest feature of all files. Errors name the first file."""
+        n_columns = self.n_features or int(self.state[parsing.LARGEST_FEATURE])
+        if n_columns == 0:
+            raise ValueError(f"{path}: no line has a feature, like '1:0.5'.")
+        return [str(number) for number in range(1, n_columns + 1)]
 
     def batches(self, path: Path) -> Iterator[Batch]:
         """The lines of a file."""
@@ -142,57 +149,47 @@ class LetorBatches(LetorReader):
         return self._n_rows + max(expected, 16)
 
 
-@dataclass(frozen=True)
-class _Roles:
-    """Which columns of a table are what."""
-
-    qid: str
-    label: str | None
-    document_id: str | None
-    find_document_id: bool
-    features: Sequence[str] | None
-
-
 class TableBatches:
-    """Rows of tables a few at a time, each checked as `read_table` checks it."""
+    """Rows of tables a few at a time, each checked as `read_table` checks it.
+
+    `columns` are arguments of `read_table`.
+    """
 
     def __init__(
         self,
-        qid: str,
-        label: str | None,
-        document_id: str | None,
-        features: Sequence[str] | None,
-        ignore: Sequence[str],
-        column_description: Path | None,
         batch_bytes: int,
         advance: Callable[[], None],
+        *,
+        column_description: str | PathLike[str] | None = None,
+        **columns: Any,
     ) -> None:
-        ids = document_id or "document_id"
-        self.roles = _Roles(qid, label, ids, document_id is None, features)
-        self.ignore = ignore
-        self.column_description = column_description
         self.batch_bytes = batch_bytes
         self.advance = advance
-        self.feature_names: tuple[str, ...] | None = None
+        self.column_description = column_description
+        self.columns = columns
+        self.names: tuple[str, ...] | None = None
 
     def batches(self, path: Path) -> Iterator[Batch]:
         """The rows of a file."""
-        first, roles, described = 1, self.roles, None
+        first, columns, described = 1, dict(self.columns), None
         if description := self.column_description or descriptions.beside(path):
-            described = describe(path, description)
-            features = roles.features
-            if features is None:
-                features = [name for name in described.features if name not in self.ignore]
-            label = roles.label and "label"
-            roles = _Roles(described.qid, label, described.document_id, False, features)
+            described = describe(path, Path(description))
+            label, features = described.chosen(
+                columns.get("label", "label"), columns.get("features"), columns.get("ignore", ())
+            )
+            columns |= {"qid": described.qid, "label": label, "features": features}
+            columns["document_id"] = described.document_id
+        ids = (columns.get("qid", "qid"), columns.get("document_id") or "document_id")
         with damage_named(path):
-            for table in self._tables(path, roles, described):
+            for table in self._tables(path, ids, described):
                 if table.num_rows == 0:
                     continue
                 try:
-                    yield self._batch(table, roles)
+                    yield self._batch(
+                        read_columns(table, **columns, find_document_id=described is None)
+                    )
                 except AdvisedError as error:
-                    raise AdvisedError(f"{path}: {error.args[0]}", *error.args[1:]) from None
+                    raise error.at(str(path)) from None
                 except ValueError as error:
                     where = f"{path}: in the {table.num_rows:,} rows from row {first:,} on: "
                     raise ValueError(f"{where}{error}") from None
@@ -202,7 +199,7 @@ class TableBatches:
             raise ValueError(f"{path}: the file has no documents.")
 
     def _tables(
-        self, path: Path, roles: _Roles, described: ColumnDescription | None
+        self, path: Path, ids: Sequence[str], described: ColumnDescription | None
     ) -> Iterator[Any]:
         """The file as tables of a few rows."""
         import pyarrow
@@ -219,7 +216,6 @@ class TableBatches:
                 for number in range(arrow.num_record_batches):
                     yield pyarrow.Table.from_batches([arrow.get_batch(number)])
         else:
-            ids = [name for name in (roles.qid, roles.document_id) if name is not None]
             types = dict.fromkeys(ids, pyarrow.string())
             with csv.open_csv(path, **csv_options(path, types, described)) as reader:
                 numbers = [
@@ -233,21 +229,10 @@ class TableBatches:
                 for batch in reader:
                     yield pyarrow.Table.from_batches([batch])
 
-    def _batch(self, table: Any, roles: _Roles) -> Batch:
-        dataset = read_columns(
-            table,
-            qid=roles.qid,
-            label=roles.label,
-            document_id=roles.document_id,
-            features=roles.features,
-            ignore=self.ignore,
-            categories=None,
-            column_description=None,
-            find_document_id=roles.find_document_id,
-        )
-        if self.feature_names is None:
-            self.feature_names = dataset.feature_names
-        if dataset.feature_names != self.feature_names:
+    def _batch(self, dataset: RankingDataset) -> Batch:
+        if self.names is None:
+            self.names = dataset.feature_names
+        if dataset.feature_names != self.names:
             raise ValueError("all tables need the same feature columns, in the same order.")
         documents = dataset.document_ids
         return Batch(
@@ -257,6 +242,19 @@ class TableBatches:
             dataset.query_index,
             None if documents is None else _texts(documents, "document ids"),
         )
+
+    def feature_names(self, path: Path) -> list[str]:
+        """The names of the features of all files. Errors name the first file."""
+        names = list(self.names or ())
+        if taken := [name for name in ROLES if name in names]:
+            raise ValueError(
+                f"{path}: a feature must not be called {taken[0]!r}: partitions have another "
+                f"column of that name."
+            )
+        return names
+
+
+Batches = LetorBatches | TableBatches
 
 
 def _is_number(kind: Any) -> bool:

@@ -135,7 +135,7 @@ def refuse_data(folder: Path, dataset: PartitionedDataset) -> None:
         path = score_path(folder, partition, "parquet")
         if path.is_file() and not _is_replaceable(path):
             raise ValueError(
-                f"{path}: was not written by `localrank rank`, which replaces nothing else. Name "
+                f"{path} was not written by `localrank rank`, which replaces nothing else. Name "
                 f"another folder for the scores."
             )
 

@@ -21,18 +21,19 @@ from numpy.typing import DTypeLike
 
 from localrank._base.arrays import Array, Integers
 from localrank._base.progress import progress
-from localrank.data._row_batches import Batch, LetorBatches, TableBatches, written_as_integers
+from localrank.data._row_batches import Batch, written_as_integers
+from localrank.data.formats import LetorText, TableFiles
 from localrank.data.partitions import UNFINISHED
+from localrank.data.reading import check_options, format_of
 from localrank.data.table_files import parquet_files
-from localrank.data.tables import is_table
 
 _PART = re.compile(r"part-\d{5,}\.parquet")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?b)?", re.IGNORECASE)
 _COMPRESSED = (".gz", ".bz2", ".xz", ".parquet")
 # Bytes of features that a byte of input becomes: a guess, to plan the number of partitions.
 _GROWTH = {False: 0.7, True: 4.0}
-_MOST_BUCKETS = 4096
-_MOST_BATCH_BYTES = 2**24
+_MAX_BUCKETS = 4096
+_MAX_BATCH_BYTES = 2**24
 
 
 def convert(
@@ -42,14 +43,8 @@ def convert(
     partition_size: int | str = "128MB",
     dtype: DTypeLike = np.float32,
     overwrite: bool = False,
-    n_features: int | None = None,
-    zero_based: bool = False,
-    qid: str = "qid",
-    label: str | None = "label",
-    document_id: str | None = None,
-    features: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
-    column_description: str | PathLike[str] | None = None,
+    format: str | None = None,
+    **options: Any,
 ) -> int:
     r"""Write data as Parquet files that hold whole queries, for `PartitionedDataset.open`.
 
@@ -75,13 +70,12 @@ def convert(
         Precision of the features.
     overwrite : bool, default=False
         Whether to replace partitions that this function has written to the folder before.
-    n_features : int, optional
-        Number of features of LETOR files that may lack the last ones.
-    zero_based : bool, default=False
-        Whether features of LETOR files are counted from 0.
-    qid, label, document_id, features, ignore, column_description
-        Columns of tables, as in `read_table`. `document_id=None`: use the column `document_id` if
-        the table has one. `label=None`: the data has no labels.
+    format : str or None, default=None
+        "letor" or "table". None: recognised, as in `localrank.data.read`.
+    **options
+        As in `localrank.data.read`. LETOR files: `n_features`, `zero_based`. Tables: `qid`,
+        `label` (None: the data has no labels), `document_id`, `features`, `ignore`,
+        `column_description`.
 
     Returns
     -------
@@ -107,7 +101,7 @@ def convert(
     paths = [Path(path) for path in given]
     if not paths:
         raise ValueError("There is nothing to convert: the list of paths is empty.")
-    if n_features is not None and n_features < 1:
+    if (n_features := options.get("n_features")) is not None and n_features < 1:
         raise ValueError(
             f"The 'n_features' argument of convert must be at least 1. Got {n_features} instead."
         )
@@ -119,44 +113,35 @@ def convert(
             raise ValueError(f"{path}: the file is named twice, which would double its documents.")
         seen.add(path.resolve())
         if path.is_dir():
-            raise ValueError(f"{path}: this is a folder. Name the files in it.")
+            raise ValueError(f"{path} is a folder. Name the files in it.")
     if np.dtype(dtype) not in (np.float64, np.float32):
         raise ValueError(
             f"The 'dtype' argument of convert must be float64 or float32. Got {dtype} instead."
         )
     n_documents, n_bytes = parsed_size(partition_size)
-    tables = [bool(column_description) or is_table(path) for path in paths]
-    if any(tables) and not all(tables):
-        raise ValueError("Give LETOR files or tables, not both.")
+    form = format_of(paths, format, options)
+    check_options(form, paths[0], options)
     parquet_files()  # Partitions are Parquet files: say before the work if they cannot be written.
     n_steps = None
-    if not any(tables) and not any(path.suffix.lower() in _COMPRESSED for path in paths):
+    if isinstance(form, LetorText) and not any(p.suffix.lower() in _COMPRESSED for p in paths):
         n_steps = sum(path.stat().st_size for path in paths) // 2**20 + len(paths)
     sizes = [path.stat().st_size * _GROWTH[path.suffix.lower() in _COMPRESSED] for path in paths]
     expected = sum(sizes) if n_bytes else sum(sizes) / (4 * 46)
-    n_buckets = min(max(1, math.ceil(expected / (n_bytes or n_documents or 1))), _MOST_BUCKETS)
-    batch_bytes = min((n_bytes or _MOST_BATCH_BYTES) // 4 + 1, _MOST_BATCH_BYTES)
+    n_buckets = min(max(1, math.ceil(expected / (n_bytes or n_documents or 1))), _MAX_BUCKETS)
+    batch_bytes = min((n_bytes or _MAX_BATCH_BYTES) // 4 + 1, _MAX_BATCH_BYTES)
     with _unfinished(Path(folder), overwrite) as work:
-        buckets = Buckets(work, n_buckets, np.dtype(dtype), from_tables=tables[0])
+        buckets = Buckets(work, n_buckets, np.dtype(dtype), isinstance(form, TableFiles))
         with progress("Reading", n_steps) as advance:
-            reader: LetorBatches | TableBatches
-            if tables[0]:
-                reader = TableBatches(
-                    qid,
-                    label,
-                    document_id,
-                    features,
-                    ignore,
-                    None if column_description is None else Path(column_description),
-                    batch_bytes,
-                    advance,
+            reader = form.batches(np.dtype(dtype), batch_bytes, advance, **options)
+            if reader is None:
+                raise ValueError(
+                    f"{paths[0]} {form.said}. `convert` takes LETOR text and tables; other "
+                    f"commands read {form.files} directly."
                 )
-            else:
-                reader = LetorBatches(n_features, np.dtype(dtype), zero_based, batch_bytes, advance)
             for path in paths:
                 for batch in reader.batches(path):
                     buckets.add(path, batch)
-        names = _feature_names(paths[0], reader)
+        names = reader.feature_names(paths[0])
         row_bytes = len(names) * np.dtype(dtype).itemsize
         most = n_documents or max(1, int((n_bytes or 1) // row_bytes))
         return write_partitions(work, buckets, names, most)
@@ -184,25 +169,11 @@ def parsed_size(size: int | str) -> tuple[int | None, int | None]:
     return None, max(1, int(value * (1024 if "i" in unit else 1000) ** power))
 
 
-def _feature_names(path: Path, reader: LetorBatches | TableBatches) -> list[str]:
-    if isinstance(reader, LetorBatches):
-        if reader.n_columns == 0:
-            raise ValueError(f"{path}: no line has a feature, like '1:0.5'.")
-        return [str(number) for number in range(1, reader.n_columns + 1)]
-    names = list(reader.feature_names or ())
-    if taken := [name for name in ("qid", "label", "document_id") if name in names]:
-        raise ValueError(
-            f"{path}: a feature must not be called {taken[0]!r}: partitions have another column "
-            f"of that name."
-        )
-    return names
-
-
 @contextmanager
 def _unfinished(folder: Path, overwrite: bool) -> Iterator[Path]:
     """A folder to work in, whose partitions are moved up when all are complete."""
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder}: this is a file. Name a folder for the partitions.")
+        raise ValueError(f"{folder} is a file. Name a folder for the partitions.")
     old = sorted(folder.iterdir()) if folder.exists() else []
     if old and not overwrite:
         raise ValueError(

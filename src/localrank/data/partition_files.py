@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank.data._advice import AdvisedError
 from localrank.data._checks import (
     checked_features,
     checked_relevance,
@@ -20,6 +19,7 @@ from localrank.data._checks import (
     natural_ids,
     text_ids,
 )
+from localrank.data._errors import AdvisedError
 from localrank.data._offsets import offsets_of, rows_of
 from localrank.data.dataset import RankingDataset
 

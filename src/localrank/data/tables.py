@@ -11,21 +11,15 @@ from typing import Any, Literal
 import narwhals.stable.v1 as nw
 
 from localrank.data import _column_description as descriptions
-from localrank.data._advice import AdvisedError
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
 from localrank.data._columns import as_numbers
 from localrank.data._compression import damage_named, open_binary
+from localrank.data._errors import AdvisedError
 from localrank.data.dataset import RankingDataset
+from localrank.data.formats.base import Labels
 
-TABLE_SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz", ".arrow", ".feather")
 Categories = Literal["ordinal"] | None
-Labels = Literal["needed", "optional", "ignored"]
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file is a table by its name; all others are LETOR text."""
-    return path.name.lower().endswith(TABLE_SUFFIXES)
 
 
 def read_table(
@@ -97,13 +91,13 @@ def read_table(
 def read_columns(
     table: Any,
     *,
-    qid: str,
-    label: str | None,
-    document_id: str | None,
-    features: Sequence[str] | None,
-    ignore: Sequence[str],
-    categories: Categories,
-    column_description: str | PathLike[str] | None,
+    qid: str = "qid",
+    label: str | None = "label",
+    document_id: str | None = None,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    categories: Categories = None,
+    column_description: str | PathLike[str] | None = None,
     labels: Labels = "needed",
     find_document_id: bool = False,
 ) -> RankingDataset:
@@ -114,12 +108,14 @@ def read_columns(
     labels : "needed", "optional" or "ignored", default="needed"
         Whether the table must have the column of labels. Ignored labels may be missing values.
     find_document_id : bool, default=False
-        Whether the column of document ids may be absent.
+        Whether `document_id=None` means the column `document_id`, if the table has it.
     """
     if categories not in (None, "ordinal"):
-        raise ValueError(
-            f"The 'categories' argument of read_table must be 'ordinal' or None. "
-            f"Got {categories!r} instead."
+        raise AdvisedError(
+            "",
+            f"The 'categories' argument of read_table must be 'ordinal' or None. Got "
+            f"{categories!r} instead.",
+            f"--categories must be ordinal. Got {categories!r} instead.",
         )
     for name, value in (("features", features), ("ignore", ignore)):
         if isinstance(value, str):
@@ -128,15 +124,15 @@ def read_columns(
                 f"Got the string {value!r} instead."
             )
     source, described = "", None
+    if found := find_document_id and document_id is None:
+        document_id = "document_id"
     if isinstance(table, str | PathLike):
         path, source = Path(table), f"{table}: "
         column_description = column_description or descriptions.beside(path)
         if column_description is not None:
             described = describe(path, Path(column_description))
             qid, document_id = described.qid, described.document_id
-            if features is None:
-                features = [name for name in described.features if name not in ignore]
-            label = label and "label"
+            label, features = described.chosen(label, features, ignore)
         table = read_file(path, [qid, *([document_id] if document_id else [])], described)
     elif column_description is not None:
         raise ValueError(
@@ -149,7 +145,7 @@ def read_columns(
         features = [name for name in frame.columns if name not in others]
     if labels == "ignored" or (labels == "optional" and label not in frame.columns):
         label = None
-    if find_document_id and document_id not in frame.columns:
+    if found and document_id not in frame.columns:
         document_id = None
     roles = {"qid": qid, "label": label, "document_id": document_id}
     _check_columns(frame, roles, features, ignore, source)

@@ -56,17 +56,17 @@ def single():
 @pytest.fixture(scope="module")
 def resized():
     """A cluster for `sizes`. Not in scope, unless made the current one."""
-    with started(4, in_scope=False) as client:
+    with started(2, in_scope=False) as client:
         yield client
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(4, marks=pytest.mark.slow), 2, pytest.param(1, marks=pytest.mark.slow)],
+    params=[2, pytest.param(4, marks=pytest.mark.slow), pytest.param(1, marks=pytest.mark.slow)],
     ids="{} workers".format,
 )
 def sizes(request, resized):
-    """Clusters of four, two and one workers in turn: the same one, which loses some."""
+    """Clusters of two, four and one workers in turn: the same one, which gains and loses some."""
     resized.cluster.scale(request.param)
     for _ in range(600):
         if len(resized.nthreads()) == request.param:

@@ -131,8 +131,8 @@ def test_rates_of_clicks_make_grades(log, file):
         ("query,document,grade\na,,1\n", r"grades.csv:2: the document must be a string or a whole"),
         ("query,document,grade\na,1,1\na,1,2\n", r"grades.csv:3: document '1' .* occurs twice"),
         ('query,document,grade\na,"1,2\n', r"grades.csv:2: unexpected end of data"),
-        ("query,document,grade\n", r"grades.csv: has no rows of query, document, grade"),
-        ("", r"grades.csv: has no rows of query, document, grade"),
+        ("query,document,grade\n", r"grades.csv has no rows of query, document, grade"),
+        ("", r"grades.csv has no rows of query, document, grade"),
     ],
 )
 def test_faults_of_grades_are_named_with_their_line(file, text, fault):
@@ -169,7 +169,7 @@ def test_files_that_are_neither_are_refused(log, file, tmp_path):
         read_clicks(path, None)
     latin = tmp_path / "grades.csv"
     latin.write_bytes("query,document,grade\né,1,3\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"grades.csv: is not text in UTF-8"):
+    with pytest.raises(ValueError, match=r"grades.csv is not text in UTF-8"):
         read_judgments(latin)
     with pytest.raises(ValueError, match="Give judgments or clicks, not both"):
         read_feature_log(log, judgments=path, clicks=path)

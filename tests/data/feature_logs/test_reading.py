@@ -219,7 +219,7 @@ def test_a_first_response_of_no_known_engine_is_refused(path):
 
 def test_bytes_that_are_no_text_are_refused(path):
     path.write_bytes(b'{"qid": "\xff"}\n')
-    with pytest.raises(ValueError, match=r"log.jsonl:1: is not text in UTF-8"):
+    with pytest.raises(ValueError, match=r"log.jsonl:1: the line is not text in UTF-8"):
         read_feature_log(path)
     path.write_bytes(b"")
     with pytest.raises(ValueError, match=r"log.jsonl: the file has no lines"):

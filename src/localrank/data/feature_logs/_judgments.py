@@ -137,7 +137,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             for cells in reader:
                 yield reader.line_num, cells
     except UnicodeDecodeError:
-        raise ValueError(f"{path}: is not text in UTF-8.") from None
+        raise ValueError(f"{path} is not text in UTF-8.") from None
     except csv.Error as error:
         raise ValueError(f"{path}:{reader.line_num}: {error}.") from None
 
@@ -153,7 +153,7 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[Any]]]
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
     if empty:
-        raise ValueError(f"{path}: has no rows of {', '.join(columns)}.")
+        raise ValueError(f"{path} has no rows of {', '.join(columns)}.")
 
 
 def _json_cells(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, list[Any]]]:

@@ -35,6 +35,22 @@ class LogReport:
     n_queries_left_out: int = 0
     n_not_logged: int = 0
 
+    def lines(self, drop: bool) -> list[str]:
+        """What was left out, for people. `drop`: so were documents without a grade."""
+        unused = ", ".join(self.unused_features[:5]) + ", ..." * (len(self.unused_features) > 5)
+        fate = "they are left out" if drop else "they get label 0"
+        told = {
+            f"Features of the log that are not used: {unused}": self.unused_features,
+            f"{self.n_unjudged:,} documents have no grade: {fate}": self.n_unjudged,
+            f"{self.n_queries_left_out:,} queries have no grade at all: they are left out": (
+                self.n_queries_left_out
+            ),
+            f"{self.n_not_logged:,} grades are not used: their documents are not in the log": (
+                self.n_not_logged
+            ),
+        }
+        return [line for line, happened in told.items() if happened]
+
 
 def labelled(
     dataset: RankingDataset,

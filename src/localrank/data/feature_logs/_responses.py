@@ -19,7 +19,7 @@ MAX_LINE = 1 << 28
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines, with their line numbers. Empty lines are skipped."""
     if path.is_dir():
-        raise ValueError(f"{path}: is a folder. Name the files in it.")
+        raise ValueError(f"{path} is a folder. Name the files in it.")
     with open_binary(path) as raw, damage_named(path), io.BufferedReader(raw) as file:
         number = 0
         while line := file.readline(MAX_LINE + 1):
@@ -36,13 +36,13 @@ def _parsed(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         record = json.loads(line.decode())
     except UnicodeDecodeError:
-        raise ValueError(f"{path}:{number}: is not text in UTF-8.") from None
+        raise ValueError(f"{path}:{number}: the line is not text in UTF-8.") from None
     except RecursionError:
         raise ValueError(f"{path}:{number}: the JSON is nested too deeply.") from None
     except ValueError as error:
         raise ValueError(
-            f"{path}:{number}: is not JSON: {error}. Each line must hold one whole object; "
-            f"`jq -c .` writes such lines."
+            f"{path}:{number}: the line is not JSON: {error}. Each line must hold one whole "
+            f"object; `jq -c .` writes such lines."
         ) from None
     if not isinstance(record, dict):
         raise ValueError(

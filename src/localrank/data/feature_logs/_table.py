@@ -18,8 +18,9 @@ from localrank.data.feature_logs._values import as_number, shortened
 Repeated = Literal["refuse", "first", "last"]
 # Number of rows that are put into the table at once.
 _BLOCK = 1 << 13
-# Most tuples of names to keep. Most logs have few; a sparse log may have one per document.
-_MOST_KNOWN = 1000
+# At most this many tuples of names are kept. Most logs have few; a sparse log may have one for
+# each document.
+_MAX_KNOWN = 1000
 _NUMBERS: set[type] = {float, int}
 _NUMBERS_OR_NONE = {*_NUMBERS, type(None)}
 
@@ -110,7 +111,7 @@ class LogTable:
             raise ValueError(f"the feature {twice!r} occurs twice.")
         number = self._number
         numbers = array("i", [number.setdefault(name, len(number)) for name in names])
-        if len(self._known) < _MOST_KNOWN:
+        if len(self._known) < _MAX_KNOWN:
             self._known[names] = numbers
         return numbers
 

@@ -12,8 +12,8 @@ from typing import Any, Literal
 import numpy as np
 
 from localrank._base.arrays import Array
-from localrank.data._advice import AdvisedError
 from localrank.data._checks import natural_ids
+from localrank.data._errors import AdvisedError
 from localrank.data._offsets import offsets_of
 from localrank.data.dataset import RankingDataset
 from localrank.data.feature_logs import _elasticsearch as elasticsearch
@@ -37,19 +37,12 @@ _FORMATS: dict[str, tuple[ModuleType, float | None]] = {
     "vespa": (vespa, math.nan),
 }
 FORMATS = tuple(_FORMATS)
-LOG_SUFFIXES = (".jsonl", ".ndjson")
-_SUFFIXES = tuple(name + last for name in LOG_SUFFIXES for last in ("", ".gz", ".bz2", ".xz"))
-
-
-def is_feature_log(path: Path) -> bool:
-    """Whether the name of a file is that of a feature log."""
-    return path.name.lower().endswith(_SUFFIXES)
 
 
 def read_feature_log(
     path_or_paths: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
-    format: LogFormat | None = None,  # noqa: A002 - the word that people look for
+    format: LogFormat | None = None,
     judgments: str | PathLike[str] | Qrels | None = None,
     clicks: str | PathLike[str] | None = None,
     rates: Sequence[float] | None = None,
@@ -225,7 +218,7 @@ def _add_file(
                 for document, names, values in _FORMATS[form][0].documents(body, log, document_id):
                     table.add(name, document, names, values)
         except AdvisedError as error:
-            raise AdvisedError(f"{place}: {error.args[0]}", *error.args[1:]) from None
+            raise error.at(place) from None
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
     if form is None:

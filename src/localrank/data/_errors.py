@@ -24,8 +24,13 @@ class AdvisedError(ValueError):
 
     def __init__(self, fault: str, in_python: str, on_command_line: str) -> None:
         super().__init__(fault, in_python, on_command_line)
-        self.on_command_line = f"{fault} {on_command_line}"
+        self.on_command_line = f"{fault} {on_command_line}".strip()
 
     def __str__(self) -> str:
         fault, in_python, _ = self.args
-        return f"{fault} {in_python}"
+        return f"{fault} {in_python}".strip()
+
+    def at(self, place: str) -> AdvisedError:
+        """The same error of data at a place, such as a line of a file."""
+        fault, *ways = self.args
+        return AdvisedError(f"{place}: {fault}", *ways)

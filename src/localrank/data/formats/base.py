@@ -1,0 +1,97 @@
+"""What a format of data files says about itself."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from localrank.data._row_batches import Batches
+    from localrank.data.dataset import RankingDataset
+    from localrank.registry import Declaration
+
+Labels = Literal["needed", "optional", "ignored"]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller of `read` wants of any format.
+
+    Attributes
+    ----------
+    format : str or None
+        The name by which the caller chose the format; None if it was recognised.
+    labels : "needed", "optional" or "ignored"
+        Whether the data must have labels. Ignored labels need not be read.
+    n_features : int or None
+        Number of features of a model or of other data. Files may lack the last ones.
+    feature_names : sequence of str or None
+        Names of these features.
+    say : callable
+        Takes a line about what was left out.
+    """
+
+    format: str | None
+    labels: Labels
+    n_features: int | None
+    feature_names: Sequence[str] | None
+    say: Callable[[str], None]
+
+
+class Format(ABC):
+    """A format of data files. A subclass has `@declare(name, summary)` above it.
+
+    Attributes
+    ----------
+    said : str
+        What messages say of a file: "is a table".
+    files : str
+        What messages call several files: "tables".
+    suffixes : tuple of str
+        How names of files end, in lower case.
+    first_bytes : tuple of bytes
+        How files begin. It decides if no format knows the name of a file.
+    options : tuple of str
+        The arguments of `localrank.data.read` that the format takes.
+    goes_first : bool
+        Whether it is asked before the others, because its files have names of another format.
+    """
+
+    declaration: ClassVar[Declaration]
+    said: ClassVar[str]
+    files: ClassVar[str]
+    suffixes: ClassVar[tuple[str, ...]] = ()
+    first_bytes: ClassVar[tuple[bytes, ...]] = ()
+    options: ClassVar[tuple[str, ...]] = ()
+    goes_first: ClassVar[bool] = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names by which `read(..., format=name)` chooses this format."""
+        return (self.declaration.name,)
+
+    def recognises(self, path: Path, options: Mapping[str, Any]) -> bool:
+        """Whether a file or folder is of this format, by its name or by an option."""
+        return path.name.lower().endswith(self.suffixes)
+
+    @abstractmethod
+    def read(self, paths: Sequence[Path], wanted: Wanted, **options: Any) -> RankingDataset:
+        """All files as one dataset."""
+
+    def batches(
+        self, dtype: np.dtype[Any], batch_bytes: int, advance: Callable[[], None], **options: Any
+    ) -> Batches | None:
+        """A reader of a few rows at a time, for `convert`. None: the format cannot be converted."""
+        return None
+
+    @abstractmethod
+    def sample(self) -> tuple[str, bytes]:
+        """The name and the content of a small file, for contract tests.
+
+        It has three documents of two queries and two features.
+        """
