@@ -9,8 +9,13 @@ from pathlib import Path
 import numpy as np
 
 from localrank._base.arrays import Integers
-from localrank.text._npl import npl_judgments, npl_records
-from localrank.text._smart import Records, smart_judgments, smart_records
+from localrank.text._file_formats import (
+    Records,
+    npl_judgments,
+    npl_records,
+    smart_judgments,
+    smart_records,
+)
 
 ENCODING = "latin-1"
 
