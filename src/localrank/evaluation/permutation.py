@@ -18,7 +18,7 @@ from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import Ranker
 
-# Most features of a printed or drawn result.
+# At most this many features stand in a printed or drawn result.
 N_SHOWN = 15
 
 
