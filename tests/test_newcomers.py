@@ -170,7 +170,7 @@ class DummyTarget(Target):
         """
 from dataclasses import dataclass
 
-from localrank.measures._cut import RelevanceMeasure
+from localrank.measures.base import RelevanceMeasure
 from localrank.measures.precision import Precision
 
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from localrank.representations.top_scores._top_values import top_values
+from localrank.representations.top_scores import top_values
 
 
 @settings(max_examples=100)
@@ -31,7 +31,7 @@ def test_ascending_and_descending_columns_are_taken_alike():
 
 
 def test_floats_of_both_sizes_share_one_compiled_kernel():
-    from localrank.representations.top_scores._top_values import _top_values
+    from localrank.representations.top_scores import _top_values
 
     for dtype in (np.float32, np.float64):
         values, _ = top_values(np.array([[1.5], [2.5]], dtype), np.array([0, 2]), 1)

@@ -1,11 +1,13 @@
-"""Vectors of numbers, one lane per document, as values that numba kernels compute with.
+"""Instructions for kernels that numba has no words for, written by hand as LLVM's operations.
 
-A loop over 64 documents that compares, selects and counts is a few instructions on a modern
-processor. Whether a compiler finds them in a loop depends on its version; these functions say them.
-They are LLVM's own vector operations, so that any processor runs them, in as many steps as its
-registers need.
+This is the only module that does so. LLVM runs them on any processor, in as many steps as its
+registers need. None checks bounds: callers make arrays long enough.
 
-`load`, `store` and `look_up` do not check bounds: their callers make arrays long enough.
+- Text by address: words and lanes instead of single bytes. Reading LETOR files needs them.
+- Vectors of numbers, one lane per document. A loop over 64 documents that compares, selects and
+  counts is a few instructions on a modern processor. Whether a compiler finds them in a loop
+  depends on its version; these functions say them. Where a version of numba cannot compile them,
+  trees are scored without them (`trees`).
 """
 
 from __future__ import annotations
@@ -28,6 +30,99 @@ Typed = tuple[Any, Callable[..., Any]]
 # Kernels call an intrinsic without its first argument, which a type checker cannot know.
 intrinsic: Any = numba.extending.intrinsic
 PrimitiveModel: Any = numba.extending.models.PrimitiveModel
+
+
+def _of_number(generate: Any) -> Any:
+    """An instruction that turns a whole number of 64 bits into another."""
+
+    def typed(_: Any, number: Any) -> Typed:
+        def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return generate(builder, arguments[0])
+
+        return types.int64(types.int64), codegen
+
+    typed.__name__, typed.__doc__ = generate.__name__, generate.__doc__
+    return intrinsic(typed)
+
+
+# Text is known by address: an array handed to a function costs two atomic operations, and there
+# are several calls per number.
+@_of_number
+def byte_at(builder: Any, address: Any) -> Any:
+    """The byte at an address."""
+    return builder.zext(_load_at(builder, address, ir.IntType(8)), ir.IntType(64))
+
+
+@intrinsic
+def word_at(_: Any, address: Any) -> Typed:
+    """Eight bytes as one number, the first byte lowest."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return _load_at(builder, arguments[0], ir.IntType(64))
+
+    return types.uint64(types.int64), codegen
+
+
+@_of_number
+def blanks_at(builder: Any, address: Any) -> Any:
+    """Which of the next 64 bytes are blank or control."""
+    return _where(builder, "<=", _bytes_at(builder, address, 64), ord(" "))
+
+
+@_of_number
+def no_digits_at(builder: Any, address: Any) -> Any:
+    """Which of the next 32 bytes are no digit."""
+    lanes = _bytes_at(builder, address, 32)
+    above_zero = builder.sub(lanes, ir.Constant(lanes.type, [ord("0")] * 32))
+    return _where(builder, ">", above_zero, 9)
+
+
+@_of_number
+def points_at(builder: Any, address: Any) -> Any:
+    """Which of the next 32 bytes are a point."""
+    return _where(builder, "==", _bytes_at(builder, address, 32), ord("."))
+
+
+@_of_number
+def line_ends_at(builder: Any, address: Any) -> Any:
+    """Which of the next 64 bytes are a newline, a carriage return or NUL."""
+    lanes = _bytes_at(builder, address, 64)
+    ends = _where(builder, "==", lanes, ord("\n"))
+    for other in (ord("\r"), 0):
+        ends = builder.or_(ends, _where(builder, "==", lanes, other))
+    return ends
+
+
+@_of_number
+def trailing_zeros(builder: Any, value: Any) -> Any:
+    """The number of zero bits below the lowest one."""
+    return builder.cttz(value, ir.Constant(ir.IntType(1), 0))
+
+
+@intrinsic
+def fma(_: Any, a: Any, b: Any, c: Any) -> Typed:
+    """Multiply and add, rounded once."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+def _load_at(builder: Any, address: Any, content: Any) -> Any:
+    return builder.load(builder.inttoptr(address, content.as_pointer()), align=1)
+
+
+def _bytes_at(builder: Any, address: Any, n: int) -> Any:
+    return _load_at(builder, address, ir.VectorType(ir.IntType(8), n))
+
+
+def _where(builder: Any, relation: str, lanes: Any, value: int) -> Any:
+    """A bit for each lane in that relation to the value, the first lane lowest."""
+    n = lanes.type.count
+    found = builder.icmp_unsigned(relation, lanes, ir.Constant(lanes.type, [value] * n))
+    bits = builder.bitcast(found, ir.IntType(n))
+    return bits if n == 64 else builder.zext(bits, ir.IntType(64))
 
 
 class Lanes(types.Type):
@@ -76,23 +171,13 @@ def store(_: Any, array: Any, start: Any, lanes: Any) -> Typed:
 @intrinsic(prefer_literal=True)
 def all_bits(_: Any, array: Any, n: Any) -> Typed:
     """Lanes of the array's type with every bit set."""
-    lanes = Lanes(array.dtype, n.literal_value)
-
-    def generate(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
-        return _constant(context.get_value_type(lanes), -1)
-
-    return lanes(array, n), generate
+    return _filled(array, n, -1)
 
 
 @intrinsic(prefer_literal=True)
 def zeros(_: Any, array: Any, n: Any) -> Typed:
     """Lanes of the array's type with no bit set."""
-    lanes = Lanes(array.dtype, n.literal_value)
-
-    def generate(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
-        return _constant(context.get_value_type(lanes), 0)
-
-    return lanes(array, n), generate
+    return _filled(array, n, 0)
 
 
 @intrinsic
@@ -199,6 +284,15 @@ def add(_: Any, one: Any, other: Any) -> Typed:
         return builder.fadd(*arguments)
 
     return one(one, other), generate
+
+
+def _filled(array: Any, n: Any, value: int) -> Typed:
+    lanes = Lanes(array.dtype, n.literal_value)
+
+    def generate(context: Any, _builder: Any, _signature: Any, _arguments: Any) -> Any:
+        return _constant(context.get_value_type(lanes), value)
+
+    return lanes(array, n), generate
 
 
 def _looked_up(builder: Any, tables: list[Any], numbers: Any) -> Any:

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank._kernels.sorting import read_only
-from localrank.selection.lsh._hash_search import (
+from localrank.selection._hash_search import (
     _best_sketches,
     _collisions,
     _cut,
     _find_buckets,
     _most_similar,
     _n_bits_set,
+    build_tables,
     neighbours_by_hashing,
 )
-from localrank.selection.lsh._hashing import build_tables
 
 EVERYTHING = 1 << 40
 
