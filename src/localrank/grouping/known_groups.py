@@ -12,7 +12,7 @@ from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns, values_of_queries
 from localrank.grouping._training import TrainingQueries, merge_small
 from localrank.grouping.base import Grouping, Groups
-from localrank.persistence._encoding import MAX_NUMBERED
+from localrank.persistence.encoding import MAX_NUMBERED
 from localrank.registry import declare
 from localrank.representations.base import Representation
 
