@@ -4,18 +4,17 @@ import threading
 from typing import ClassVar
 
 from localrank.rankers import Ranker
+from localrank.rankers.base import Needs
 
 
 class Recorder(Ranker):
     """Keeps what it is given, and ranks by the first feature."""
 
+    needs = Needs(order="given")
     seen: ClassVar[list] = []
 
     def __init__(self, n_jobs=None):
         self.n_jobs = n_jobs
-
-    def _order_seed(self):
-        return None
 
     def _fit(self, dataset, query_weights, valid):
         Recorder.seen.append((dataset, query_weights, valid, self.n_jobs))
@@ -27,10 +26,8 @@ class Recorder(Ranker):
 class Together(Ranker):
     """Is trained only beside another one."""
 
+    needs = Needs(order="given")
     meeting = threading.Barrier(2)
-
-    def _order_seed(self):
-        return None
 
     def _fit(self, dataset, query_weights, valid):
         self.meeting.wait(timeout=20)

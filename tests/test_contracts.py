@@ -25,6 +25,8 @@ from localrank import rankers
 from localrank.data import RankingDataset
 from localrank.data import _deferred as deferred
 from localrank.rankers._expanded import Expanded
+from localrank.rankers._inputs import accepts_missing
+from localrank.rankers._training import weighs_documents
 from localrank.registry import make_sample
 
 # A recipe only composes: how data is taken in and what becomes of odd numbers is up to its parts.
@@ -69,6 +71,14 @@ def parts_of(ranker):
         for part in value if isinstance(value, list | tuple) else [value]:
             if isinstance(part, rankers.Ranker):
                 yield from parts_of(part)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [name for name in dir(rankers) if isinstance(getattr(rankers, name), type)],
+)
+def test_at_most_two_families_stand_between_a_ranker_and_the_base(kind):
+    assert len(getattr(rankers, kind).__mro__) <= 6
 
 
 def test_the_constructor_only_stores(ranker):
@@ -330,7 +340,7 @@ def holed(queries):
 
 
 def test_missing_values_are_taken(ranker, model_of_holed, holed):
-    assert ranker.accepts_missing
+    assert accepts_missing(ranker)
     ranker = model_of_holed
     scores = ranker.predict(holed)
     assert np.isfinite(scores).all()
@@ -375,7 +385,7 @@ def test_a_refit_on_complete_data_forgets_what_was_missing(model, model_of_holed
 def test_missing_values_are_refused_where_that_is_asked_for(ranker, queries, holed):
     if not refuse_missing(ranker):
         return
-    assert not ranker.accepts_missing
+    assert not accepts_missing(ranker)
     message = (
         r"was given missing='refuse', and f1 has missing values \(1 of .*missing='impute'.*--set"
     )
@@ -459,7 +469,7 @@ def test_weights_that_differ_within_a_query_are_taken_or_refused_with_the_reason
     ranker, model, queries
 ):
     weights = np.random.default_rng(0).choice([0.2, 5.0], queries.n_documents)
-    if not ranker.weighs_documents:
+    if not weighs_documents(ranker):
         with pytest.raises(ValueError, match="it compares .* the same for all documents of a"):
             ranker.fit(queries, sample_weight=weights)
         return

@@ -14,6 +14,7 @@ from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, Neighbourhoods, Refined
 from localrank.measures import AveragePrecision
 from localrank.rankers import LambdaMART, RankSVM, SVMMap
+from localrank.rankers._explaining import contribution_rows
 from localrank.representations import (
     Gaussian,
     Mean,
@@ -65,7 +66,7 @@ def test_scores_do_not_depend_on_how_many_queries_are_weighed_at_once(
 ):
     train, test, _ = typed
     local = LocalRanker(Mean(), Neighbourhoods(10), RankSVM(), selector).fit(train)
-    scores, table = local.predict(test), local.contribution_rows(test)
+    scores, table = local.predict(test), contribution_rows(local, test)
     asked = []
     weights = type(selector).weights
     monkeypatch.setattr(
@@ -76,7 +77,7 @@ def test_scores_do_not_depend_on_how_many_queries_are_weighed_at_once(
     monkeypatch.setattr("localrank.selection._shares._N_WEIGHTS", n_weights)
     assert_array_equal(local.predict(test), scores)
     assert asked == ([1] * 30 if n_weights == 1 else [7, 7, 7, 7, 2])
-    assert_array_equal(local.contribution_rows(test), table)
+    assert_array_equal(contribution_rows(local, test), table)
 
 
 @pytest.mark.parametrize("ranker", [RankSVM(), SVMMap(), LambdaMART(10, min_leaf_documents=5)])

@@ -28,9 +28,13 @@ from localrank.data._passes import in_partitions, passes_with
 from localrank.explanation import Explanation
 from localrank.grouping._training import TrainingQueries
 from localrank.grouping.base import Groups, a_grouping
+from localrank.persistence import rank_example
 from localrank.rankers import Ranker
 from localrank.rankers._contribution_tables import N_MORE, centred_rows
-from localrank.rankers.base import HeldOut, Weights, lists_of
+from localrank.rankers._explaining import contribution_rows, filled_formula
+from localrank.rankers._inputs import check_same
+from localrank.rankers._training import forget, remember, remember_sample
+from localrank.rankers.base import HeldOut, Needs, Weights, lists_of
 from localrank.representations.base import Representation
 from localrank.selection._shares import shares, validation_queries
 from localrank.selection.base import Selector
@@ -112,6 +116,8 @@ class LocalRanker(Ranker):
     True
     """
 
+    needs = Needs(missing=True, partitions=True, order="given", trial=False)
+
     _parameters: ClassVar[Rules] = {
         "representation": instance(
             Representation, "one of localrank.representations, such as Mean()"
@@ -152,23 +158,17 @@ class LocalRanker(Ranker):
     def n_models_(self) -> int:
         return sum(model.n_models_ for model in self.models_)
 
-    _sees_missing = True
-    _reads_partitions = True
-
-    def _order_seed(self) -> None:
-        return None
-
     def _fit_drawn(
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
-    ) -> Self:
+    ) -> None:
         """Describe and group all queries, then train each model on queries drawn from its group."""
         dataset = dataset if in_partitions(dataset) else gathered(dataset)
         training = self._fit_groups(dataset, query_weights, valid, limit)
-        self._remember(dataset)
+        forget(self)
+        remember(self, dataset)
         drawn = np.unique(np.concatenate(training.drawn(self.groups_)))
         if limit is not None and len(drawn) < len(np.unique(self.groups_.members)):
-            self._remember_sample(dataset, drawn, limit)
-        return self
+            remember_sample(self, dataset, drawn, limit)
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         self._fit_groups(dataset, query_weights, valid)
@@ -223,7 +223,7 @@ class LocalRanker(Ranker):
         # Some groups may have missing values in their training queries and others none.
         fills = any(hasattr(model, "filling_") for model in self.models_)
         groups = tuple(
-            model.filled_formula() if fills and not model._sees_missing else model.formula()
+            filled_formula(model) if fills and not model.needs.missing else model.formula()
             for model in self.models_
         )
         return Routed(router, groups, self.selector_.standardises)
@@ -232,7 +232,7 @@ class LocalRanker(Ranker):
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
         for share in shares(self.selector_, self.models_, dataset):
             queries, offsets = share.queries, share.queries.offsets
-            of_model = share.model.contribution_rows(queries)
+            of_model = contribution_rows(share.model, queries)
             if share.standardised.any():
                 form = ZScore().linear_form(share.model.predict_rows(queries)[None], offsets)
                 factors = form.weights[0, queries.query_index, None]
@@ -270,7 +270,7 @@ class LocalRanker(Ranker):
         True
         """
         check_is_fitted(self, "models_")
-        self._check_same(dataset)
+        check_same(self, dataset)
         if not np.array_equal(self.training_query_ids_, dataset.query_ids):
             raise ValueError(
                 "'dataset' must hold the queries that the ranker was fitted on, in the same order. "
@@ -307,10 +307,8 @@ class LocalRanker(Ranker):
             and len(groups.home) == len(selector.descriptions_) == n_queries
             and have_features(self.n_features_in_, *self.models_, selector.representation_),
         )
-
-    @property
-    def _needs_trial(self) -> bool:
-        return not self.selector_.refuses
+        if not selector.refuses:
+            rank_example(self)
 
     def explain(self, dataset: RankingDataset, query: Any, *, n_neighbours: int = 5) -> Explanation:
         """Explain one query's scores: its groups, its neighbours, and each model's ranking.
@@ -367,7 +365,7 @@ class LocalRanker(Ranker):
                 f"are {first}{', ...' if dataset.n_queries > 3 else ''}"
             )
         documents = dataset.select(position)
-        self._check_same(documents)
+        check_same(self, documents)
         document_ids = documents.document_ids
         if document_ids is None:
             rows = slice(*dataset.offsets[position[0] :][:2])

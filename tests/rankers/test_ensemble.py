@@ -14,6 +14,7 @@ from localrank.rankers import (
     RankSVM,
     SVMMap,
 )
+from localrank.rankers._inputs import accepts_missing
 
 PARTS = [RankSVM(), SVMMap(), LambdaMART(10, min_leaf_documents=5)]
 
@@ -133,9 +134,9 @@ def test_wrong_parameters_are_refused(queries, parameters, message):
 
 
 def test_missing_values_are_taken_where_every_part_takes_them():
-    assert Ensemble([LambdaMART(), LambdaMART()]).accepts_missing
-    assert Ensemble([LambdaMART(), RankSVM()]).accepts_missing
-    assert not Ensemble([LambdaMART(), RankSVM(missing="refuse")]).accepts_missing
+    assert accepts_missing(Ensemble([LambdaMART(), LambdaMART()]))
+    assert accepts_missing(Ensemble([LambdaMART(), RankSVM()]))
+    assert not accepts_missing(Ensemble([LambdaMART(), RankSVM(missing="refuse")]))
 
 
 @pytest.mark.parametrize(("n_jobs", "expected"), [(None, 2), (1, 2), (2, 1)])

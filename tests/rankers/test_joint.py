@@ -1,12 +1,11 @@
 from localrank.grouping import Neighbourhoods
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import BestFeature
-from localrank.rankers._joint import JointRanker
 from localrank.representations import Mean
 from localrank.selection import NearestQuery
 
 
-class JointBestFeature(JointRanker, BestFeature):
+class JointBestFeature(BestFeature):
     """Ranks every group by the best feature of all groups together."""
 
     def fit_groups(self, dataset, groups, query_weights=None):

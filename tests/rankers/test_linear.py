@@ -6,16 +6,16 @@ from sklearn.preprocessing import MinMaxScaler
 from localrank.data import RankingDataset
 from localrank.rankers import RankSVM
 from localrank.rankers._linear import LinearRanker, scaled_by_query
+from localrank.rankers.base import Needs
 
 
 class Fixed(LinearRanker):
     """Weights of one for the scaled features."""
 
+    needs = Needs(order="given", trial=False)
+
     def __init__(self, scaling=None):
         self.scaling = scaling
-
-    def _order_seed(self):
-        return None
 
     def _fit(self, dataset, query_weights, valid):
         self.seen_ = self._scaled_training_features(dataset)

@@ -19,6 +19,7 @@ from localrank.rankers import (
     RankSVM,
     SVMMap,
 )
+from localrank.rankers._inputs import accepts_missing
 
 FILLING = [RankSVM(), SVMMap(), ListwiseLinear(), RankBoost(20)]
 
@@ -85,7 +86,7 @@ def test_validation_queries_are_filled_by_what_training_taught(holed):
 
 def test_one_part_that_refuses_makes_the_whole_refuse(queries, holed):
     ensemble = Ensemble([LambdaMART(5), Quadratic(RankSVM(missing="refuse"))])
-    assert not ensemble.accepts_missing
+    assert not accepts_missing(ensemble)
     with pytest.raises(ValueError, match="RankSVM was given missing='refuse', and f2 has"):
         ensemble.fit(holed)
     with pytest.raises(ValueError, match="RankSVM was given missing='refuse'"):

@@ -11,6 +11,7 @@ from localrank.data import RankingDataset
 from localrank.data import _deferred as deferred
 from localrank.measures import NDCG
 from localrank.rankers import BestFeature, LambdaMART, RankSVM, quadratic
+from localrank.rankers._inputs import accepts_missing
 from localrank.rankers.quadratic import Quadratic, n_quadratic, quadratic_features
 from localrank.rankers.rank_boost.rank_boost import RankBoost
 
@@ -143,12 +144,12 @@ def test_missing_values_are_for_the_wrapped_ranker_to_take_or_refuse(queries, tr
     features[3, 2] = np.nan
     holed = queries.with_features(features, queries.feature_names)
     takes, refuses = Quadratic(trees), Quadratic(RankSVM(missing="refuse"))
-    assert takes.accepts_missing
+    assert accepts_missing(takes)
     assert np.isfinite(takes.fit(holed).predict(holed)).all()
-    assert not refuses.accepts_missing
+    assert not accepts_missing(refuses)
     with pytest.raises(ValueError, match="RankSVM was given missing='refuse', and f3 has missing"):
         refuses.fit(holed)
-    assert refuses.set_params(ranker=trees).accepts_missing
+    assert accepts_missing(refuses.set_params(ranker=trees))
 
 
 def test_the_wrapped_ranker_stays_as_it_is_and_its_parameters_are_reached(queries, trees):

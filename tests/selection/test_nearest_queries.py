@@ -7,6 +7,7 @@ from localrank import LocalRanker
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping import Agglomerative, Groups, Neighbourhoods
 from localrank.rankers import LambdaMART, RankSVM
+from localrank.rankers._explaining import contribution_rows
 from localrank.recipes import query_blend
 from localrank.representations import Gaussian, Mean, PrincipalComponents, TopDocuments, base
 from localrank.selection import LSH, NearestQueries, NearestQuery, nearest_queries
@@ -209,7 +210,7 @@ def test_an_answer_depends_neither_on_blocks_nor_on_queries_asked_together(cloud
 def test_contributions_of_a_blend_sum_to_the_score(clouds, ranker):
     train, _, test = clouds
     model = query_blend(6, n_neighbours=10, ranker=ranker).fit(train)
-    table = model.contribution_rows(test)
+    table = contribution_rows(model, test)
     assert_allclose(table.sum(axis=1), model.predict(test), atol=1e-9)
 
 

@@ -90,7 +90,7 @@ class Aggregator(Estimator):
         self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None = None
     ) -> Self:
         """Learn from checked lists in the order of the rows."""
-        self._fit(dataset, self._prepared(lists, dataset.offsets), query_weights)
+        self._fit(dataset, lists, query_weights)
         return self
 
     def aggregate(self, dataset: RankingDataset, scores: ArrayLike) -> Floats:
@@ -108,7 +108,7 @@ class Aggregator(Estimator):
 
     def aggregate_rows(self, dataset: RankingDataset, lists: Floats) -> Floats:
         """One score per row, from checked lists in the order of the rows."""
-        return self._aggregate(self._prepared(lists, dataset.offsets), dataset.offsets)
+        return self._aggregate(lists, dataset.offsets)
 
     def _admitted(self, dataset: RankingDataset, scores: Any) -> Floats:
         """The caller's scores as checked lists, in the order of the rows."""
@@ -120,12 +120,8 @@ class Aggregator(Estimator):
             )
         return np.ascontiguousarray(dataset.in_query_order(lists).T)
 
-    def _prepared(self, lists: Floats, offsets: Integers) -> Floats:
-        """The lists in the form that `_fit` and `_aggregate` take."""
-        return lists
-
     def _fit(self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None) -> None:
-        """Learn from prepared lists and the labels."""
+        """Learn from the lists and the labels."""
 
     def linear_form(self, lists: Floats, offsets: Integers) -> LinearForm | None:
         """The result as a weighted sum of these lists; None if it is not one.
@@ -167,8 +163,13 @@ class RankAggregator(Aggregator):
     not count in the query.
     """
 
-    def _prepared(self, lists: Floats, offsets: Integers) -> Floats:
-        return counts_below(lists, offsets)
+    def fit_rows(
+        self, dataset: RankingDataset, lists: Floats, query_weights: Floats | None = None
+    ) -> Self:
+        return super().fit_rows(dataset, counts_below(lists, dataset.offsets), query_weights)
+
+    def aggregate_rows(self, dataset: RankingDataset, lists: Floats) -> Floats:
+        return super().aggregate_rows(dataset, counts_below(lists, dataset.offsets))
 
 
 class ScoreAggregator(Aggregator):

@@ -246,12 +246,12 @@ class Reader:
             check_fitted(built)
             if hasattr(built, "_restored"):
                 built._restored()
-            if getattr(built, "_needs_trial", False):
-                _try(built)
+            if getattr(built, "needs", None) is not None and built.needs.trial:
+                rank_example(built)
         return built
 
 
-def _try(ranker: Any) -> None:
+def rank_example(ranker: Any) -> None:
     """Rank two documents, to detect parts that do not fit each other.
 
     Every ranker is tried by itself: the model of one group may not be used for long.

@@ -18,8 +18,10 @@ from localrank._base.rules import (
 )
 from localrank.aggregation import Aggregator
 from localrank.data import RankingDataset
+from localrank.persistence import rank_example
 from localrank.rankers._contribution_tables import N_MORE, centred_rows, no_contributions
-from localrank.rankers.base import Ranker, Weights, lists_of
+from localrank.rankers._explaining import contribution_rows
+from localrank.rankers.base import Needs, Ranker, Weights, lists_of
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
@@ -42,7 +44,7 @@ class Aggregated(Ranker):
 
     _fitted: ClassVar[Rules] = {"rankers_": instances(Ranker), "aggregator_": instance(Aggregator)}
 
-    _sees_missing = True
+    needs = Needs(missing=True, order="given", trial=False)
 
     rankers_: list[Ranker]
     aggregator_: Aggregator
@@ -50,9 +52,6 @@ class Aggregated(Ranker):
     @property
     def n_models_(self) -> int:
         return sum(ranker.n_models_ for ranker in self.rankers_)
-
-    def _order_seed(self) -> None:
-        return None
 
     def _keep(
         self,
@@ -69,14 +68,16 @@ class Aggregated(Ranker):
 
     def _check_fitted(self) -> None:
         check_together(self, holds=have_features(self.n_features_in_, *self.rankers_))
+        if self.aggregator_.learns:
+            # It may have learned from another number of lists.
+            rank_example(self)
 
-    @property
-    def _needs_trial(self) -> bool:
-        # It may have learned from another number of lists.
-        return self.aggregator_.learns
+    def _row_bytes(self) -> int:
+        return max([ranker._row_bytes() for ranker in self.rankers_])
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        return self.aggregator_.aggregate_rows(dataset, lists_of(self.rankers_, dataset))
+        lists = np.array([ranker.score_block(dataset) for ranker in self.rankers_])
+        return self.aggregator_.aggregate_rows(dataset, lists)
 
     def _formula(self) -> Formula:
         from localrank.formulas import NotExportable, Standardised, WeightedSum
@@ -105,7 +106,7 @@ class Aggregated(Ranker):
             )
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
         for ranker, weights in zip(self.rankers_, form.weights, strict=True):
-            rows = ranker.contribution_rows(dataset)
+            rows = contribution_rows(ranker, dataset)
             if form.centred:
                 rows = centred_rows(rows, dataset.offsets)
             table += weights[dataset.query_index, None] * rows

@@ -13,7 +13,8 @@ from localrank._base.rules import Rules, check_together, have_features, instance
 from localrank.data import RankingDataset
 from localrank.data._deferred import DeferredDataset, query_blocks
 from localrank.rankers._contribution_tables import N_MORE
-from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers._explaining import contribution_rows
+from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 
 if TYPE_CHECKING:
     from localrank.formulas import Column, Formula
@@ -40,7 +41,7 @@ class Expanded(Ranker):
     _parameters: ClassVar[Rules] = {"ranker": instance(Ranker, "a ranker")}
     _fitted: ClassVar[Rules] = {"ranker_": instance(Ranker)}
 
-    _sees_missing = True
+    needs = Needs(missing=True, order="given", trial=False)
 
     ranker: Ranker
     ranker_: Ranker
@@ -79,9 +80,6 @@ class Expanded(Ranker):
     def learns_from(self, dataset: RankingDataset) -> Flags:
         return self.ranker.learns_from(dataset)
 
-    def _order_seed(self) -> None:
-        return None
-
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         held_out = None if valid is None else self._deferred(valid)
         ranker: Ranker = clone(self.ranker)
@@ -102,15 +100,11 @@ class Expanded(Ranker):
             self, holds=have_features(self.n_expanded(self.n_features_in_), self.ranker_)
         )
 
-    @property
-    def _needs_trial(self) -> bool:
-        return False
-
-    def _row_bytes(self, dataset: RankingDataset) -> int:
-        return self.ranker_.n_features_in_ * dataset.dtype.itemsize
+    def _row_bytes(self) -> int:
+        return self.ranker_._row_bytes()
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        return self.ranker_.predict_rows(self.expanded(dataset))
+        return self.ranker_.score_block(self.expanded(dataset))
 
     def _formula(self) -> Formula:
         from localrank.formulas import OnColumns
@@ -122,9 +116,9 @@ class Expanded(Ranker):
         n_features = dataset.n_features
         table = np.empty((dataset.n_documents, n_features + N_MORE))
         end = 0
-        for block in query_blocks(dataset, self._row_bytes(dataset)):
+        for block in query_blocks(dataset, self._door.row_bytes):
             rows = slice(end, end := end + block.n_documents)
-            block_table = self.ranker_.contribution_rows(self.expanded(block))
+            block_table = contribution_rows(self.ranker_, self.expanded(block))
             table[rows, :-1] = self.folded(block_table[:, :-N_MORE], n_features)
             # The joint contribution of all columns stays joint, and the base stays the base.
             table[rows, -2] += block_table[:, -2]

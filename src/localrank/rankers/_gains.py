@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 
 from localrank._base.arrays import Flags, Floats
-from localrank._base.rules import Rule, Rules, number
+from localrank._base.rules import Rule, number
 from localrank.data import RankingDataset
 from localrank.rankers._inputs import has_two_labels
-from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers._training import teaching
+from localrank.rankers.base import Ranker, Weights
 
 # Labels up to this are grades, each worth about twice the one below. Larger labels are counts.
 HIGHEST_GRADE = 30
@@ -46,32 +47,23 @@ a_gain = Rule(
 )
 
 
-class GainRanker(Ranker):
-    """Base class of rankers that weigh documents by the gains of their labels.
+def differ_in_gain(dataset: RankingDataset, gain: Gain) -> Flags:
+    """Whether each query has documents with different gains."""
+    if gain is None:
+        return has_two_labels(dataset)
+    worth = gains(np.stack(dataset.label_bounds), gain)
+    return np.asarray(worth[0] < worth[1])
 
-    A subclass has the parameter `gain`.
-    """
 
-    _parameters: ClassVar[Rules] = {"gain": a_gain}
+def lesson_of_gain(gain: Gain) -> str:
+    """What a query needs so that there is something to learn, for error messages."""
+    return "two different labels" if gain is None else "labels of two different gains"
 
-    gain: Gain
 
-    def learns_from(self, dataset: RankingDataset) -> Flags:
-        if self.gain is None:
-            return has_two_labels(dataset)
-        worth = gains(np.stack(dataset.label_bounds), self.gain)
-        return np.asarray(worth[0] < worth[1])
-
-    def _lesson(self) -> str:
-        return "two different labels" if self.gain is None else "labels of two different gains"
-
-    def _learn(
-        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
-    ) -> Self:
-        if self.gain is not None:
-            # `fit` checked for different labels, but they may have the same gain.
-            self._teaching(dataset, query_weights)
-        return super()._learn(dataset, query_weights, valid)
+def check_gains(ranker: Ranker, dataset: RankingDataset, query_weights: Weights) -> None:
+    """Refuse queries whose labels differ, as `fit` checks, but not in their gains."""
+    if ranker.gain is not None:
+        teaching(ranker, dataset, query_weights)
 
 
 def gains(labels: Floats, gain: Gain = None) -> Floats:

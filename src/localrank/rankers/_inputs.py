@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Flags, Floats, Integers
+from localrank._base.estimator import check_is_fitted
+from localrank._base.rules import parts_of
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
+from localrank.data._deferred import feature_blocks, gathered
+from localrank.data._filling import Filling
 from localrank.data._passes import in_partitions
 from localrank.data.drawing import Limit, SampleWarning, checked_limit, drawn_queries
 
-# Largest number of documents for a model that holds more numbers per document than its features.
+if TYPE_CHECKING:
+    from localrank.rankers.base import Ranker
+
+# At most this many documents for a model that holds more numbers per document than its features.
 # Linear models and small nets gain too little from more documents to be worth the memory.
-MOST_DOCUMENTS = 250_000
+MAX_DOCUMENTS = 250_000
 
 
 class MissingQueryIds(BaseException):
@@ -82,6 +89,96 @@ def check_same_features(
         raise ValueError(
             f"{name} was fitted on {n_trained} features. The dataset has {dataset.n_features}."
         )
+
+
+def admitted_to(ranker: Ranker, X: Any, qid: Any) -> RankingDataset:
+    """The documents that a fitted ranker is asked to score, as a dataset that it can score."""
+    check_is_fitted(ranker, "n_features_in_")
+    dataset = as_dataset(X, None, qid)
+    check_same(ranker, dataset)
+    return dataset
+
+
+def check_same(ranker: Ranker, dataset: RankingDataset) -> None:
+    """Refuse data that the fitted ranker cannot score."""
+    door = ranker._door
+    check_same_features(type(ranker).__name__, ranker.n_features_in_, door.feature_names, dataset)
+    if door.refuses_missing:
+        check_missing(ranker, dataset)
+    ranker._check_data(dataset)
+
+
+@dataclass(frozen=True)
+class Door:
+    """What does not change after `fit`, and would be looked up for every list to score.
+
+    Attributes
+    ----------
+    feature_names : tuple of str or None
+    refuses_missing : bool
+        Whether the ranker, or a part of it, refuses missing values.
+    row_bytes : int
+        Memory to score a document.
+    """
+
+    feature_names: tuple[str, ...] | None
+    refuses_missing: bool
+    row_bytes: int
+
+    @classmethod
+    def of(cls, ranker: Ranker) -> Self:
+        """The door of a fitted ranker."""
+        names = getattr(ranker, "feature_names_in_", None)
+        trained = None if names is None else tuple(names.tolist())
+        return cls(trained, not accepts_missing(ranker), ranker._row_bytes())
+
+
+def accepts_missing(ranker: Ranker) -> bool:
+    """Whether features may be missing (NaN): yes, unless a part refuses them."""
+    return not any(getattr(part, "missing", None) == "refuse" for part in parts_of(ranker))
+
+
+def check_missing(ranker: Ranker, dataset: RankingDataset) -> None:
+    """Refuse missing values if a part of the ranker refuses them."""
+    # Looking for missing values is a pass over all features.
+    if accepts_missing(ranker) or not dataset.has_missing:
+        return
+    refusing = [part for part in parts_of(ranker) if getattr(part, "missing", "") == "refuse"]
+    n_missing = sum(np.isnan(block).sum(axis=0) for _, block in feature_blocks(dataset))
+    column = int(np.argmax(n_missing > 0))
+    raise ValueError(
+        f"{type(refusing[0]).__name__} was given missing='refuse', and "
+        f"{dataset.feature_label(column)} has missing values ({n_missing[column]:,} of "
+        f"{dataset.n_documents:,}). Train it with missing='impute', the default, which fills "
+        f"them with the medians of their queries; on the command line, leave out "
+        f"--set ...missing=refuse."
+    )
+
+
+def filling_of(ranker: Ranker) -> Filling:
+    """The learned filling of a fitted ranker, or the one for complete training data."""
+    learned: Filling | None = getattr(ranker, "filling_", None)
+    return learned or Filling.unlearned(ranker.n_features_in_)
+
+
+def filled(ranker: Ranker, block: RankingDataset) -> RankingDataset:
+    """Documents without missing values, and with the indicators that the ranker learned."""
+    if getattr(ranker, "filling_", None) is None and not block.has_missing:
+        return block
+    return filling_of(ranker).filled(block)
+
+
+def finite_scores(ranker: Ranker, dataset: RankingDataset, scores: Floats) -> Floats:
+    """The scores, all finite."""
+    if not np.isfinite(scores).all():
+        row = int(np.argmin(np.isfinite(scores)))
+        query = dataset.query_ids[dataset.query_index[row]]
+        raise ValueError(
+            f"{type(ranker).__name__} gives a document of query {query} the score {scores[row]}: "
+            f"its features lie too far from those of the training queries, or are too small "
+            f"or too large to compute with."
+        )
+    return scores
 
 
 def has_two_labels(dataset: RankingDataset) -> Flags:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 from localrank._base.arrays import Integers
 from localrank.data import RankingDataset
-from localrank.rankers.base import Ranker, Weights
+from localrank.rankers.base import Weights
 
 
-class JointRanker(Ranker):
-    """Ranker whose models of several groups learn from each other.
+@runtime_checkable
+class JointRanker(Protocol):
+    """A ranker whose models of several groups learn from each other.
 
     A `LocalRanker` calls `fit_groups` once for all of its groups. It fits any other ranker to
     each group separately.
     """
 
-    @abstractmethod
     def fit_groups(
         self, dataset: RankingDataset, groups: Sequence[Integers], query_weights: Weights = None
     ) -> list[Self]:

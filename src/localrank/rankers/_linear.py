@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,6 @@ from localrank._base.rules import (
     check_parameters,
     check_together,
     floats,
-    number,
     one_of,
     optional,
 )
@@ -25,12 +24,14 @@ from localrank.data import RankingDataset
 from localrank.data._deferred import feature_blocks
 from localrank.data._spread import spread_within_queries
 from localrank.rankers._contribution_tables import shares, table_of
-from localrank.rankers.base import Ranker
+from localrank.rankers._training import admitted, learn, ordered
+from localrank.rankers.base import Needs, Ranker
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
 
 Scaling = Literal["standard", "query"] | None
+AnyLinear = TypeVar("AnyLinear", bound="LinearRanker")
 
 
 class ScalingRanker(Ranker):
@@ -104,6 +105,8 @@ class LinearRanker(ScalingRanker):
         Weights of the scaled features.
     """
 
+    needs = Needs(trial=False)
+
     _fitted: ClassVar[Rules] = {"coef_": floats("n_features")}
 
     coef_: Floats
@@ -111,14 +114,6 @@ class LinearRanker(ScalingRanker):
     def _check_fitted(self) -> None:
         scaled = self.scaling == "standard"
         check_together(self, holds=scaled == (getattr(self, "scale_", None) is not None))
-
-    @property
-    def _needs_trial(self) -> bool:
-        return False
-
-    def _row_bytes(self, dataset: RankingDataset) -> int:
-        """Bytes of the features in double precision."""
-        return 8 * dataset.n_features
 
     def _predict(self, dataset: RankingDataset) -> Array:
         weights = self.coef_ / self.scale_ if self.scaling == "standard" else self.coef_
@@ -136,60 +131,30 @@ class LinearRanker(ScalingRanker):
         return shares(np.abs(self.coef_))
 
 
-class PathRanker(LinearRanker):
-    """Base class of linear rankers with a weight C of the loss, which can fit a path of Cs.
+def fitted_path(ranker: AnyLinear, X: Any, y: Any, qid: Any, Cs: ArrayLike) -> list[AnyLinear]:
+    """A fitted clone of a ranker for each C, in the order of `Cs`.
 
-    A fit along the path starts from the one before. A subclass keeps in `_carried` what the fits
-    share.
+    They are fitted in ascending order of C. What one fit leaves in `carried` helps the next.
     """
+    dataset, _ = ordered(ranker, admitted(ranker, X, y, qid)[0])
+    values = np.asarray(Cs, dtype=np.float64).ravel().tolist()
+    models = [clone(ranker).set_params(C=C) for C in values]
+    for model in models:
+        check_parameters(model)
+    shared: dict[str, Any] = {}
+    for model in sorted(models, key=lambda model: model.C):
+        model._shared = shared
+        try:
+            learn(model, dataset)
+        finally:
+            del model._shared
+    return models
 
-    C: float
 
-    _parameters: ClassVar[Rules] = {"C": number(above=0)}
-    path_parameters: ClassVar = ("C",)
-
-    def fit_path(self, X: Any, y: Any = None, *, qid: Any = None, Cs: ArrayLike) -> list[Self]:
-        """Fit a clone for each C, faster than separate fits: each starts from the one before.
-
-        Parameters
-        ----------
-        X, y, qid
-            As for `fit`.
-        Cs : array-like of float
-            Values of C, in any order. They are fitted in ascending order.
-
-        Returns
-        -------
-        list of rankers
-            One fitted clone per entry of `Cs`, in the same order.
-
-        Examples
-        --------
-        >>> from localrank.data import make_queries
-        >>> from localrank.rankers import RankSVM
-        >>> dataset, _ = make_queries(50, random_state=0)
-        >>> path = RankSVM().fit_path(dataset, Cs=[1, 0.01])
-        >>> [ranker.C for ranker in path]
-        [1.0, 0.01]
-        """
-        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
-        values = np.asarray(Cs, dtype=np.float64).ravel().tolist()
-        models: list[Self] = [clone(self).set_params(C=C) for C in values]
-        for model in models:
-            check_parameters(model)
-        carried: dict[str, Any] = {}
-        for model in sorted(models, key=lambda model: model.C):
-            model._shared = carried
-            try:
-                model._learn(dataset)
-            finally:
-                del model._shared
-        return models
-
-    @property
-    def _carried(self) -> dict[str, Any]:
-        shared: dict[str, Any] = getattr(self, "_shared", {})
-        return shared
+def carried(ranker: LinearRanker) -> dict[str, Any]:
+    """What the fits along a path share. Empty for a single fit."""
+    shared: dict[str, Any] = getattr(ranker, "_shared", {})
+    return shared
 
 
 def scaled_by_query(features: Floats, offsets: Integers) -> Floats:

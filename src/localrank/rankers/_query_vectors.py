@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
-from localrank._base.arrays import Floats, Integers
+from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.rules import Rule, Rules, check_parameters, check_together, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import values_of_queries
 from localrank.persistence._encoding import MOST_NUMBERED
-from localrank.rankers._relevance import RelevanceRanker
-from localrank.rankers.base import HeldOut, Weights
+from localrank.rankers._inputs import filling_of
+from localrank.rankers._relevance import a_relevance_level, has_both, lesson_of_relevance
+from localrank.rankers.base import Ranker
 
 # Columns of the features, or vectors by query id.
 QueryVectors = Sequence[int | str] | Mapping[Any, Any]
@@ -40,7 +41,7 @@ def _are_query_vectors(value: Any) -> bool:
     return value is None or (listed and all(map(_is_column, value)))
 
 
-class QueryVectorRanker(RelevanceRanker):
+class QueryVectorRanker(Ranker):
     """Base class of rankers on documents less their query, a vector in the space of the documents.
 
     A subclass has the parameter `query_vectors`, which gives the vectors of the queries:
@@ -54,17 +55,28 @@ class QueryVectorRanker(RelevanceRanker):
     `_fit` and `_predict` subtract the queries with `_displaced`. It leaves the columns of the
     documents and the indicators of missing values. Missing values are filled before. A coordinate
     of the query that is missing in some documents is filled from the query's other documents.
+
+    It learns from queries with both relevant and irrelevant documents, by the parameter
+    `relevance_level`.
     """
 
     _parameters: ClassVar[Rules] = {
+        "relevance_level": a_relevance_level,
         "query_vectors": Rule(
             lambda value, _: _are_query_vectors(value),
             f"None, a list of columns, or a dict from query ids to vectors of finite numbers, not "
             f"empty, with texts as ids if there are more than {MOST_NUMBERED:,}",
-        )
+        ),
     }
 
     query_vectors: QueryVectors | str | None
+    relevance_level: float | None
+
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        return has_both(dataset, self.relevance_level)
+
+    def _lesson(self) -> str:
+        return lesson_of_relevance(self.relevance_level)
 
     def _displaced(self, dataset: RankingDataset) -> RankingDataset:
         """The documents less their queries."""
@@ -91,7 +103,7 @@ class QueryVectorRanker(RelevanceRanker):
     @property
     def _n_displaced(self) -> int:
         """Number of columns that `_displaced` returns, for a fitted ranker."""
-        return self._filling.n_columns - len(self._columns(()))
+        return filling_of(self).n_columns - len(self._columns(()))
 
     def _columns(self, names: Sequence[str]) -> Integers:
         """Numbers of the columns that hold queries; -1 for an unknown name."""
@@ -125,19 +137,9 @@ class QueryVectorRanker(RelevanceRanker):
         within = columns[0] >= 0 and columns[-1] < n_features
         return bool(within) and len(columns) == len(vectors) and 2 * len(columns) == n_features
 
-    def _learn(
-        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
-    ) -> Self:
-        self._check_vectors(dataset)
-        return super()._learn(dataset, query_weights, valid)
-
-    def _check_same(self, dataset: RankingDataset) -> None:
-        super()._check_same(dataset)
-        # Vectors of new queries may have been added since.
+    def _check_data(self, dataset: RankingDataset) -> None:
+        # Vectors of new queries may have been added since training.
         check_parameters(self)
-        self._check_vectors(dataset)
-
-    def _check_vectors(self, dataset: RankingDataset) -> None:
         n_features = dataset.n_features
         if not self._fits(n_features, self._names(dataset)):
             refuse(

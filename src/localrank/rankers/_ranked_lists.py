@@ -1,66 +1,40 @@
-"""Scores as ranked lists."""
+"""Scores as ranked lists, and how good these are."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Floats
 from localrank._kernels.sorting import argsort_descending
 from localrank.data import RankingDataset
 from localrank.data._checks import as_matrix
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.rankers._inputs import as_dataset
+from localrank.measures import NDCG
+from localrank.rankers._inputs import as_dataset, checked_weights
+
+if TYPE_CHECKING:
+    from localrank.rankers.base import Ranker
 
 
-class Listed:
-    """The door of `Ranker` that gives ranked lists."""
+def ranked_frame(ranker: Ranker, X: Any, y: Any, qid: Any, library: FrameLibrary | None) -> Any:
+    """The ranked lists as a table of a DataFrame library."""
+    if qid is None and not isinstance(X, RankingDataset):
+        qid = one_list(X)
+    dataset = as_dataset(X, y, qid)
+    columns = ranked_lists(dataset, ranker.predict(dataset))
+    return frame_of(columns, library, dataset.frame_library)
 
-    @abstractmethod
-    def predict(self, X: Any, *, qid: Any = None) -> Floats: ...
 
-    def rank(
-        self, X: Any, y: Any = None, *, qid: Any = None, library: FrameLibrary | None = None
-    ) -> Any:
-        """Rank documents: a table, best first within each query, queries in input order.
-
-        Parameters
-        ----------
-        X : RankingDataset, array or DataFrame
-        y : array-like of shape (n_documents,), optional
-            Labels to put beside the documents, if X is not a dataset.
-        qid : array-like of shape (n_documents,), optional
-            Query ids, if X is not a dataset. None: all rows are documents of one query, 0.
-        library : "pandas", "polars", "pyarrow", "dict" or None, default=None
-            The library of the result; "dict" gives the columns by name, as arrays. None: the
-            library of X, or of the DataFrame that the dataset X was built from; otherwise the
-            first of pandas, polars and pyarrow that is installed.
-
-        Returns
-        -------
-        DataFrame or dict of ndarray
-            The columns are `query`, `document` (the dataset's document ids, or positions in the
-            input), `rank` from 1, `score`, and `label` if labels are known. Documents with equal
-            scores keep the order of the input.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> from localrank.rankers import BestFeature
-        >>> X, y = pd.DataFrame({"bm25": [2.0, 7.5, 4.0]}), [0, 1, 0]
-        >>> BestFeature().fit(X, y, qid=["a", "a", "a"]).rank(X)
-           query  document  rank  score
-        0      0         1     1    7.5
-        1      0         2     2    4.0
-        2      0         0     3    2.0
-        """
-        if qid is None and not isinstance(X, RankingDataset):
-            qid = one_list(X)
-        dataset = as_dataset(X, y, qid)
-        columns = ranked_lists(dataset, self.predict(dataset))
-        return frame_of(columns, library, dataset.frame_library)
+def mean_ndcg(ranker: Ranker, dataset: RankingDataset, sample_weight: ArrayLike | None) -> float:
+    """Mean NDCG@10 of the ranker's lists of labelled documents."""
+    weights, unequal = checked_weights(dataset, sample_weight, None)
+    if unequal is not None:
+        raise ValueError("sample_weight of score must be the same for all documents of a query.")
+    values = NDCG(10)(dataset, ranker.predict(dataset))
+    return float(np.average(values, weights=weights))
 
 
 def one_list(X: Any) -> Array:

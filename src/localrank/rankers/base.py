@@ -4,36 +4,39 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Array, Flags, Floats
-from localrank._base.estimator import check_is_fitted
-from localrank._base.parallel import one_blas_thread
-from localrank._base.rules import check_parameters, one_of
+from localrank._base.estimator import Estimator, check_is_fitted
+from localrank._base.rules import Rules, one_of
 from localrank.data import RankingDataset
-from localrank.data._content_order import content_order
-from localrank.data._deferred import DeferredDataset, gathered, query_blocks
-from localrank.data._filling import Filling
+from localrank.data._deferred import query_blocks
+from localrank.data._frames import FrameLibrary
 from localrank.data._passes import in_partitions, over_parts
 from localrank.data.drawing import Limit, checked_limit
-from localrank.measures import NDCG
 from localrank.persistence import save_model
-from localrank.rankers._explained import Explained
+from localrank.rankers import _explaining, _training
+from localrank.rankers._contribution_tables import no_contributions, no_importances
 from localrank.rankers._inputs import (
-    all_drawn,
+    Door,
+    admitted_to,
     as_dataset,
-    check_same_features,
-    checked_weights,
     drawn_validation,
+    filled,
+    finite_scores,
     has_two_labels,
-    held_out_queries,
 )
-from localrank.rankers._ranked_lists import Listed
-from localrank.rankers._weighing import Weighing
+from localrank.rankers._ranked_lists import mean_ndcg, ranked_frame
+
+if TYPE_CHECKING:
+    from localrank.formulas import Formula
+    from localrank.rankers._contributions import Contributions
 
 # A weight for each query. None: all weigh the same.
 Weights = Floats | None
@@ -44,19 +47,48 @@ Missing = Literal["impute", "refuse"]
 missing_rule = one_of("impute", "refuse")
 
 
-class Ranker(Weighing, Explained, Listed):
+@dataclass(frozen=True)
+class Needs:
+    """What a ranker needs from its data.
+
+    Attributes
+    ----------
+    missing : bool
+        Whether `_fit` and `_predict` see a missing value as NaN, not filled. A ranker made of
+        others sees it too, and leaves it to them.
+    blocks : bool
+        Whether `_fit` reads features only in blocks. They then need not fit in memory.
+    partitions : bool
+        Whether `_fit` makes passes over partitions and never needs them in memory.
+    order : {"content", "random", "given"}
+        Order of the training rows. "content" and "random" depend only on what the rows hold, so
+        that a model does not depend on the order of lines in a file; "random" also depends on the
+        ranker's `random_state`. "given": rows as they come, for a ranker made of others.
+    document_weights : bool or None
+        Whether documents of a query may have different weights. None: if all inner rankers can.
+    trial : bool
+        Whether loading must rank a small example to show that the model's parts fit together.
+        False if the declared kinds and `_check_fitted` already rule out every failure of
+        `_predict`: the trial takes longer than the rest of loading.
+    """
+
+    missing: bool = False
+    blocks: bool = False
+    partitions: bool = False
+    order: Literal["content", "random", "given"] = "content"
+    document_weights: bool | None = None
+    trial: bool = True
+
+
+class Ranker(Estimator):
     """Learns from labelled queries to score documents; larger scores rank higher.
 
-    Rankers follow scikit-learn's contract: `clone`, `get_params` and metadata routing, which
-    requests `qid` by default. `fit` and `predict` check and convert their input. Rankers call each
-    other's `fit_rows` and `predict_rows`, which trust the dataset and keep its row order. A
-    subclass implements `_fit` and `_predict`.
-
-    Both methods get features without missing values. A missing value is filled with the median of
-    its query, and an indicator column marks it if the feature has missing values in training
-    (`Filling`). A ranker with the parameter `missing` refuses missing values when it is set to
-    "refuse". A ranker that can handle NaN sets `_sees_missing`. A ranker made of others sets it
-    too, and leaves missing values to them.
+    A subclass implements `_fit` and `_predict`, and declares in `needs` what they need from the
+    data. By default both see no missing values: a missing value is filled with the median of its
+    query, and an indicator column marks it if the feature has missing values in training. `fit` and
+    `predict` check and convert their input. Rankers call each other's `fit_rows`, `predict_rows`
+    and `score_block`, which trust the dataset and keep its row order. scikit-learn's `clone` and
+    `get_params` work, and its metadata routing requests `qid` by default.
 
     Attributes
     ----------
@@ -64,8 +96,7 @@ class Ranker(Weighing, Explained, Listed):
     feature_names_in_ : ndarray of str
         Names of the features, if the training data has names.
     filling_ : Filling
-        The learned fill values, if the training data has missing values and the ranker cannot
-        handle NaN.
+        Learned fill values, if training data has missing values and the ranker cannot handle NaN.
     training_data_ : dict
         Numbers of queries, documents and labels in training. Queries in which all documents have
         the same label are counted too: they teach nothing about order. If the training queries
@@ -74,61 +105,17 @@ class Ranker(Weighing, Explained, Listed):
         limit on documents.
     """
 
+    needs: ClassVar[Needs] = Needs()
+    n_features_in_: int
+
+    _fitted: ClassVar[Rules] = _training.REMEMBERED
     __metadata_request__fit: ClassVar = {"qid": True}
     __metadata_request__predict: ClassVar = {"qid": True}
     __metadata_request__score: ClassVar = {"qid": True}
 
-    @property
-    def n_models_(self) -> int:
-        """Number of models in the fitted ranker."""
-        return 1
-
-    def _order_seed(self) -> int | None:
-        """Seed of the order of the training rows. None: keep the order they come in.
-
-        The order depends only on the content of the rows. A model therefore does not depend on
-        the order of lines in a file. A ranker made of others returns None and leaves it to them.
-        """
-        return 0
-
-    @property
-    def _needs_trial(self) -> bool:
-        """Whether loading must rank a small example to show that the model's parts fit together.
-
-        False if the declared kinds and `_check_fitted` already rule out every failure of
-        `_predict`. The trial is the first call of the kernels and takes longer than the rest of
-        loading. A subclass that overrides `_predict` decides again.
-        """
-        return True
-
-    # Whether `_fit` reads features only through `feature_blocks`. They then need not fit in memory.
-    _reads_blocks: ClassVar[bool] = False
-
-    # Whether `_fit` makes passes over partitions and never needs them in memory.
-    _reads_partitions: ClassVar[bool] = False
-
-    def learns_from(self, dataset: RankingDataset) -> Flags:
-        """Whether this ranker can learn from each query, of shape (n_queries,)."""
-        return has_two_labels(dataset)
-
-    def _lesson(self) -> str:
-        """What a query needs so that the ranker can learn from it, for error messages."""
-        return "two different labels"
-
-    def _teaching(self, dataset: RankingDataset, query_weights: Weights) -> Flags:
-        """Which queries to learn from: those of positive weight. Raises an error if none is."""
-        teaches = self.learns_from(dataset)
-        if query_weights is not None:
-            teaches = teaches & (query_weights > 0)
-        if not teaches.any():
-            raise ValueError(
-                f"There is nothing to learn: no query of positive weight has {self._lesson()}."
-            )
-        return teaches
-
     @abstractmethod
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        """Learn from rows in the order set by `_order_seed`."""
+        """Learn from rows in the order that `needs` declares."""
 
     @abstractmethod
     def _predict(self, dataset: RankingDataset) -> Array:
@@ -158,195 +145,172 @@ class Ranker(Weighing, Explained, Listed):
             boosted trees, take any weights. Other rankers weigh queries: all documents of a query
             must have the same weight.
         query_weight : array-like of shape (n_queries,), optional
-            A weight for each query, in the order of first appearance. Give this or
-            `sample_weight`, not both.
+            A weight for each query, in the order of first appearance, instead of `sample_weight`.
         valid : RankingDataset or (X, y, qid), optional
             Validation queries. Rankers such as boosted trees choose their size with them; others
             ignore them.
         max_documents : int, None or "auto", default="auto"
-            Largest number of documents that each model learns from. If there are more, whole
-            queries are drawn by a hash of their ids: the same queries for any order and layout of
-            the data. A `SampleWarning` and `training_data_` report the sample. A local ranker
-            describes and groups all queries, and draws a sample for each group's model. "auto":
-            all documents of a dataset in memory, 2,000,000 of a `PartitionedDataset`. None: all
-            documents. Validation queries are sampled in the same way.
+            At most this many documents for each model, and for validation. If there are more,
+            whole queries are drawn by a hash of their ids: the same queries for any order and
+            layout of the data. A `SampleWarning` and `training_data_` report the sample. A local
+            ranker describes and groups all queries, and draws a sample for each group's model.
+            "auto": all documents of a dataset in memory, 2,000,000 of one in partitions. None: all.
         """
-        dataset, weights, held_out = self._admitted(X, y, qid, sample_weight, query_weight, valid)
+        dataset, weights, held_out = _training.admitted(
+            self, X, y, qid, sample_weight, query_weight, valid
+        )
         limit = checked_limit(max_documents, dataset)
         if held_out is not None:
             held_out = drawn_validation(held_out, max_documents)
         self._fit_drawn(dataset, weights, held_out, limit)
-        self._tell_parts()
+        _training.tell_parts(self)
         return self
 
     def _fit_drawn(
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
-    ) -> Self:
+    ) -> None:
         """Learn from queries with at most `limit` documents in all. None: from all queries."""
-        if limit is None or self._reads_partitions:
-            return self.fit_rows(dataset, query_weights, valid)
-        drawn = all_drawn(dataset, limit, query_weights)
-        weights = None if query_weights is None else query_weights[drawn]
-        self.fit_rows(dataset.taken(drawn), weights, valid)
-        self._remember_sample(dataset, drawn, limit)
-        return self
+        _training.fit_drawn(self, dataset, query_weights, valid, limit)
 
     def fit_rows(
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
-        """Learn from labelled queries, without checking them: rankers call this on each other.
+        """Learn from labelled queries, without checking them: rankers call this on each other."""
+        return _training.learn(self, *_training.ordered(self, dataset, query_weights), valid)
 
-        Parameters
-        ----------
-        dataset : RankingDataset
-        query_weights : ndarray of shape (n_queries,), optional
-        valid : RankingDataset, optional
-        """
-        return self._learn(*self._ordered(dataset, query_weights), valid)
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        """Whether this ranker can learn from each query, of shape (n_queries,)."""
+        return has_two_labels(dataset)
+
+    def _lesson(self) -> str:
+        """What a query needs so that the ranker can learn from it, for error messages."""
+        return "two different labels"
+
+    def _check_data(self, dataset: RankingDataset) -> None:
+        """Refuse data that the ranker cannot learn from or score, beyond what all refuse."""
 
     def predict(self, X: Any, *, qid: Any = None) -> Floats:
-        """Score documents: one number each, in input order. Larger scores rank higher.
-
-        Parameters
-        ----------
-        X : RankingDataset, array or DataFrame
-        qid : array-like of shape (n_documents,)
-            Query ids, if X is not a dataset.
-        """
-        check_is_fitted(self, "n_features_in_")
-        dataset = as_dataset(X, None, qid)
-        self._check_same(dataset)
-        scores = self.predict_rows(dataset)
-        if not np.isfinite(scores).all():
-            row = int(np.argmin(np.isfinite(scores)))
-            query = dataset.query_ids[dataset.query_index[row]]
-            raise ValueError(
-                f"{type(self).__name__} gives a document of query {query} the score {scores[row]}: "
-                f"its features lie too far from those of the training queries, or are too small "
-                f"or too large to compute with."
-            )
-        return dataset.in_input_order(scores)
+        """Score documents: one number each, in input order. X and qid are as for `fit`."""
+        dataset = admitted_to(self, X, qid)
+        return dataset.in_input_order(finite_scores(self, dataset, self.predict_rows(dataset)))
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row without checking the dataset, a few queries at a time."""
         if in_partitions(dataset):
             return np.concatenate(over_parts(self.predict_rows, dataset, description="Scores"))
-        blocks = query_blocks(dataset, self._row_bytes(dataset))
-        if not self._sees_missing:
-            blocks = map(self._filling.filled, blocks)
-        # Converted block by block: scores that are a view would keep their block in memory.
-        return np.concatenate([np.asarray(self._predict(block), np.float64) for block in blocks])
+        blocks = query_blocks(dataset, self._door.row_bytes)
+        return np.concatenate([self.score_block(block) for block in blocks])
 
-    def _row_bytes(self, dataset: RankingDataset) -> int:
+    def score_block(self, block: RankingDataset) -> Floats:
+        """Score queries that are in memory, and few enough to be scored at the same time."""
+        if not self.needs.missing:
+            block = filled(self, block)
+        # A copy of scores that are a view: they would keep their block in memory.
+        return np.asarray(self._predict(block), np.float64)
+
+    @cached_property
+    def _door(self) -> Door:
+        return Door.of(self)
+
+    def _row_bytes(self) -> int:
         """Bytes needed to score a row. They decide how many rows are scored at a time."""
-        return dataset.n_features * dataset.dtype.itemsize
+        return 8 * self.n_features_in_
+
+    def rank(
+        self, X: Any, y: Any = None, *, qid: Any = None, library: FrameLibrary | None = None
+    ) -> Any:
+        """Rank documents: a table, best first within each query, queries in input order.
+
+        The columns are `query`, `document` (the dataset's document ids, or positions in the input),
+        `rank` from 1, `score`, and `label` if labels are known. Documents with equal scores keep
+        the order of the input.
+
+        Parameters
+        ----------
+        X, y, qid
+            As for `fit`. Without labels, `label` is left out. Without query ids, all rows of X are
+            documents of one query, 0.
+        library : "pandas", "polars", "pyarrow", "dict" or None, default=None
+            The library of the result; "dict" gives the columns by name, as arrays. None: the
+            library of X, or of the DataFrame that the dataset X was built from; otherwise the
+            first of pandas, polars and pyarrow that is installed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from localrank.rankers import BestFeature
+        >>> X, y = pd.DataFrame({"bm25": [2.0, 7.5, 4.0]}), [0, 1, 0]
+        >>> BestFeature().fit(X, y, qid=["a", "a", "a"]).rank(X)
+           query  document  rank  score
+        0      0         1     1    7.5
+        1      0         2     2    4.0
+        2      0         0     3    2.0
+        """
+        return ranked_frame(self, X, y, qid, library)
 
     def score(
         self, X: Any, y: Any = None, *, qid: Any = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Mean NDCG@10 of the ranking of labelled documents.
-
-        Parameters
-        ----------
-        X : RankingDataset, array or DataFrame
-        y, qid : array-like of shape (n_documents,)
-            Labels and query ids, if X is not a dataset.
-        sample_weight : array-like of shape (n_documents,), optional
-            A weight for each document, the same for all documents of a query.
-        """
-        dataset = as_dataset(X, y, qid)
-        weights, unequal = checked_weights(dataset, sample_weight, None)
-        if unequal is not None:
-            raise ValueError(
-                "sample_weight of score must be the same for all documents of a query."
-            )
-        values = NDCG(10)(dataset, self.predict(dataset))
-        return float(np.average(values, weights=weights))
+        """Mean NDCG@10 of the ranking of labelled documents. Arguments are as for `fit`."""
+        return mean_ndcg(self, as_dataset(X, y, qid), sample_weight)
 
     def save(self, path: str | PathLike[str], *, private_key: bytes | None = None) -> None:
         """Write the fitted ranker to one file, which `localrank.load` reads.
 
-        Parameters
-        ----------
-        path : path
-        private_key : bytes, optional
-            Ed25519 key of 32 bytes that signs the file, for `localrank.load(public_key=…)`. None:
-            no signature.
+        An Ed25519 key of 32 bytes signs the file, for `localrank.load(public_key=…)`.
         """
         check_is_fitted(self, "n_features_in_")
         save_model(self, path, private_key)
 
-    def _admitted(
-        self,
-        X: Any,
-        y: Any,
-        qid: Any,
-        sample_weight: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-        valid: RankingDataset | tuple[Any, Any, Any] | None = None,
-    ) -> tuple[RankingDataset, Weights, HeldOut]:
-        """Check the arguments of `fit`: training queries, their weights, validation queries."""
-        check_parameters(self)
-        dataset = as_dataset(X, y, qid)
-        name = type(self).__name__
-        if dataset.n_features == 0:
-            raise ValueError(f"{name} has nothing to learn from: the dataset has no features.")
-        graded = has_two_labels(dataset)
-        if not graded.any():
-            raise ValueError("There is nothing to learn: no query has two different labels.")
-        self._check_values(dataset)
-        weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
-        largest = weights
-        if document_weights is not None:
-            self._check_weighs_documents()
-            dataset = dataset.replaced(document_weights=document_weights)
-            largest = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
-        if largest is not None and not (largest[graded] > 0).any():
-            raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
-        held_out = None if valid is None else held_out_queries(valid)
-        if held_out is not None:
-            check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
-            self._check_values(held_out)
-        return dataset, weights, held_out
+    def contributions(self, X: Any, *, qid: Any = None) -> Contributions:
+        """The exact contribution of each feature to each document's score. They sum to the score.
 
-    def _ordered(
-        self, dataset: RankingDataset, query_weights: Weights = None
-    ) -> tuple[RankingDataset, Weights]:
-        seed, weights = self._order_seed(), query_weights
-        if in_partitions(dataset):
-            if self._reads_partitions:
-                return dataset, weights
-            dataset = gathered(dataset)
-        if seed is not None:
-            rows, queries = content_order(dataset, seed)
-            weights = None if weights is None else weights[queries]
-            if self._reads_blocks and not isinstance(dataset, DeferredDataset):
-                dataset = DeferredDataset.of(dataset)
-            dataset = dataset.reordered(rows, queries)
-        return dataset if self._reads_blocks else gathered(dataset), weights
+        Linear rankers: weight times value. Boosted trees: TreeSHAP, as in LightGBM's
+        `pred_contrib`. Rankers made of others: the sum of their contributions. A ranker whose
+        score is not a sum over features raises a ValueError that says why.
+        """
+        return _explaining.contributions(self, admitted_to(self, X, qid))
 
-    def _learn(
-        self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
-    ) -> Self:
-        """Learn from rows that are already in order, as `fit_path` does for each model."""
-        if valid is not None and not self._reads_blocks:
-            valid = gathered(valid)
-        filling = None if self._sees_missing else Filling.learned(dataset)
-        filling_in_use = filling or Filling.unlearned(dataset.n_features)
-        seen, seen_valid = dataset, valid
-        if not self._sees_missing:
-            seen = filling_in_use.filled(dataset)
-            seen_valid = None if valid is None else filling_in_use.filled(valid)
-        # A fit that failed may have left it.
-        self.__dict__.pop("_part", None)
-        # Sums over several threads are rounded differently on different machines.
-        with one_blas_thread():
-            self._fit(seen, query_weights, seen_valid)
-        self._remember(dataset)
-        self.__dict__.pop("filling_", None)
-        if filling is not None:
-            self.filling_ = filling
-        return self
+    @property
+    def feature_importances_(self) -> Floats:
+        """The importance of each feature in the fitted ranker, as shares with sum 1.
+
+        Boosted trees: shares of the gains of all splits. Linear rankers: shares of the absolute
+        weights of scaled features. Rankers made of others: the mean of their shares. With
+        `QueryCoordinates` the sum may be smaller: the rest belongs to its aggregates, which use
+        all features together. A ranker for which importance has no meaning lacks this attribute.
+        """
+        return _explaining.importances(self)
+
+    def formula(self) -> Formula:
+        """The scores of the fitted ranker as a formula that can be exported.
+
+        A ranker without such a formula raises `NotExportable`, which says why, and what to use
+        instead. If nothing was missing in training, the formula holds for documents that have all
+        features.
+        """
+        return _explaining.formula(self)
+
+    def column_labels(self, dataset: RankingDataset) -> tuple[str, ...]:
+        """Labels of the columns that the model sees: the dataset's features, then indicators."""
+        return _explaining.column_labels(self, dataset)
+
+    @property
+    def n_models_(self) -> int:
+        """Number of models in the fitted ranker."""
+        return 1
+
+    def _contributions(self, dataset: RankingDataset) -> Floats:
+        """Contributions of the columns that `_predict` sees, of all together, and the base."""
+        raise no_contributions(type(self).__name__, "its score is not a sum over features")
+
+    def _importances(self) -> Floats:
+        """Shares of the columns that `_predict` sees."""
+        raise no_importances(type(self).__name__, "it does not weigh features")
+
+    def _formula(self) -> Formula:
+        """The formula on the columns that `_predict` sees."""
+        raise _explaining.no_formula(self)
 
 
 def lists_of(rankers: Sequence[Ranker], dataset: RankingDataset) -> Floats:

@@ -16,7 +16,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures._single_features import lowest_where_missing, measure_features
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import table_of
-from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 from localrank.registry import declare
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class BestFeature(Ranker):
     ('f17', 0.6)
     """
 
+    needs = Needs(missing=True, partitions=True)
+
     _parameters: ClassVar[Rules] = {"measure": a_measure, "both_directions": flag}
 
     _fitted: ClassVar[Rules] = {
@@ -78,9 +80,6 @@ class BestFeature(Ranker):
     def __init__(self, measure: str | Measure = "ndcg@5", *, both_directions: bool = False) -> None:
         self.measure = measure
         self.both_directions = both_directions
-
-    _sees_missing = True
-    _reads_partitions = True
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         if in_partitions(dataset):

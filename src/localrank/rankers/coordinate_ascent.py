@@ -17,6 +17,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures.parsing import a_measure
 from localrank.rankers._judged import Judged
 from localrank.rankers._linear import LinearRanker, Scaling
+from localrank.rankers._training import teaching
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.registry import declare
 
@@ -140,8 +141,7 @@ class CoordinateAscent(LinearRanker):
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         measure = parse_measure(self.measure)
-        teaching = self._teaching(dataset, query_weights)
-        judged = Judged.of(dataset, measure, query_weights, teaching)
+        judged = Judged.of(dataset, measure, query_weights, teaching(self, dataset, query_weights))
         held_out = None if valid is None else Judged.of(valid, measure)
         self._learn_scaling(dataset)
         rng = np.random.default_rng(drawn_seed(self.random_state))

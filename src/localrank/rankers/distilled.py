@@ -17,8 +17,10 @@ from localrank._base.rules import (
     optional,
 )
 from localrank.data import RankingDataset, concatenate
+from localrank.rankers._explaining import contribution_rows
 from localrank.rankers._inputs import as_dataset, has_two_labels
-from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers._training import remember
+from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 from localrank.rankers.boosted_trees.gbrt import GBRT
 from localrank.rankers.query_coordinates.query_coordinates import (
     COORDINATES_FRACTION,
@@ -76,8 +78,7 @@ class Distilled(Ranker):
     }
     _fitted: ClassVar[Rules] = {"student_": instance(Ranker)}
 
-    _reads_blocks = True
-    _sees_missing = True
+    needs = Needs(missing=True, blocks=True, order="given", trial=False)
 
     student_: Ranker
 
@@ -91,9 +92,6 @@ class Distilled(Ranker):
 
     def learns_from(self, dataset: RankingDataset) -> Flags:
         return self.ranker.learns_from(dataset)
-
-    def _order_seed(self) -> None:
-        return None
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         teacher: Ranker = clone(self.ranker)
@@ -113,18 +111,17 @@ class Distilled(Ranker):
     def _check_fitted(self) -> None:
         check_together(self, holds=have_features(self.n_features_in_, self.student_))
 
-    @property
-    def _needs_trial(self) -> bool:
-        return False
+    def _row_bytes(self) -> int:
+        return self.student_._row_bytes()
 
     def _predict(self, dataset: RankingDataset) -> Array:
-        return self.student_.predict_rows(dataset)
+        return self.student_.score_block(dataset)
 
     def _formula(self) -> Formula:
         return self.student_.formula()
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
-        return self.student_.contribution_rows(dataset)
+        return contribution_rows(self.student_, dataset)
 
     def _importances(self) -> Floats:
         return self.student_.feature_importances_
@@ -191,7 +188,7 @@ def distil(
             "differently."
         )
     model._teach(scored)
-    model._remember(scored)
+    remember(model, scored)
     return model
 
 

@@ -26,8 +26,10 @@ from localrank._base.rules import (
 from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
+from localrank.rankers._inputs import filling_of
 from localrank.rankers._linear import Scaling, ScalingRanker
-from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
+from localrank.rankers._training import teaching
+from localrank.rankers.base import HeldOut, Missing, Needs, Ranker, Weights, missing_rule
 from localrank.rankers.rank_boost.rank_boost import RankBoost
 from localrank.registry import declare
 
@@ -114,6 +116,9 @@ class DuhKirchhoff(ScalingRanker):
     True
     """
 
+    # Only weights of queries are kept for later training.
+    needs = Needs(order="given", document_weights=False)
+
     _parameters: ClassVar[Rules] = {
         "ranker": optional(instance(Ranker, "a ranker or None")),
         "kernel": one_of("linear", "poly", "rbf"),
@@ -150,14 +155,6 @@ class DuhKirchhoff(ScalingRanker):
         self.n_jobs = n_jobs
         self.missing = missing
 
-    @property
-    def weighs_documents(self) -> bool:
-        # Only weights of queries are kept for later training.
-        return False
-
-    def _order_seed(self) -> None:
-        return None
-
     def learns_from(self, dataset: RankingDataset) -> Flags:
         return self._ranker().learns_from(dataset)
 
@@ -165,7 +162,7 @@ class DuhKirchhoff(ScalingRanker):
         return self._ranker()._lesson()
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        self._teaching(dataset, query_weights)
+        teaching(self, dataset, query_weights)
         self.training_ = _kept(dataset, self._scaled_training_features(dataset))
         self.validation_ = None if valid is None else _kept(valid, self._scaled(valid))
         self.query_weights_ = query_weights
@@ -175,7 +172,7 @@ class DuhKirchhoff(ScalingRanker):
         weights = self.query_weights_
         check_together(
             self,
-            holds=all(part.n_features == self._filling.n_columns for part in kept)
+            holds=all(part.n_features == filling_of(self).n_columns for part in kept)
             and all(part.relevance is not None for part in kept)
             and (weights is None or (len(weights) == kept[0].n_queries and weights.min() >= 0)),
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -58,6 +59,9 @@ class Ensemble(Aggregated):
     (3, True)
     """
 
+    # Each ranker reads the rows it needs into memory.
+    needs = replace(Aggregated.needs, blocks=True)
+
     _parameters: ClassVar[Rules] = {
         "rankers": Rule(
             lambda value, _: (
@@ -82,9 +86,6 @@ class Ensemble(Aggregated):
         self.aggregator = aggregator
         self.stop_early = stop_early
         self.n_jobs = n_jobs
-
-    # Each ranker reads the rows it needs into memory.
-    _reads_blocks = True
 
     def learns_from(self, dataset: RankingDataset) -> Flags:
         masks = np.array([ranker.learns_from(dataset) for ranker in self.rankers])

@@ -23,9 +23,16 @@ from localrank.data._content_order import row_keys
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
-from localrank.rankers._gains import Gain, GainRanker, targets
+from localrank.rankers._gains import (
+    Gain,
+    a_gain,
+    check_gains,
+    differ_in_gain,
+    lesson_of_gain,
+    targets,
+)
 from localrank.rankers._linear import LinearRanker, Scaling
-from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
+from localrank.rankers.base import HeldOut, Missing, Needs, Weights, missing_rule
 from localrank.registry import declare
 
 # Values tried if l2 is None, from strong to weak.
@@ -37,7 +44,7 @@ SINGLE_QUERY_L2 = 1.0
 
 
 @declare("listwise-linear", "linear, from whole lists")
-class ListwiseLinear(GainRanker, LinearRanker):
+class ListwiseLinear(LinearRanker):
     """Linear ranker whose softmax over a query's documents approximates the gains of the labels.
 
     By default it chooses its penalty `l2` itself.
@@ -124,7 +131,10 @@ class ListwiseLinear(GainRanker, LinearRanker):
     True
     """
 
+    needs = Needs(blocks=True, trial=False)
+
     _parameters: ClassVar[Rules] = {
+        "gain": a_gain,
         "l2": optional(number(above=0)),
         "n_folds": whole(2),
         "measure": a_measure,
@@ -139,8 +149,6 @@ class ListwiseLinear(GainRanker, LinearRanker):
         "l2_": real,
         "l2_path_": facts,
     }
-
-    _reads_blocks = True
 
     def __init__(
         self,
@@ -165,7 +173,14 @@ class ListwiseLinear(GainRanker, LinearRanker):
         self.random_state = random_state
         self.missing = missing
 
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        return differ_in_gain(dataset, self.gain)
+
+    def _lesson(self) -> str:
+        return lesson_of_gain(self.gain)
+
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        check_gains(self, dataset, query_weights)
         measure = parse_measure(self.measure)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         if self.l2 is None:

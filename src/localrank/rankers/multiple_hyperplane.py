@@ -20,7 +20,7 @@ from localrank.data._offsets import offsets_of
 from localrank.persistence.keeping import Lesson, trained_models
 from localrank.rankers._aggregated import Aggregated
 from localrank.rankers._gains import levels
-from localrank.rankers._inputs import has_two_labels
+from localrank.rankers._inputs import admitted_to, check_same, has_two_labels
 from localrank.rankers.base import HeldOut, Ranker, Weights
 from localrank.rankers.rank_svm.rank_svm import RankSVM
 from localrank.registry import declare
@@ -162,8 +162,7 @@ class MultipleHyperplaneRanker(Aggregated):
         >>> len(scores), scores[4.0, 0.0].shape == (dataset.n_documents,)
         (10, True)
         """
-        check_is_fitted(self, "rankers_")
-        self._check_same(dataset)
+        dataset = admitted_to(self, dataset, None)
         pairs = map(tuple, self.level_pairs_.tolist())
         return {
             pair: dataset.in_input_order(model.predict_rows(dataset))
@@ -193,7 +192,7 @@ class MultipleHyperplaneRanker(Aggregated):
         check_is_fitted(self, "rankers_")
         if not isinstance(aggregator, Aggregator):
             raise ValueError(f"An aggregator is one of localrank.aggregation. Got {aggregator!r}.")
-        self._check_same(dataset)
+        check_same(self, dataset)
         twin = copy(self)
         twin.aggregator = aggregator
         twin._keep(self.rankers_, aggregator, dataset)

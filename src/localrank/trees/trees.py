@@ -300,7 +300,7 @@ def _require(holds: bool, message: str) -> None:
         raise ValueError(message)
 
 
-# Number of documents whose ranks are in memory at a time.
+# Number of documents whose ranks are in memory at a time: whole blocks.
 SLAB = 16 * BLOCK
 
 
@@ -349,7 +349,7 @@ class Scorer:
         """One score per row of a contiguous array."""
         rows = read_only(features, features.dtype)
         scores = np.zeros(padded(len(rows)))
-        ranks = np.empty(padded(min(len(rows), SLAB)) * self._n_columns, np.uint8)
+        ranks = np.empty(min(len(scores), SLAB) * self._n_columns, np.uint8)
         for first in range(0, len(rows), SLAB):
             slab = rows[first : first + SLAB]
             self._rank_values(slab, *self._columns, ranks)

@@ -17,6 +17,7 @@ from localrank.data._content_order import content_order
 from localrank.measures import NDCG, parse_measure
 from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, QueryCoordinates
 from localrank.rankers import _expanded as expanded
+from localrank.rankers._training import learn
 from localrank.rankers.boosted_trees import lambda_mart
 from localrank.rankers.boosted_trees.lambda_mart import parts_of_list
 
@@ -183,10 +184,10 @@ def test_parts_of_a_long_list_are_lists_that_weigh_as_much_together(rng, monkeyp
     # One of the three parts of the last list has two labels.
     shares = whole[[0, 1, 1, 1, 2, 2, 2]] / [1, 3, 3, 3, 1, 1, 1]
     kind = partial(LambdaMART, 10, min_leaf_documents=2)
-    expected = kind()._learn(cut, shares).trees_
+    expected = learn(kind(), cut, shares).trees_
     assert expected.leaf_offsets[1] > 1
     monkeypatch.setattr(lambda_mart, "MAX_LIST_LENGTH", 10)
-    trees = kind()._learn(dataset, weights).trees_
+    trees = learn(kind(), dataset, weights).trees_
     for name, values in expected.__getstate__().items():
         assert_array_equal(values, getattr(trees, name))
 
@@ -231,9 +232,9 @@ def test_only_gains_count_where_they_are_given(kind, graded):
     """Labels 0, 1, 4 with a list of gains are the same as labels 0, 1, 2 with these gains."""
     spread = graded.replaced(relevance=np.where(graded.labels == 2, 4.0, graded.labels))
     gain = [0, 2, 2, 2, 9]
-    one = kind(20, gain=[0, 2, 9])._learn(graded).predict(graded)
-    assert_array_equal(kind(20, gain=gain)._learn(spread).predict(graded), one)
-    assert not np.array_equal(kind(20)._learn(graded).predict(graded), one)
+    one = learn(kind(20, gain=[0, 2, 9]), graded).predict(graded)
+    assert_array_equal(learn(kind(20, gain=gain), spread).predict(graded), one)
+    assert not np.array_equal(learn(kind(20), graded).predict(graded), one)
 
 
 def test_the_unit_of_gains_does_not_matter_to_lambdamart(graded):
@@ -251,8 +252,8 @@ def test_the_linear_gain_of_counts_is_the_default(kind, graded):
 def test_labels_of_equal_gain_are_not_told_apart(graded):
     """With gains 0, 0 and 1, labels 0 and 1 count as the same label."""
     merged = graded.replaced(relevance=np.maximum(graded.labels - 1, 0))
-    one = LambdaMART(20, gain=[0, 0, 1])._learn(graded).predict(graded)
-    assert_array_equal(one, LambdaMART(20)._learn(merged).predict(graded))
+    one = learn(LambdaMART(20, gain=[0, 0, 1]), graded).predict(graded)
+    assert_array_equal(one, learn(LambdaMART(20), merged).predict(graded))
 
 
 @pytest.mark.parametrize("kind", KINDS)

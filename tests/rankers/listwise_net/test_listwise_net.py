@@ -144,12 +144,12 @@ def test_wrong_parameters_are_refused(queries, parameters, message):
 def test_nets_learn_from_whole_lists_of_so_many_documents_in_any_order(monkeypatch, rng):
     dataset, _ = make_queries(60, n_documents=(8, 12), n_features=5, random_state=0)
     whole = ListwiseNet(1).fit(dataset).predict(dataset)
-    monkeypatch.setattr(net_ranker, "MOST_DOCUMENTS", 200)
+    monkeypatch.setattr(net_ranker, "MAX_DOCUMENTS", 200)
     with pytest.warns(SampleWarning):
         fewer = ListwiseNet(1).fit(dataset).predict(dataset)
     with pytest.warns(SampleWarning):
         again = ListwiseNet(1).fit(dataset.select(rng.permutation(60))).predict(dataset)
     assert_array_equal(again, fewer)
     assert not np.array_equal(fewer, whole)
-    monkeypatch.setattr(net_ranker, "MOST_DOCUMENTS", dataset.n_documents)
+    monkeypatch.setattr(net_ranker, "MAX_DOCUMENTS", dataset.n_documents)
     assert_array_equal(ListwiseNet(1).fit(dataset).predict(dataset), whole)

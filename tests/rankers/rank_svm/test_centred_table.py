@@ -100,7 +100,7 @@ def test_of_made_columns_whole_queries_of_so_many_documents_are_learned_from(
     monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
     ranker = QueryCoordinates(RankSVM(0.1))
     n_pairs = ranker.fit(dataset).ranker_.n_pairs_
-    monkeypatch.setattr(pairwise, "MOST_DOCUMENTS", 800)
+    monkeypatch.setattr(pairwise, "MAX_DOCUMENTS", 800)
     scores = ranker.fit(dataset).predict(dataset)
     assert 0.1 * n_pairs < ranker.ranker_.n_pairs_ < 0.6 * n_pairs
     weights = rng.integers(1, 3, dataset.n_queries)

@@ -11,10 +11,16 @@ from urllib.parse import urlparse
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
+from localrank._base.estimator import drawn_seed
 from localrank.data import Partition, PartitionedDataset, RankingDataset, concatenate
 from localrank.data._content_order import content_order
+from localrank.rankers._training import admitted, forget, remember, teaching
 from localrank.rankers.base import HeldOut, Weights
-from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, import_lightgbm
+from localrank.rankers.boosted_trees._boosted_trees import (
+    BoostedTrees,
+    boosting_parameters,
+    import_lightgbm,
+)
 from localrank.rankers.boosted_trees.lambda_mart import MAX_LIST_LENGTH
 
 if TYPE_CHECKING:
@@ -109,8 +115,7 @@ def fit_on_cluster(
             f"out, or set max_documents to learn from fewer documents on one machine."
         )
     import_lightgbm()
-    admitted, _, _ = ranker._admitted(dataset, None, None)
-    ranker._teaching(admitted, None)
+    teaching(ranker, admitted(ranker, dataset, None, None)[0], None)
     largest = int(dataset.query_sizes.argmax())
     if dataset.query_sizes[largest] > MAX_LIST_LENGTH:
         raise ValueError(
@@ -118,9 +123,11 @@ def fit_on_cluster(
             f"Query {dataset.query_ids[largest]} has {dataset.query_sizes[largest]:,}."
         )
     objective, target = ranker._objective(dataset)
-    parameters = {**ranker._boosting_parameters(), **objective}
+    parameters = {**boosting_parameters(ranker, ranker._objective_name), **objective}
     together = _Together(client, len(dataset.partitions))
-    rows = together.call(_rows_in_order, together.placed(dataset, target, ranker._order_seed()))
+    rows = together.call(
+        _rows_in_order, together.placed(dataset, target, drawn_seed(ranker.random_state))
+    )
     trained = together.call(
         _trained,
         [
@@ -129,8 +136,9 @@ def fit_on_cluster(
         ],
     )
     text, ranker.n_trees_ = trained[0].result()
-    ranker._keep_or_warn(text, dataset.n_documents)
-    ranker._remember(dataset)
+    ranker._keep(text, dataset.n_documents)
+    forget(ranker)
+    remember(ranker, dataset)
     if len(together.workers) > 1:
         ranker.training_data_["n_workers"] = len(together.workers)
     return ranker

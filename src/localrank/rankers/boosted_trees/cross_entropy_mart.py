@@ -6,8 +6,9 @@ from typing import Any
 
 from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.rankers._gains import levels
-from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, GainBoosting
+from localrank.measures import Measure
+from localrank.rankers._gains import Gain, levels
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees
 from localrank.registry import declare
 
 
@@ -17,7 +18,7 @@ from localrank.registry import declare
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
-class CrossEntropyMART(GainBoosting, BoostedTrees):
+class CrossEntropyMART(BoostedTrees):
     """Boosted trees on the cross entropy of whole lists [1], trained by LightGBM.
 
     LightGBM calls it rank_xendcg. The trees fit the gradient of the cross entropy between the
@@ -82,6 +83,35 @@ class CrossEntropyMART(GainBoosting, BoostedTrees):
     """
 
     _objective_name = "rank_xendcg"
+
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        learning_rate: float = 0.05,
+        n_leaves: int = 7,
+        min_leaf_documents: int = 50,
+        feature_fraction: float = 0.5,
+        l2: float = 1.0,
+        gain: Gain = None,
+        patience: int = 50,
+        measure: str | Measure = "ndcg@10",
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        super().__init__(
+            n_trees,
+            learning_rate=learning_rate,
+            n_leaves=n_leaves,
+            min_leaf_documents=min_leaf_documents,
+            feature_fraction=feature_fraction,
+            l2=l2,
+            patience=patience,
+            measure=measure,
+            n_jobs=n_jobs,
+            random_state=random_state,
+        )
+        self.gain = gain
 
     def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
         # LightGBM fails at leaves of less curvature, which occur once a list is almost learned.

@@ -12,7 +12,7 @@ from localrank.data import RankingDataset
 from localrank.measures import Measure
 from localrank.rankers._gains import Gain, gains
 from localrank.rankers.base import Weights
-from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees, GainBoosting
+from localrank.rankers.boosted_trees._boosted_trees import BoostedTrees
 from localrank.registry import declare
 
 # LightGBM's lambdarank refuses longer lists.
@@ -25,7 +25,7 @@ MAX_LIST_LENGTH = 10_000
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
-class LambdaMART(GainBoosting, BoostedTrees):
+class LambdaMART(BoostedTrees):
     """Boosted trees on LambdaRank's gradients of NDCG [1], trained by LightGBM.
 
     It is made for graded labels. Trees find thresholds and combinations of features that a
@@ -124,12 +124,12 @@ class LambdaMART(GainBoosting, BoostedTrees):
             min_leaf_documents=min_leaf_documents,
             feature_fraction=feature_fraction,
             l2=l2,
-            gain=gain,
             patience=patience,
             measure=measure,
             n_jobs=n_jobs,
             random_state=random_state,
         )
+        self.gain = gain
         self.truncation_level = truncation_level
 
     def _lists(

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from localrank._base.arrays import Array, Floats, Integers
-from localrank._base.rules import Rules, check_together, floats, instances
+from localrank._base.arrays import Array, Flags, Floats, Integers
+from localrank._base.rules import Rules, check_together, floats, instances, whole
 from localrank.data import RankingDataset
+from localrank.measures import Measure
 from localrank.rankers._contribution_tables import no_contributions, shares
-from localrank.rankers._gains import HIGHEST_GRADE, gains, levels
-from localrank.rankers.boosted_trees._boosted_trees import GainBoosting
+from localrank.rankers._gains import (
+    HIGHEST_GRADE,
+    Gain,
+    a_gain,
+    check_gains,
+    differ_in_gain,
+    gains,
+    lesson_of_gain,
+    levels,
+)
+from localrank.rankers.base import HeldOut, Ranker, Weights
+from localrank.rankers.boosted_trees._boosted_trees import (
+    BOOSTING,
+    TREE_NEEDS,
+    boosted,
+    boosting_parameters,
+    import_lightgbm,
+    row_weights,
+    warn_of_no_split,
+)
 from localrank.registry import declare
 from localrank.trees import Trees, read_lightgbm_classes
 
@@ -25,7 +44,7 @@ if TYPE_CHECKING:
     grid={"n_leaves": [5, 7, 15]},
     sample={"n_trees": 15, "min_leaf_documents": 5},
 )
-class McRank(GainBoosting):
+class McRank(Ranker):
     """Boosted trees that predict the probability of each label; score is the expected gain [1].
 
         score = Σ_k P(y = k) gain(k)        P the softmax of one sum of trees for each label
@@ -89,27 +108,69 @@ class McRank(GainBoosting):
     5
     """
 
-    _objective_name = "multiclass"
+    needs = TREE_NEEDS
+
+    _parameters: ClassVar[Rules] = {**BOOSTING, "gain": a_gain}
 
     _fitted: ClassVar[Rules] = {
+        "n_trees_": whole(0),
         "gains_": floats("n_classes"),
         "class_trees_": instances(Trees, "n_classes"),
     }
 
-    def _objective(self, dataset: RankingDataset) -> tuple[dict[str, Any], Floats]:
+    def __init__(
+        self,
+        n_trees: int = 300,
+        *,
+        learning_rate: float = 0.05,
+        n_leaves: int = 7,
+        min_leaf_documents: int = 50,
+        feature_fraction: float = 0.5,
+        l2: float = 1.0,
+        gain: Gain = None,
+        patience: int = 50,
+        measure: str | Measure = "ndcg@10",
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.n_leaves = n_leaves
+        self.min_leaf_documents = min_leaf_documents
+        self.feature_fraction = feature_fraction
+        self.l2 = l2
+        self.gain = gain
+        self.patience = patience
+        self.measure = measure
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        return differ_in_gain(dataset, self.gain)
+
+    def _lesson(self) -> str:
+        return lesson_of_gain(self.gain)
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        # First, so that a missing LightGBM is reported before anything else.
+        import_lightgbm()
+        check_gains(self, dataset, query_weights)
         worth = gains(dataset.labels, self.gain)
         classes = classes_of(worth)
         self.gains_ = np.bincount(classes, worth) / np.bincount(classes)
-        return {"num_class": len(self.gains_)}, classes.astype(np.float64)
+        parameters = boosting_parameters(self, "multiclass") | {"num_class": len(self.gains_)}
+        lists = (dataset, dataset.query_sizes, row_weights(dataset, query_weights))
+        target = classes.astype(np.float64)
+        text = boosted(self, lists, parameters, target, valid, self._scores_of)
+        self.class_trees_ = read_lightgbm_classes(text)
+        if not any(len(trees.thresholds) > 0 for trees in self.class_trees_):
+            warn_of_no_split(self, dataset.n_documents)
 
     def _scores_of(self, predictions: Array) -> Array:
+        """The expected gains, from probabilities of the classes."""
         # Not by BLAS, which rounds a row by its position: equal documents must score the same.
         scores: Array = (predictions * self.gains_).sum(axis=1)
         return scores
-
-    def _keep(self, text: str) -> bool:
-        self.class_trees_ = read_lightgbm_classes(text)
-        return any(len(trees.thresholds) > 0 for trees in self.class_trees_)
 
     def _check_fitted(self) -> None:
         widths = {trees.n_features for trees in self.class_trees_}

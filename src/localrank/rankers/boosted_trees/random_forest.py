@@ -8,7 +8,12 @@ from localrank._base.progress import progress
 from localrank._base.rules import Rules, number, whole
 from localrank.data import RankingDataset
 from localrank.rankers.base import HeldOut, Weights
-from localrank.rankers.boosted_trees._boosted_trees import SummedTrees, import_lightgbm
+from localrank.rankers.boosted_trees._boosted_trees import (
+    SummedTrees,
+    import_lightgbm,
+    lightgbm_parameters,
+    row_weights,
+)
 from localrank.registry import declare
 
 
@@ -97,10 +102,9 @@ class RandomForest(SummedTrees):
 
         from localrank.rankers.boosted_trees._binned import binned
 
-        dataset, _, weights = self._lists(dataset, query_weights)
+        weights = row_weights(dataset, query_weights)
         parameters = {
-            **self._shared_parameters(),
-            "objective": self._objective_name,
+            **lightgbm_parameters(self, self._objective_name),
             "boosting": "rf",
             "bagging_freq": 1,
             "bagging_fraction": self.document_fraction,
@@ -116,4 +120,4 @@ class RandomForest(SummedTrees):
                 parameters, train, self.n_trees, callbacks=[lambda _: advance()]
             )
         self.n_trees_ = booster.current_iteration()
-        self._keep_or_warn(booster.model_to_string(), dataset.n_documents)
+        self._keep(booster.model_to_string(), dataset.n_documents)

@@ -10,6 +10,7 @@ from localrank._base.arrays import Array, Floats
 from localrank._base.rules import Rules, check_together, number, whole
 from localrank.data import RankingDataset
 from localrank.rankers._contribution_tables import N_MORE, shares
+from localrank.rankers._inputs import filling_of
 from localrank.rankers.base import missing_rule
 from localrank.rankers.listwise_net._net_ranker import NetRanker
 from localrank.rankers.listwise_net._scoring import MOST
@@ -36,7 +37,7 @@ class FeatureNet(NetRanker):
 
     def _check_fitted(self) -> None:
         scaled = all(getattr(self, name, None) is not None for name in ("mean_", "scale_"))
-        fits = self.skip_.shape == (1, self._filling.n_columns)
+        fits = self.skip_.shape == (1, filling_of(self).n_columns)
         check_together(self, holds=scaled and fits)
 
     def _formula(self) -> Formula:

@@ -24,6 +24,7 @@ from localrank._base.rules import (
 )
 from localrank.data import RankingDataset
 from localrank.rankers._query_vectors import QueryVectorRanker, QueryVectors
+from localrank.rankers._training import admitted, learn, ordered, teaching
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.lgmml._anchors import local_scores
 from localrank.rankers.lgmml._local_metrics import LocalMetrics
@@ -158,7 +159,6 @@ class LGMML(QueryVectorRanker):
     _parameters: ClassVar[Rules] = {
         "n_metrics": whole(1, 100_000),
         "sampling_rate": number(above=0, most=1),
-        "relevance_level": optional(number(above=0)),
         "t": number(least=0, most=1),
         "margin": number(least=0),
         "n_iterations": whole(0, 10_000_000),
@@ -239,7 +239,7 @@ class LGMML(QueryVectorRanker):
         [0.1, 1.0]
         """
         pairs = np.array([margins, steps], dtype=np.float64).T.tolist()
-        dataset, _ = self._ordered(self._admitted(X, y, qid)[0])
+        dataset, _ = ordered(self, admitted(self, X, y, qid)[0])
         models: list[Self] = [
             clone(self).set_params(margin=margin, step=step) for margin, step in pairs
         ]
@@ -248,7 +248,7 @@ class LGMML(QueryVectorRanker):
         first, *others = models
         first._together = models
         try:
-            first._learn(dataset)
+            learn(first, dataset)
         finally:
             del first._together
         for model in others:
@@ -264,8 +264,8 @@ class LGMML(QueryVectorRanker):
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         # Rows are ordered by documents less their query, as if these had been the features.
-        dataset, query_weights = self._ordered(self._displaced(dataset), query_weights)
-        used = self._teaching(dataset, query_weights)
+        dataset, query_weights = ordered(self, self._displaced(dataset), query_weights)
+        used = teaching(self, dataset, query_weights)
         shares = np.ones(int(used.sum())) if query_weights is None else query_weights[used]
         training = Training.prepare(dataset.select(used), shares / shares.sum())
         rng = np.random.default_rng(drawn_seed(self.random_state))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -15,10 +16,11 @@ from localrank._base.progress import progress
 from localrank._base.rules import Rules, floats, optional
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
+from localrank.data._deferred import query_blocks
 from localrank.data._offsets import n_first, rows_of
-from localrank.rankers._inputs import MOST_DOCUMENTS
-from localrank.rankers.base import Ranker, Weights
+from localrank.rankers._inputs import MAX_DOCUMENTS
+from localrank.rankers._training import learns_from_part
+from localrank.rankers.base import Needs, Ranker, Weights
 from localrank.rankers.listwise_net._scoring import DOCUMENTS, MOST, net_scores
 
 if TYPE_CHECKING:
@@ -281,7 +283,7 @@ def trained(
 class NetRanker(Ranker):
     """Base class of rankers that train nets with one hidden layer and a linear skip.
 
-    Training is limited to lists with `MOST_DOCUMENTS` documents in all.
+    Training is limited to lists with `MAX_DOCUMENTS` documents in all.
 
     Attributes
     ----------
@@ -301,7 +303,7 @@ class NetRanker(Ranker):
         "scale_": optional(floats("n_features", above=0)),
     }
 
-    _reads_blocks = True
+    needs = Needs(blocks=True, trial=False)
 
     mean_: Floats
     scale_: Floats
@@ -333,10 +335,12 @@ class NetRanker(Ranker):
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         teaching = np.flatnonzero(self.learns_from(dataset) & (weights > 0))
         # Queries are in an order that is as good as random.
-        lists = teaching[: n_first(dataset.query_sizes[teaching], MOST_DOCUMENTS)]
-        self._learns_from_part(dataset, teaching, lists)
+        lists = teaching[: n_first(dataset.query_sizes[teaching], MAX_DOCUMENTS)]
+        learns_from_part(self, dataset, teaching, lists)
         rows, offsets = rows_of(dataset.offsets, lists)
-        inputs = self._inputs(gathered(dataset.taken(lists)))[: len(rows)]
+        # A few queries at a time: coordinates are three times as wide as the features.
+        blocks = query_blocks(dataset.taken(lists), 24 * dataset.n_features)
+        inputs = np.concatenate([self._inputs(block)[: block.n_documents] for block in blocks])
         with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
             nets = trained(
                 inputs,
@@ -352,6 +356,7 @@ class NetRanker(Ranker):
                 advance=advance,
                 loss=loss,
             )
+        self.__dict__.pop("_weights", None)
         # An input that is always 0 in training keeps its random weights, which mean nothing.
         unused = ~inputs.any(axis=0)
         nets.hidden[unused] = 0
@@ -381,15 +386,18 @@ class NetRanker(Ranker):
     def _scores(self, inputs: Array) -> Floats:
         """Scores of the rows by each net, of shape (n_nets, n_rows)."""
         scores = np.empty((len(self.output_), len(inputs)))
-        net_scores(
-            read_only(inputs, np.float32),
+        net_scores(read_only(inputs, np.float32), *self._weights, scores)
+        return scores
+
+    @cached_property
+    def _weights(self) -> tuple[Array, Array, Array, Array]:
+        """The parameters of the nets, as the kernel takes them."""
+        return (
             read_only(self.hidden_, np.float32),
             read_only(self.bias_, np.float32),
             read_only(self.output_, np.float32),
             read_only(self.skip_, np.float32),
-            scores,
         )
-        return scores
 
     def _net(self, number: int, mean: Floats, scale: Floats, most: float) -> Net:
         """The formula of a net, including how its inputs are scaled."""
@@ -416,7 +424,3 @@ class NetRanker(Ranker):
         paths = np.einsum("ku,kui->ki", np.abs(self.output_), np.abs(self.hidden_))
         mean: Floats = (paths + np.abs(self.skip_)).mean(axis=0, dtype=np.float64)
         return mean
-
-    @property
-    def _needs_trial(self) -> bool:
-        return False

@@ -6,14 +6,21 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from localrank._base.arrays import Array, Floats
+from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.rules import Rules, check_together, flag, number, whole
 from localrank._kernels.sorting import read_only
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset
-from localrank.data._deferred import query_blocks
 from localrank.rankers._contribution_tables import N_MORE, centred_rows, shares
-from localrank.rankers._gains import Gain, GainRanker, targets
+from localrank.rankers._gains import (
+    Gain,
+    a_gain,
+    check_gains,
+    differ_in_gain,
+    lesson_of_gain,
+    targets,
+)
+from localrank.rankers._inputs import filling_of
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.listwise_net._net_ranker import NetRanker
 from localrank.rankers.listwise_net._scoring import DOCUMENTS, MOST, fill_inputs
@@ -34,7 +41,7 @@ _PARTS = "zpa"
     grid={"n_units": [32, 64], "dropout": [0.3, 0.5]},
     sample={"n_nets": 2, "n_units": 8},
 )
-class ListwiseNet(GainRanker, NetRanker):
+class ListwiseNet(NetRanker):
     """Small nets whose softmax over a query's documents approximates the gains of the labels.
 
     Each net has one hidden layer and a linear skip. A document with inputs x gets the score
@@ -103,6 +110,7 @@ class ListwiseNet(GainRanker, NetRanker):
     """
 
     _parameters: ClassVar[Rules] = {
+        "gain": a_gain,
         "n_nets": whole(1, 1000),
         "n_units": whole(1, 10_000),
         "coordinates": flag,
@@ -135,7 +143,14 @@ class ListwiseNet(GainRanker, NetRanker):
         self.random_state = random_state
         self.missing = missing
 
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        return differ_in_gain(dataset, self.gain)
+
+    def _lesson(self) -> str:
+        return lesson_of_gain(self.gain)
+
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        check_gains(self, dataset, query_weights)
         for name in ("mean_", "scale_"):
             self.__dict__.pop(name, None)
         if not self.coordinates:
@@ -154,16 +169,13 @@ class ListwiseNet(GainRanker, NetRanker):
             return self._standard(dataset)
         n, width = dataset.features.shape
         inputs = np.zeros((n + -n % DOCUMENTS, 2 * width + N_AGGREGATES), np.float32)
-        end = 0
-        for part in query_blocks(dataset, self._row_bytes(dataset)):
-            rows = slice(end, end := end + part.n_documents)
-            table = coordinates(part.features.astype(np.float64), part.offsets, _PARTS)
-            fill_inputs(table, read_only(part.offsets, np.int64), width, inputs[rows])
+        table = coordinates(dataset.features.astype(np.float64), dataset.offsets, _PARTS)
+        fill_inputs(table, read_only(dataset.offsets, np.int64), width, inputs)
         return inputs
 
-    def _row_bytes(self, dataset: RankingDataset) -> int:
+    def _row_bytes(self) -> int:
         """Bytes of the coordinates in double precision."""
-        return 8 * (3 * dataset.n_features + N_AGGREGATES)
+        return 8 * (3 * self.n_features_in_ + N_AGGREGATES)
 
     def _predict(self, dataset: RankingDataset) -> Array:
         lists = self._scores(self._inputs(dataset))[:, : dataset.n_documents]
@@ -172,7 +184,7 @@ class ListwiseNet(GainRanker, NetRanker):
     def _check_fitted(self) -> None:
         names = ("mean_", "scale_")
         scaled = [getattr(self, name, None) is not None for name in names]
-        n_columns = self._filling.n_columns
+        n_columns = filling_of(self).n_columns
         expected = 2 * n_columns + N_AGGREGATES if self.coordinates else n_columns
         holds = self.skip_.shape[1] == expected and scaled == 2 * [not self.coordinates]
         check_together(self, holds=holds)

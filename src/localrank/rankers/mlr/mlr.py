@@ -13,6 +13,8 @@ from localrank._kernels.rows import projections
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.rankers._query_vectors import QueryVectorRanker, QueryVectors
+from localrank.rankers._relevance import relevant
+from localrank.rankers._training import teaching
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.mlr._bundle import minimise
 from localrank.rankers.mlr._metric_risk import MetricRisk
@@ -161,12 +163,12 @@ class MLR(QueryVectorRanker):
         return metric
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        used = self._teaching(dataset, query_weights)
+        used = teaching(self, dataset, query_weights)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         training = self._displaced(dataset.select(used))
-        relevant = self._relevant(training)
+        is_relevant = relevant(training, self.relevance_level)
         # Relevant documents come first in each query.
-        rows = np.lexsort((~relevant, training.query_index))
+        rows = np.lexsort((~is_relevant, training.query_index))
         features = training.features[rows].astype(np.float64)
         scale = np.ones(features.shape[1])
         if self.scaling == "standard":
@@ -175,7 +177,7 @@ class MLR(QueryVectorRanker):
         risk = MetricRisk(
             features / scale,
             training.offsets,
-            training.count(relevant),
+            training.count(is_relevant),
             weights[used] / weights[used].sum(),
         )
         minimum = minimise(risk, self._penalty, self.C, tol=self.tol, max_iter=self.max_iter)

@@ -192,8 +192,7 @@ class QueryCoordinates(Expanded):
         return n_columns * n_features + N_AGGREGATES * ("a" in self.parts)
 
     def expanded(self, dataset: RankingDataset) -> RankingDataset:
-        parts = "".join(part for part in PARTS if part in self.parts)
-        names = dataset.feature_names
+        parts, names = _in_order(self.parts), dataset.feature_names
         return dataset.replaced(
             features=_table(dataset, parts),
             feature_names=None if names is None else _names(names, parts),
@@ -203,7 +202,7 @@ class QueryCoordinates(Expanded):
         from localrank.formulas import Column
 
         columns = [Column("feature", i) for i in range(n_features)]
-        for part in (part for part in PARTS if part in self.parts):
+        for part in _in_order(self.parts):
             if part == "a":
                 columns += [Column("aggregate", i) for i in range(N_AGGREGATES)]
             else:
@@ -216,7 +215,7 @@ class QueryCoordinates(Expanded):
         result = np.zeros((*values.shape[:-1], d + 1))
         result[..., :d] = values[..., :d]
         begin = d
-        for part in (part for part in PARTS if part in self.parts):
+        for part in _in_order(self.parts):
             if part == "a":
                 result[..., d] = values[..., begin : begin + N_AGGREGATES].sum(axis=-1)
                 begin += N_AGGREGATES
@@ -246,16 +245,23 @@ def query_coordinates(dataset: RankingDataset, parts: str = DEFAULT_PARTS) -> Ra
 def _table(dataset: RankingDataset, parts: str) -> Array:
     """The features and their coordinates. `parts` are in the order of the columns."""
     features, offsets = dataset.features, dataset.offsets
-    within = "".join(part for part in parts if part in DEFAULT_PARTS)
-    table = features
+    within = parts.rstrip("".join(_ENGINE_PARTS))
+    tables = [features]
     if within:
         make = coordinates_of_present if dataset.has_missing else coordinates
-        table = make(features, offsets, within)
-    more = [_ENGINE_PARTS[part](features, offsets) for part in parts if part in _ENGINE_PARTS]
-    return np.concatenate([table, *more], axis=1) if more else table
+        tables = [make(features, offsets, within)]
+    for part in parts[len(within) :]:
+        tables.append(_ENGINE_PARTS[part](features, offsets))
+    return tables[0] if len(tables) == 1 else np.concatenate(tables, axis=1)
 
 
-# A server needs the same names for every list.
+# A server needs the same order and the same names for every list.
+@lru_cache(maxsize=64)
+def _in_order(parts: str) -> str:
+    """Letters of parts in the order of the columns."""
+    return "".join(part for part in PARTS if part in parts)
+
+
 @lru_cache(maxsize=8)
 def _names(names: tuple[str, ...], parts: str) -> tuple[str, ...]:
     result = dict.fromkeys(names)

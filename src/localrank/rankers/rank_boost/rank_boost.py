@@ -18,7 +18,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
 from localrank.rankers._contribution_tables import shares, table_of
-from localrank.rankers._inputs import has_two_labels
+from localrank.rankers._inputs import filling_of, has_two_labels
 from localrank.rankers.base import HeldOut, Missing, Ranker, Weights, missing_rule
 from localrank.rankers.rank_boost._boosting import PairWeights, best_threshold
 from localrank.registry import declare
@@ -219,7 +219,7 @@ class RankBoost(Ranker):
         from localrank.formulas import Linear, TreeSum
         from localrank.trees import joined
 
-        n_columns = self._filling.n_columns
+        n_columns = filling_of(self).n_columns
         if not self.n_rounds_:
             return Linear(np.zeros(n_columns))
         trees = [

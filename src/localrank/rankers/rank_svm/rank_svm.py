@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from numbers import Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from localrank._base.arrays import Flags
 from localrank._base.rules import Rule, Rules
 from localrank.data import RankingDataset
-from localrank.rankers._linear import PathRanker, Scaling
-from localrank.rankers.base import HeldOut, Missing, Weights
-from localrank.rankers.rank_svm._pairwise import PairwiseRanker
+from localrank.rankers._linear import LinearRanker, Scaling, carried, fitted_path
+from localrank.rankers.base import HeldOut, Missing, Needs, Weights
+from localrank.rankers.rank_svm._pairwise import FITTED, PARAMETERS, minimized, pairs_of
 from localrank.registry import declare
 
 
 @declare("rank-svm", "linear, from pairs of documents", grid={"C": [0.01, 0.1, 1.0, 10.0]})
-class RankSVM(PairwiseRanker, PathRanker):
+class RankSVM(LinearRanker):
     """Linear ranker trained on pairs: a better document should score at least 1 above a worse one.
 
     A fast baseline: it trains in a fraction of a second on a thousand queries.
@@ -97,7 +98,13 @@ class RankSVM(PairwiseRanker, PathRanker):
     (3, 0.11)
     """
 
+    needs = Needs(blocks=True, trial=False)
+
+    path_parameters: ClassVar = ("C",)
+
+    _fitted: ClassVar[Rules] = FITTED
     _parameters: ClassVar[Rules] = {
+        **PARAMETERS,
         "label_pairs": Rule(
             lambda value, _: value is None or _are_label_pairs(value),
             "None or different pairs (high, low) with high > low",
@@ -125,6 +132,31 @@ class RankSVM(PairwiseRanker, PathRanker):
         self.max_iter = max_iter
         self.missing = missing
 
+    def fit_path(self, X: Any, y: Any = None, *, qid: Any = None, Cs: ArrayLike) -> list[Self]:
+        """Fit a clone for each C, faster than separate fits: each starts from the one before.
+
+        Parameters
+        ----------
+        X, y, qid
+            As for `fit`.
+        Cs : array-like of float
+            Values of C, in any order.
+
+        Returns
+        -------
+        list of RankSVM
+            One fitted clone per entry of `Cs`, in the same order.
+
+        Examples
+        --------
+        >>> from localrank.data import make_queries
+        >>> dataset, _ = make_queries(50, random_state=0)
+        >>> path = RankSVM().fit_path(dataset, Cs=[1, 0.01])
+        >>> [ranker.C for ranker in path]
+        [1.0, 0.01]
+        """
+        return fitted_path(self, X, y, qid, Cs)
+
     def learns_from(self, dataset: RankingDataset) -> Flags:
         if self.label_pairs is None:
             return super().learns_from(dataset)
@@ -143,8 +175,8 @@ class RankSVM(PairwiseRanker, PathRanker):
         return f"a pair of the labels in label_pairs={self.label_pairs!r}"
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        pairs = self._pairs(dataset, query_weights, self.label_pairs)
-        self.coef_ = self._carried["start"] = self._minimized(pairs, self._carried.get("start"))
+        pairs, shared = pairs_of(self, dataset, query_weights, self.label_pairs), carried(self)
+        self.coef_ = shared["start"] = minimized(self, pairs, shared.get("start"))
 
 
 def _are_label_pairs(value: Any) -> bool:

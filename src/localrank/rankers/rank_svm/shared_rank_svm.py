@@ -13,13 +13,13 @@ from localrank._base.estimator import clone
 from localrank._base.rules import Rules, number
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
-from localrank.rankers._joint import JointRanker
 from localrank.rankers._linear import LinearRanker, Scaling
-from localrank.rankers.base import HeldOut, Missing, Weights
-from localrank.rankers.rank_svm._pairwise import PairwiseRanker
+from localrank.rankers._training import learn
+from localrank.rankers.base import HeldOut, Missing, Needs, Weights
+from localrank.rankers.rank_svm._pairwise import FITTED, PARAMETERS, minimized, pairs_of
 
 
-class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):
+class SharedRankSVM(LinearRanker):
     """RankSVM that trains the models of all groups together: shared weights plus group weights.
 
     Use it as the ranker of a `LocalRanker`, if groups are too small for models of their own. Group
@@ -76,7 +76,10 @@ class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):
     # While groups are trained together: the group of each query, and the learned weights.
     _together: dict[str, Array]
 
-    _parameters: ClassVar[Rules] = {"shrinkage": number(above=0)}
+    needs = Needs(blocks=True, trial=False)
+
+    _fitted: ClassVar[Rules] = FITTED
+    _parameters: ClassVar[Rules] = {**PARAMETERS, "shrinkage": number(above=0)}
 
     def __init__(
         self,
@@ -102,6 +105,15 @@ class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):
     def fit_groups(
         self, dataset: RankingDataset, groups: Sequence[Integers], query_weights: Weights = None
     ) -> list[Self]:
+        """Fit one model per group of queries, all together.
+
+        Parameters
+        ----------
+        dataset : RankingDataset
+        groups : sequence of ndarray
+            Positions of the queries of each group. Each group has queries to learn from.
+        query_weights : ndarray of shape (n_queries,), optional
+        """
         members = np.concatenate(groups)
         home = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
         stacked = dataset.taken(members)
@@ -110,7 +122,7 @@ class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):
         model: Self = clone(self)
         model._together = {"home": home[order]}
         try:
-            model._learn(stacked.reordered(rows, order), weights)
+            learn(model, stacked.reordered(rows, order), weights)
             coefs = model._together["coefs"]
         finally:
             del model._together
@@ -123,7 +135,7 @@ class SharedRankSVM(JointRanker, PairwiseRanker, LinearRanker):
         together = getattr(self, "_together", {"home": np.zeros(dataset.n_queries, np.int64)})
         home, factor = together["home"], 1 / np.sqrt(self.shrinkage)
         blocks = np.column_stack([np.ones(len(home)), factor * np.eye(home.max() + 1)[home]])
-        pairs = self._pairs(dataset, query_weights).in_blocks(blocks)
-        weights = self._minimized(pairs).reshape(blocks.shape[1], -1)
+        pairs = pairs_of(self, dataset, query_weights).in_blocks(blocks)
+        weights = minimized(self, pairs).reshape(blocks.shape[1], -1)
         together["coefs"] = weights[0] + factor * weights[1:]
         self.coef_ = together["coefs"][0]

@@ -8,7 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from localrank._base.arrays import Array, Floats
-from localrank._base.estimator import check_is_fitted, clone
+from localrank._base.estimator import clone
 from localrank._base.rules import (
     Rules,
     check_together,
@@ -24,9 +24,10 @@ from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.data._deferred import gathered
 from localrank.rankers._contribution_tables import shares, table_of
-from localrank.rankers._linear import Scaling
-from localrank.rankers.base import HeldOut, Missing, Weights
-from localrank.rankers.rank_svm._pairwise import PairwiseRanker
+from localrank.rankers._inputs import admitted_to, filling_of
+from localrank.rankers._linear import Scaling, ScalingRanker
+from localrank.rankers.base import HeldOut, Missing, Needs, Weights
+from localrank.rankers.rank_svm._pairwise import FITTED, PARAMETERS, minimized, pairs_of
 from localrank.registry import declare
 from localrank.representations import Representation, TopDocuments
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     grid={"n_topics": [2, 4, 8], "C": [0.01, 0.1, 1.0, 10.0]},
     sample={"n_topics": 3},
 )
-class TopicalRankSVM(PairwiseRanker):
+class TopicalRankSVM(ScalingRanker):
     """RankSVM with one weight vector per topic, mixed by each query's shares P(c|q) [1].
 
     A document x of query q scores Σ_c P(c|q) w_c·x. All w_c are trained together. They minimise
@@ -103,7 +104,10 @@ class TopicalRankSVM(PairwiseRanker):
     np.float64(1.0)
     """
 
+    needs = Needs(blocks=True)
+
     _parameters: ClassVar[Rules] = {
+        **PARAMETERS,
         "n_topics": whole(1),
         "representation": optional(
             instance(Representation, "one of localrank.representations, such as TopDocuments()")
@@ -112,6 +116,7 @@ class TopicalRankSVM(PairwiseRanker):
     }
 
     _fitted: ClassVar[Rules] = {
+        **FITTED,
         "coef_": floats("n_topics", "n_features"),
         "centres_": floats("n_topics", None),
         "width_": real,
@@ -159,8 +164,8 @@ class TopicalRankSVM(PairwiseRanker):
             refuse(self, "n_topics", f"at most the number of queries ({dataset.n_queries})")
         dataset = gathered(dataset)
         self._learn_topics(dataset)
-        pairs = self._pairs(dataset, query_weights).in_blocks(self._memberships(dataset))
-        weights = self._minimized(pairs)
+        pairs = pairs_of(self, dataset, query_weights).in_blocks(self._memberships(dataset))
+        weights = minimized(self, pairs)
         self.coef_ = weights.reshape(len(self.centres_), -1)
 
     def _learn_topics(self, dataset: RankingDataset) -> None:
@@ -185,9 +190,8 @@ class TopicalRankSVM(PairwiseRanker):
 
     def memberships(self, dataset: RankingDataset) -> Floats:
         """The shares P(c|q) of each query in each topic, of shape (n_queries, n_topics)."""
-        check_is_fitted(self, "coef_")
-        self._check_same(dataset)
-        return self._memberships(self._filling.filled(dataset))
+        dataset = admitted_to(self, dataset, None)
+        return self._memberships(filling_of(self).filled(dataset))
 
     def _memberships(self, dataset: RankingDataset) -> Floats:
         described = np.ascontiguousarray(self.representation_.transform_rows(dataset))

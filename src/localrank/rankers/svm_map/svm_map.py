@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from localrank._base.arrays import Floats
+from localrank._base.arrays import Flags, Floats
 from localrank._base.rules import Rules, number, real, whole
 from localrank.data import RankingDataset
 from localrank.data._deferred import gathered, is_made, table_and_rows, view
-from localrank.rankers._linear import PathRanker, Scaling
-from localrank.rankers._relevance import RelevanceRanker
-from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
+from localrank.rankers._linear import LinearRanker, Scaling, carried, fitted_path
+from localrank.rankers._relevance import (
+    a_relevance_level,
+    has_both,
+    lesson_of_relevance,
+    relevant,
+)
+from localrank.rankers._training import teaching
+from localrank.rankers.base import HeldOut, Missing, Needs, Weights, missing_rule
 from localrank.rankers.rank_svm._centred_table import CentredTable, Scaled, is_large
 from localrank.rankers.svm_map._average_precision_risk import AveragePrecisionRisk
 from localrank.rankers.svm_map._query_planes import lowest_between
@@ -23,7 +30,7 @@ from localrank.registry import declare
 
 
 @declare("svm-map", "linear, for average precision", grid={"C": [0.01, 0.1, 1.0, 10.0]})
-class SVMMap(PathRanker, RelevanceRanker):
+class SVMMap(LinearRanker):
     """Linear support vector machine whose loss is 1 - average precision [1].
 
     Use it if MAP is the measure that counts. A label only says whether a document is relevant.
@@ -96,7 +103,13 @@ class SVMMap(PathRanker, RelevanceRanker):
     True
     """
 
+    needs = Needs(blocks=True, trial=False)
+
+    path_parameters: ClassVar = ("C",)
+
     _parameters: ClassVar[Rules] = {
+        "C": number(above=0),
+        "relevance_level": a_relevance_level,
         "tol": number(above=0),
         "max_iter": whole(1, 1_000_000),
         "missing": missing_rule,
@@ -109,8 +122,6 @@ class SVMMap(PathRanker, RelevanceRanker):
         "n_constraints_": whole(0),
         "n_skipped_queries_": whole(0),
     }
-
-    _reads_blocks = True
 
     def __init__(
         self,
@@ -129,12 +140,43 @@ class SVMMap(PathRanker, RelevanceRanker):
         self.max_iter = max_iter
         self.missing = missing
 
+    def fit_path(self, X: Any, y: Any = None, *, qid: Any = None, Cs: ArrayLike) -> list[Self]:
+        """Fit a clone for each C, faster than separate fits: each starts from the one before.
+
+        Parameters
+        ----------
+        X, y, qid
+            As for `fit`.
+        Cs : array-like of float
+            Values of C, in any order.
+
+        Returns
+        -------
+        list of SVMMap
+            One fitted clone per entry of `Cs`, in the same order.
+
+        Examples
+        --------
+        >>> from localrank.data import make_queries
+        >>> dataset, _ = make_queries(50, random_state=0)
+        >>> path = SVMMap().fit_path(dataset, Cs=[1, 0.01])
+        >>> [ranker.C for ranker in path]
+        [1.0, 0.01]
+        """
+        return fitted_path(self, X, y, qid, Cs)
+
+    def learns_from(self, dataset: RankingDataset) -> Flags:
+        return has_both(dataset, self.relevance_level)
+
+    def _lesson(self) -> str:
+        return lesson_of_relevance(self.relevance_level)
+
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         # Cutting planes are valid for every C.
-        carried = self._carried
-        if "training" not in carried:
-            carried["training"] = self._prepare(dataset, query_weights)
-        training: _Training = carried["training"]
+        shared = carried(self)
+        if "training" not in shared:
+            shared["training"] = self._prepare(dataset, query_weights)
+        training: _Training = shared["training"]
         minimum = minimise(
             training.risk,
             training.planes,
@@ -164,14 +206,14 @@ class SVMMap(PathRanker, RelevanceRanker):
             )
 
     def _prepare(self, dataset: RankingDataset, query_weights: Weights) -> _Training:
-        relevant = self._relevant(dataset)
-        used = self._teaching(dataset, query_weights)
+        is_relevant = relevant(dataset, self.relevance_level)
+        used = teaching(self, dataset, query_weights)
         weights = np.ones(dataset.n_queries) if query_weights is None else query_weights
         # Used queries come first. In each query, relevant documents come first.
         queries = np.argsort(~used, kind="stable")
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
-        rows = np.argsort(2 * place[dataset.query_index] + ~relevant, kind="stable")
+        rows = np.argsort(2 * place[dataset.query_index] + ~is_relevant, kind="stable")
         if is_made(dataset):
             # The features are read three times.
             dataset = gathered(dataset)
@@ -190,7 +232,7 @@ class SVMMap(PathRanker, RelevanceRanker):
         risk = AveragePrecisionRisk(
             features,
             offsets,
-            dataset.count(relevant)[queries[:n_used]],
+            dataset.count(is_relevant)[queries[:n_used]],
             weights / weights.sum(),
             overwrite=True,
         )

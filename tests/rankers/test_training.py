@@ -26,7 +26,7 @@ def small(monkeypatch):
     monkeypatch.setattr(centred_table, "LARGE_BYTES", 0)
     monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
     for module in (net_ranker, pairwise):
-        monkeypatch.setattr(module, "MOST_DOCUMENTS", 200)
+        monkeypatch.setattr(module, "MAX_DOCUMENTS", 200)
 
 
 def fitted(ranker, dataset, **arguments):
@@ -74,7 +74,7 @@ def test_equal_parts_are_told_once(small, dataset):
 
 
 def test_of_many_parts_three_are_told_and_all_are_kept(small, dataset, monkeypatch):
-    monkeypatch.setattr(net_ranker, "MOST_DOCUMENTS", 20)
+    monkeypatch.setattr(net_ranker, "MAX_DOCUMENTS", 20)
     model, (told,) = fitted(local_rank(6, ranker=ListNet()), dataset)
     parts = model.training_data_["learned_from"]
     reports = [model.training_data_["learned_from"] for model in model.models_]

@@ -1,0 +1,295 @@
+"""What `fit` does: admit the data, draw queries, order rows, fill, learn, and remember."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from localrank._base.arrays import Flags, Integers
+from localrank._base.estimator import drawn_seed, is_estimator
+from localrank._base.parallel import one_blas_thread
+from localrank._base.rules import (
+    Rule,
+    Rules,
+    Sizes,
+    check_parameters,
+    facts,
+    n_inputs,
+    optional,
+    parts_of,
+    texts,
+)
+from localrank.data import RankingDataset
+from localrank.data._content_order import content_order
+from localrank.data._deferred import DeferredDataset, gathered
+from localrank.data._filling import Filling
+from localrank.data._passes import in_partitions
+from localrank.data.drawing import SampleWarning
+from localrank.rankers._inputs import (
+    MAX_DOCUMENTS,
+    all_drawn,
+    as_dataset,
+    check_missing,
+    check_same_features,
+    checked_weights,
+    has_two_labels,
+    held_out_queries,
+)
+
+if TYPE_CHECKING:
+    from localrank.rankers.base import HeldOut, Ranker, Weights
+
+    AnyRanker = TypeVar("AnyRanker", bound=Ranker)
+
+
+def _is_filling(value: Any, sizes: Sizes) -> bool:
+    """Whether a filling fits the ranker's features. Sets "n_features", its number of columns."""
+    n_inputs = sizes["n_inputs"]
+    fits = value is None or (isinstance(value, Filling) and len(value.values) == n_inputs)
+    sizes["n_features"] = n_inputs if value is None or not fits else value.n_columns
+    return fits
+
+
+# What every fitted ranker remembers. "n_features" is the number of columns that `_fit` and
+# `_predict` see, indicators included.
+REMEMBERED: Rules = {
+    "n_features_in_": n_inputs,
+    "feature_names_in_": optional(texts("n_inputs")),
+    "filling_": Rule(_is_filling, "a Filling of all features", may_lack=True),
+    "training_data_": facts,
+}
+# At most this many models are named in a warning.
+_MAX_NAMED = 3
+
+
+def admitted(
+    ranker: Ranker,
+    X: Any,
+    y: Any,
+    qid: Any,
+    sample_weight: ArrayLike | None = None,
+    query_weight: ArrayLike | None = None,
+    valid: RankingDataset | tuple[Any, Any, Any] | None = None,
+) -> tuple[RankingDataset, Weights, HeldOut]:
+    """Check the arguments of `fit`: training queries, their weights, validation queries."""
+    check_parameters(ranker)
+    dataset = as_dataset(X, y, qid)
+    name = type(ranker).__name__
+    if dataset.n_features == 0:
+        raise ValueError(f"{name} has nothing to learn from: the dataset has no features.")
+    graded = has_two_labels(dataset)
+    if not graded.any():
+        raise ValueError("There is nothing to learn: no query has two different labels.")
+    check_missing(ranker, dataset)
+    weights, document_weights = checked_weights(dataset, sample_weight, query_weight)
+    largest = weights
+    if document_weights is not None:
+        _check_weighs_documents(ranker)
+        dataset = dataset.replaced(document_weights=document_weights)
+        largest = np.maximum.reduceat(document_weights, dataset.offsets[:-1])
+    if largest is not None and not (largest[graded] > 0).any():
+        raise ValueError("There is nothing to learn: queries with two labels weigh nothing.")
+    held_out = None if valid is None else held_out_queries(valid)
+    if held_out is not None:
+        check_same_features(name, dataset.n_features, dataset.feature_names, held_out)
+        check_missing(ranker, held_out)
+    return dataset, weights, held_out
+
+
+def weighs_documents(ranker: Ranker) -> bool:
+    """Whether documents of a query may have different weights."""
+    weighs = ranker.needs.document_weights
+    if weighs is None:
+        inner = _inner(ranker)
+        return bool(inner) and all(map(weighs_documents, inner))
+    return weighs
+
+
+def _inner(ranker: Ranker) -> list[Ranker]:
+    """The rankers among the parameters, inner ones included."""
+    return [part for part in parts_of(ranker) if part is not ranker and hasattr(part, "needs")]
+
+
+def _check_weighs_documents(ranker: Ranker) -> None:
+    if not weighs_documents(ranker):
+        last = [part for part in (ranker, *_inner(ranker)) if not weighs_documents(part)][-1]
+        raise ValueError(
+            f"{type(last).__name__} weighs queries, because it compares the documents of a "
+            f"query with each other: sample_weight must be the same for all documents of a "
+            f"query. LambdaMART, CrossEntropyMART and GBRT take a weight for each document."
+        )
+
+
+def fit_drawn(
+    ranker: Ranker,
+    dataset: RankingDataset,
+    query_weights: Weights,
+    valid: HeldOut,
+    limit: int | None,
+) -> None:
+    """Learn from queries with at most `limit` documents in all. None: from all queries."""
+    if limit is None or ranker.needs.partitions:
+        ranker.fit_rows(dataset, query_weights, valid)
+        return
+    drawn = all_drawn(dataset, limit, query_weights)
+    weights = None if query_weights is None else query_weights[drawn]
+    ranker.fit_rows(dataset.taken(drawn), weights, valid)
+    remember_sample(ranker, dataset, drawn, limit)
+
+
+def ordered(
+    ranker: Ranker, dataset: RankingDataset, query_weights: Weights = None
+) -> tuple[RankingDataset, Weights]:
+    """Training rows and weights in the order that the ranker needs."""
+    needs, weights = ranker.needs, query_weights
+    if in_partitions(dataset):
+        if needs.partitions:
+            return dataset, weights
+        dataset = gathered(dataset)
+    if needs.order != "given":
+        seed = drawn_seed(ranker.random_state) if needs.order == "random" else 0
+        rows, queries = content_order(dataset, seed)
+        weights = None if weights is None else weights[queries]
+        if needs.blocks and not isinstance(dataset, DeferredDataset):
+            dataset = DeferredDataset.of(dataset)
+        dataset = dataset.reordered(rows, queries)
+    return dataset if needs.blocks else gathered(dataset), weights
+
+
+def learn(
+    ranker: AnyRanker,
+    dataset: RankingDataset,
+    query_weights: Weights = None,
+    valid: HeldOut = None,
+) -> AnyRanker:
+    """Learn from rows that are already in order, and remember them."""
+    ranker._check_data(dataset)
+    needs = ranker.needs
+    if valid is not None and not needs.blocks:
+        valid = gathered(valid)
+    filling, seen, seen_valid = None, dataset, valid
+    if not needs.missing:
+        filling = Filling.learned(dataset)
+        in_use = filling or Filling.unlearned(dataset.n_features)
+        seen = in_use.filled(dataset)
+        seen_valid = None if valid is None else in_use.filled(valid)
+    forget(ranker)
+    # Sums over several threads are rounded differently on different machines.
+    with one_blas_thread():
+        ranker._fit(seen, query_weights, seen_valid)
+    remember(ranker, dataset)
+    if filling is not None:
+        ranker.filling_ = filling
+    return ranker
+
+
+def teaching(ranker: Ranker, dataset: RankingDataset, query_weights: Weights) -> Flags:
+    """Which queries to learn from: those of positive weight. Raises an error if none is."""
+    teaches = ranker.learns_from(dataset)
+    if query_weights is not None:
+        teaches = teaches & (query_weights > 0)
+    if not teaches.any():
+        raise ValueError(
+            f"There is nothing to learn: no query of positive weight has {ranker._lesson()}."
+        )
+    return teaches
+
+
+def learns_from_part(
+    ranker: Ranker, dataset: RankingDataset, lessons: Integers, some: Integers
+) -> None:
+    """Note, in `_fit`, that only some of the teaching queries are learned from."""
+    if len(some) < len(lessons):
+        counts = {
+            "n_queries": len(some),
+            "of_n_queries": len(lessons),
+            "n_documents": int(dataset.query_sizes[some].sum()),
+            "of_n_documents": int(dataset.query_sizes[lessons].sum()),
+        }
+        part = {"ranker": type(ranker).__name__, **counts}
+        ranker.training_data_ = {"learned_from": [part]}
+
+
+def forget(ranker: Ranker) -> None:
+    """Drop what an earlier fit remembered."""
+    for name in ("training_data_", "feature_names_in_", "filling_", "_door"):
+        ranker.__dict__.pop(name, None)
+
+
+def remember(ranker: Ranker, dataset: RankingDataset) -> None:
+    """Remember the features, and the numbers of queries, documents and labels."""
+    ranker.n_features_in_ = dataset.n_features
+    if dataset.feature_names is not None:
+        ranker.feature_names_in_ = np.array(dataset.feature_names)
+    labels, counts = np.unique(dataset.labels, return_counts=True)
+    ranker.training_data_ = {
+        "n_queries": dataset.n_queries,
+        "n_queries_with_one_label": int(np.sum(~has_two_labels(dataset))),
+        "n_documents": dataset.n_documents,
+        "n_labels": len(labels),
+        "most_frequent_labels": {
+            f"{labels[i]:g}": int(counts[i]) for i in np.sort(np.argsort(-counts)[:10])
+        },
+        # What `_fit` noted by `learns_from_part`.
+        **vars(ranker).get("training_data_", {}),
+    }
+
+
+def tell_parts(ranker: Ranker) -> None:
+    """Warn and remember which models, this one or inner ones, learned from a part."""
+    parts: list[dict[str, Any]] = []
+    for fitted in _fitted_parts(ranker):
+        parts += [
+            part
+            for part in getattr(fitted, "training_data_", {}).get("learned_from", [])
+            if part not in parts
+        ]
+    if not parts:
+        return
+    ranker.training_data_ = {**ranker.training_data_, "learned_from": parts}
+    told = [
+        f"{part['ranker']} learned from {part['n_queries']:,} of {part['of_n_queries']:,} "
+        f"queries ({part['n_documents']:,} of {part['of_n_documents']:,} documents)"
+        for part in parts[:_MAX_NAMED]
+    ]
+    if len(parts) > _MAX_NAMED:
+        told.append(f"{len(parts) - _MAX_NAMED:,} more models likewise")
+    warnings.warn(
+        f"{'; '.join(told)}. Each takes whole queries with at most {MAX_DOCUMENTS:,} "
+        f"documents, because more would take too much memory.",
+        SampleWarning,
+        stacklevel=3,
+    )
+
+
+def remember_sample(ranker: Ranker, dataset: RankingDataset, drawn: Integers, limit: int) -> None:
+    """Warn and remember which part of the queries was drawn for training."""
+    counts = {
+        "n_queries": len(drawn),
+        "of_n_queries": dataset.n_queries,
+        "n_documents": int(dataset.query_sizes[drawn].sum()),
+        "of_n_documents": dataset.n_documents,
+    }
+    ranker.training_data_ = {**ranker.training_data_, "drawn": {"max_documents": limit, **counts}}
+    warnings.warn(
+        f"{type(ranker).__name__} was trained on {counts['n_queries']:,} of "
+        f"{counts['of_n_queries']:,} queries ({counts['n_documents']:,} of "
+        f"{counts['of_n_documents']:,} documents), drawn by their ids. "
+        f"max_documents={counts['of_n_documents']} takes all.",
+        SampleWarning,
+        stacklevel=5,
+    )
+
+
+def _fitted_parts(component: Any) -> Iterator[Any]:
+    """A fitted component, and all components among its fitted attributes, recursively."""
+    yield component
+    for name, value in vars(component).items():
+        if name.endswith("_"):
+            for part in value if isinstance(value, list | tuple) else [value]:
+                if is_estimator(part):
+                    yield from _fitted_parts(part)
