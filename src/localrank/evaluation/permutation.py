@@ -22,7 +22,7 @@ from localrank.rankers import Ranker
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# Most features of a printed or drawn result.
+# At most this many features stand in a printed or drawn result.
 N_SHOWN = 15
 
 

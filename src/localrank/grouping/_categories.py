@@ -9,7 +9,7 @@ import numpy as np
 from localrank._base.rules import Rule, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns, values_of_queries
-from localrank.persistence._encoding import MOST_NUMBERED
+from localrank.persistence.encoding import MOST_NUMBERED
 
 known_categories = Rule(
     lambda value, _: (
