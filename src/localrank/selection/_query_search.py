@@ -10,12 +10,12 @@ from localrank._base.rules import Rule, Rules, check_together, integers, optiona
 from localrank.grouping.base import Groups
 from localrank.selection.base import Selector
 from localrank.selection.cells import Cells
-from localrank.selection.lsh.lsh import LSH
+from localrank.selection.lsh import LSH
 
 Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 
 # Most training queries for exact search. The largest public collections have fewer.
-MOST_EXACT = 20_000
+MAX_EXACT = 20_000
 
 
 class QuerySearch(Selector):
@@ -64,7 +64,7 @@ class QuerySearch(Selector):
             return clone(self.index)
         index = self.index
         if index == "auto":
-            index = "cells" if len(self.descriptions_) > MOST_EXACT else "exact"
+            index = "cells" if len(self.descriptions_) > MAX_EXACT else "exact"
         return {"exact": None, "lsh": LSH(), "cells": Cells()}[index]
 
     def _check_fitted(self) -> None:
