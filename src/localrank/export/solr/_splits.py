@@ -36,8 +36,8 @@ MAGNIFIER = 2.0**-122
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A way to read a feature's field.
+class ScaledFeature:
+    """A feature, as Solr divides its values.
 
     Parameters
     ----------
@@ -53,16 +53,16 @@ class Reading:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A split in the file: values of the reading up to `threshold` plus slack go left."""
+    """A split in the file: divided values up to `threshold` plus slack go left."""
 
-    reading: Reading
+    scaled: ScaledFeature
     threshold: np.float32
 
 
 def comparisons(trees: Trees) -> dict[Key, Comparison]:
     """The comparison to write for each split.
 
-    A feature has only one reading if that can express all of its splits.
+    A feature is divided in one way only if that can express all of its splits.
 
     Parameters
     ----------
@@ -111,8 +111,8 @@ def _expressed(feature: int, limits: Singles, sign: float) -> Iterable[Compariso
     one_is_enough = not is_plain.all() and np.isfinite(magnified).all()
     magnify = np.full(len(limits), True) if one_is_enough else ~is_plain
     divisors = sign * np.where(magnify, MAGNIFIER, 1.0)
-    readings = [Reading(feature, divisor) for divisor in divisors.tolist()]
-    return map(Comparison, readings, np.where(magnify, magnified, thresholds))
+    scaled = [ScaledFeature(feature, divisor) for divisor in divisors.tolist()]
+    return map(Comparison, scaled, np.where(magnify, magnified, thresholds))
 
 
 def before_slack(limits: Singles) -> tuple[Singles, Flags]:
@@ -132,7 +132,7 @@ def before_slack(limits: Singles) -> tuple[Singles, Flags]:
 
 
 def node(
-    tree: Split | Leaf, names: Mapping[Reading, str], written: Mapping[Key, Comparison]
+    tree: Split | Leaf, names: Mapping[ScaledFeature, str], written: Mapping[Key, Comparison]
 ) -> dict[str, Any]:
     """A tree in Solr's JSON, where numbers are texts.
 
@@ -140,7 +140,7 @@ def node(
     ----------
     tree : Split or Leaf
     names : mapping
-        Names of the readings in the feature store.
+        Names of the divided features in the feature store.
     written : mapping
         The result of `comparisons`.
     """
@@ -148,10 +148,10 @@ def node(
         return {"value": text(np.float32(tree.value))}
     comparison = written[tree.feature, tree.threshold, tree.decision]
     left, right = (node(branch, names, written) for branch in (tree.left, tree.right))
-    if comparison.reading.divisor < 0:
+    if comparison.scaled.divisor < 0:
         left, right = right, left
     return {
-        "feature": names[comparison.reading],
+        "feature": names[comparison.scaled],
         "threshold": text(comparison.threshold),
         "left": left,
         "right": right,

@@ -13,21 +13,24 @@ from localrank.data import RankingDataset
 from localrank.export._node_tables import (
     NodeTable,
     in_single_precision,
+    knows_missing,
     node_tables,
     siblings_together,
     single_sum,
     singles,
-)
-from localrank.export._reading import columns_by_name, reading
-from localrank.export._single_models import (
-    check_single_range,
-    knows_missing,
-    refusal,
-    trees_of,
     zero_for_missing,
 )
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import (
+    ExportedModel,
+    Files,
+    Target,
+    check_single_range,
+    columns_by_name,
+    one_file,
+    trees_of,
+)
 from localrank.formulas import Linear, TreeSum
+from localrank.registry import declare
 from localrank.trees import Trees
 
 
@@ -39,22 +42,21 @@ class LearningToRankPlugin(Target):
     no score is below 0. Linear models become `model/linear`, without their constant.
     """
 
+    takes = (TreeSum, Linear)
     engine: ClassVar[str]
     missing_since: ClassVar[str]
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         definition: Any
-        check_single_range(model, f"{self.engine}'s plugin")
-        match model.formula:
-            case TreeSum():
-                trees = trees_of(model, f"{self.engine}'s plugin")
-                definition, kind = _definition(trees, model.feature_names), "model/xgboost+json"
-                learned, facts = knows_missing(trees), _TREES
-            case Linear(weights=weights):
-                definition = dict(zip(model.feature_names, singles(weights).tolist(), strict=True))
-                kind, learned, facts = "model/linear", False, _LINEAR
-            case _:
-                raise refusal(model, f"{self.engine}'s plugin")
+        check_single_range(model, self.holder)
+        if isinstance(model.formula, Linear):
+            weights = singles(model.formula.weights).tolist()
+            definition = dict(zip(model.feature_names, weights, strict=True))
+            kind, learned, facts = "model/linear", False, _LINEAR
+        else:
+            trees = trees_of(model, self.holder)
+            definition, kind = _definition(trees, model.feature_names), "model/xgboost+json"
+            learned, facts = knows_missing(trees), _TREES
         features = [_feature(name, learned) for name in model.feature_names]
         body = {"name": model.name, "model": {"type": kind, "definition": json.dumps(definition)}}
         missing = _MISSING_LEARNED if learned else _MISSING_ZERO
@@ -69,11 +71,11 @@ class LearningToRankPlugin(Target):
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         numbers = columns_by_name(dataset)
-        with reading(files, "featureset.json") as text:
+        with one_file(files, "featureset.json") as text:
             described = json.loads(text)["featureset"]["features"]
             columns = {feature["name"]: numbers[_field(feature)] for feature in described}
             always_matches = all("exists" not in _query(feature) for feature in described)
-        with reading(files, "model.json") as text:
+        with one_file(files, "model.json") as text:
             model = json.loads(text)["model"]["model"]
             definition = json.loads(model["definition"])
             if model["type"] == "model/linear":
@@ -233,3 +235,43 @@ _MISSING_LEARNED = """
 missing values go. If a document does not have a field, the value must stay missing: this needs
 {missing_since}. Earlier versions rank such documents differently, without an error.
 """
+
+
+@declare("elasticsearch-ltr", "the learning-to-rank plugin of Elasticsearch")
+class ElasticsearchLTR(LearningToRankPlugin):
+    r"""A feature set and a model for the plugin `elasticsearch-learning-to-rank`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localrank.export import ExportedModel
+    >>> from localrank.formulas import Linear
+    >>> weights = Linear(np.array([2.0, -1.0]))
+    >>> files = ElasticsearchLTR().files(ExportedModel("sum", weights, ("bm25", "age")))
+    >>> print(files["model.json"])
+    {"model": {"name": "sum", "model": {"type": "model/linear",
+    "definition": "{\"bm25\": 2.0, \"age\": -1.0}"}}}
+    """
+
+    engine, holder = "Elasticsearch", "Elasticsearch's plugin"
+    missing_since = "release 1.5.9 of the plugin or later"
+
+
+@declare("opensearch-ltr", "the learning-to-rank plugin of OpenSearch")
+class OpenSearchLTR(LearningToRankPlugin):
+    r"""A feature set and a model for the plugin `opensearch-ltr`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from localrank.export import ExportedModel
+    >>> from localrank.formulas import Linear
+    >>> weights = Linear(np.array([2.0, -1.0]))
+    >>> files = OpenSearchLTR().files(ExportedModel("sum", weights, ("bm25", "age")))
+    >>> print(files["model.json"])
+    {"model": {"name": "sum", "model": {"type": "model/linear",
+    "definition": "{\"bm25\": 2.0, \"age\": -1.0}"}}}
+    """
+
+    engine, holder = "OpenSearch", "OpenSearch's plugin"
+    missing_since = "OpenSearch 3.8 or later"

@@ -1,6 +1,6 @@
 import numpy as np
 
-from localrank.export.solr._readings import SLACK, before_slack
+from localrank.export.solr._splits import SLACK, before_slack
 
 
 def test_thresholds_become_the_limits_where_that_is_said(rng):
@@ -11,6 +11,6 @@ def test_thresholds_become_the_limits_where_that_is_said(rng):
     assert not is_reached.all()
 
 
-def test_positive_limits_of_ordinary_size_need_no_other_reading(rng):
+def test_positive_limits_of_ordinary_size_need_no_other_divisor(rng):
     limits = (10.0 ** rng.uniform(-5, 12, 3000)).astype(np.float32)
     assert before_slack(limits)[1].all()
