@@ -53,6 +53,8 @@ DOORS = {
     "lightgbm.basic": "rankers/boosted_trees/_binned.py",
     "clear_controlling_thread": "_base/parallel.py",
     "OpenBLASController": "_base/parallel.py",
+    "uvicorn.protocols": "serving/_uvicorn.py",
+    "uvicorn.supervisors": "serving/_uvicorn.py",
 }
 
 
