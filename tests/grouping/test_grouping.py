@@ -195,7 +195,7 @@ def test_of_a_large_group_some_queries_decide_which_is_nearest(monkeypatch):
     points = np.array([0.0, 9.0, 9.0, 9.0, 9.0, 2.0, 1.0, 9.5])[:, None]
     groups = Groups.from_labels(np.array([0, 0, 0, 0, 0, 0, 1, 2]))
     for most, home in ((6, [1, 0, 1]), (2, [0, 0, 1])):
-        monkeypatch.setattr(training, "_MOST_COMPARED", most)
+        monkeypatch.setattr(training, "_MAX_COMPARED", most)
         merged = merge_small(groups, groups.home > 0, 1, Mean(), points)
         assert_array_equal(merged.home, np.array(home)[groups.home])
 

@@ -144,7 +144,7 @@ def search(selector, n_queries=60, representation=None):
 
 @pytest.mark.parametrize("selector", [NearestQuery(), NearestQueries(3)], ids=repr)
 def test_of_few_training_queries_all_are_compared(selector, monkeypatch):
-    monkeypatch.setattr(query_search, "MOST_EXACT", 60)
+    monkeypatch.setattr(query_search, "MAX_EXACT", 60)
     assert search(selector).index_ is None
     assert isinstance(search(selector, 61).index_, Cells)
     assert isinstance(search(selector, 61, PrincipalComponents()).index_, Cells)
@@ -160,7 +160,7 @@ def test_an_index_that_is_asked_for_is_taken():
 
 
 def test_exact_stays_exact_of_many(monkeypatch):
-    monkeypatch.setattr(query_search, "MOST_EXACT", 10)
+    monkeypatch.setattr(query_search, "MAX_EXACT", 10)
     assert search(NearestQuery("exact")).index_ is None
 
 
@@ -207,7 +207,7 @@ def test_cells_that_do_not_fit_are_refused_when_loaded(damage):
 
 
 def test_recipes_choose_by_the_number_of_training_queries(monkeypatch):
-    monkeypatch.setattr(query_search, "MOST_EXACT", 50)
+    monkeypatch.setattr(query_search, "MAX_EXACT", 50)
     dataset, _ = make_queries(60, n_documents=(8, 20), n_features=8)
     assert isinstance(local_rank(2).fit(dataset).selector_.index_, Cells)
     assert isinstance(local_rank(2, index="lsh").fit(dataset).selector_.index_, LSH)

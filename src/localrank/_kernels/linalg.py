@@ -171,7 +171,7 @@ def _orient(direction: Floats) -> None:
 
 _EPSILON = 2.0**-53
 _NOTHING = 1e-40  # far below rounding, yet its square is far from underflow
-_MOST_SWEEPS = 30  # per eigenvalue; two are usual
+_MAX_SWEEPS = 30  # per eigenvalue; two are usual
 
 
 @kernel
@@ -262,7 +262,7 @@ def _diagonalise(
     n_turns = 0
     negligible = _EPSILON * (np.abs(diagonal).max() + 2 * np.abs(beside).max())
     first = 0
-    for _ in range(_MOST_SWEEPS * size):
+    for _ in range(_MAX_SWEEPS * size):
         while first < size - 1 and abs(beside[first]) <= negligible:
             first += 1
         if first == size - 1:

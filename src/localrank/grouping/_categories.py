@@ -9,7 +9,7 @@ import numpy as np
 from localrank._base.rules import Rule, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns, values_of_queries
-from localrank.persistence._encoding import MOST_NUMBERED
+from localrank.persistence._encoding import MAX_NUMBERED
 
 known_categories = Rule(
     lambda value, _: (
@@ -17,7 +17,7 @@ known_categories = Rule(
         or (isinstance(value, int | np.integer | str) and not isinstance(value, bool))
     ),
     f"a column of the features, or a dict from query ids to categories, not empty, and with texts "
-    f"as ids if it has more than {MOST_NUMBERED:,}",
+    f"as ids if it has more than {MAX_NUMBERED:,}",
 )
 
 
@@ -61,4 +61,4 @@ def categories_of(categories: Any, column: int | None, dataset: RankingDataset) 
 
 def _can_be_saved(categories: dict[Any, Any]) -> bool:
     """Whether a model file may hold the keys: many numbers could be chosen to collide."""
-    return len(categories) <= MOST_NUMBERED or all(type(query) is str for query in categories)
+    return len(categories) <= MAX_NUMBERED or all(type(query) is str for query in categories)

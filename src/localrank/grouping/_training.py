@@ -25,7 +25,7 @@ from localrank.representations.base import Representation
 # Bytes of a block of distances.
 _BLOCK_BYTES = 2**27
 # Largest number of a group's queries that decide which other group is nearest.
-_MOST_COMPARED = 2000
+_MAX_COMPARED = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -216,8 +216,8 @@ def _mean_distances(representation: Representation, group: Array, descriptions: 
 
     A large group is represented by evenly spaced queries.
     """
-    if len(group) > _MOST_COMPARED:
-        group = group[np.linspace(0, len(group) - 1, _MOST_COMPARED).astype(np.int64)]
+    if len(group) > _MAX_COMPARED:
+        group = group[np.linspace(0, len(group) - 1, _MAX_COMPARED).astype(np.int64)]
     n_rows = max(_BLOCK_BYTES // (8 * len(descriptions)), 1)
     total = np.zeros(len(descriptions))
     for begin in range(0, len(group), n_rows):

@@ -17,7 +17,7 @@ from localrank.representations.base import Representation
 # Distances that are held at a time.
 _BLOCK = 1 << 22
 # The distances of this many queries take 160 GB, and some minutes.
-_MOST_CLUSTERED = 100_000
+_MAX_CLUSTERED = 100_000
 
 
 @declare("agglomerative", "the two nearest groups joined until few enough are left")
@@ -106,9 +106,9 @@ class Agglomerative(Grouping):
         n = len(descriptions)
         if n == 1:
             return np.zeros(1, np.int64)
-        if n > _MOST_CLUSTERED:
+        if n > _MAX_CLUSTERED:
             raise ValueError(
-                f"Agglomerative clusters at most {_MOST_CLUSTERED:,} queries by the distances of "
+                f"Agglomerative clusters at most {_MAX_CLUSTERED:,} queries by the distances of "
                 f"all pairs. Got {n:,} queries with {n * (n - 1) // 2:,} pairs. Set 'max_queries' "
                 f"to cluster a sample of them, or take k-means."
             )

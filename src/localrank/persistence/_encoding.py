@@ -50,13 +50,13 @@ INNER = {
 DTYPES = {"<f8", "<f4", "<i8", "<i4", "<u8", "<u4", "|u1", "|b1"}
 # Arrays begin at multiples of this many bytes.
 ALIGNMENT = 8
-MOST_AXES = 8
+MAX_AXES = 8
 SPECIAL = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Levels of nested objects. A composed ranker has about ten.
-MOST_LEVELS = 100
+MAX_LEVELS = 100
 # Entries of a dictionary whose keys are not texts. Numbers can be chosen to collide.
-MOST_NUMBERED = 1_000
-MOST_JOBS = 1_024
+MAX_NUMBERED = 1_000
+MAX_JOBS = 1_024
 # Letters that an array of texts of one width may waste.
 WIDE = 100_000
 
@@ -163,7 +163,7 @@ class Reader:
         if value is None or isinstance(value, bool | str | int | float):
             return value
         self._level += 1
-        if self._level > MOST_LEVELS:
+        if self._level > MAX_LEVELS:
             raise ValueError("it is nested too deeply")
         built = self._built(value)
         self._level -= 1
@@ -183,7 +183,7 @@ class Reader:
         if kind == "tuple":
             return tuple(self.decoded(item) for item in content)
         if kind == "dict":
-            if len(content) > MOST_NUMBERED and not all(type(key) is str for key, _ in content):
+            if len(content) > MAX_NUMBERED and not all(type(key) is str for key, _ in content):
                 raise ValueError("a dictionary has too many keys that are not texts")
             return {self.decoded(key): self.decoded(item) for key, item in content}
         if kind == "array":
@@ -205,13 +205,13 @@ class Reader:
     def _parameters(self, value: dict[str, Any]) -> dict[str, Any]:
         parameters = self._mapping(value, "parameters")
         jobs = parameters.get("n_jobs")
-        if jobs is not None and (type(jobs) is not int or abs(jobs) > MOST_JOBS):
-            raise ValueError(f"n_jobs must be None or a whole number up to {MOST_JOBS}")
+        if jobs is not None and (type(jobs) is not int or abs(jobs) > MAX_JOBS):
+            raise ValueError(f"n_jobs must be None or a whole number up to {MAX_JOBS}")
         return parameters
 
     def _array(self, dtype: str, shape: list[int], at: int) -> NDArray[Any]:
         numbers = [at, *shape]
-        if dtype not in DTYPES or len(shape) > MOST_AXES:
+        if dtype not in DTYPES or len(shape) > MAX_AXES:
             raise ValueError(f"an array of {dtype!r} with {len(shape)} axes is not known")
         if not all(type(number) is int and number >= 0 for number in numbers) or at % ALIGNMENT:
             raise ValueError("an array has an impossible position or shape")

@@ -11,7 +11,7 @@ from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.rules import Rule, Rules, check_parameters, check_together, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import values_of_queries
-from localrank.persistence._encoding import MOST_NUMBERED
+from localrank.persistence._encoding import MAX_NUMBERED
 from localrank.rankers._inputs import filling_of
 from localrank.rankers._relevance import a_relevance_level, has_both, lesson_of_relevance
 from localrank.rankers.base import Ranker
@@ -35,7 +35,7 @@ def _is_column(value: Any) -> bool:
 def _are_query_vectors(value: Any) -> bool:
     if isinstance(value, dict):
         # A model file may hold few keys that are numbers: many could be made to collide.
-        saved = len(value) <= MOST_NUMBERED or all(type(query) is str for query in value)
+        saved = len(value) <= MAX_NUMBERED or all(type(query) is str for query in value)
         return len(value) > 0 and saved and all(map(_is_vector, value.values()))
     listed = isinstance(value, list | tuple) and len(value) > 0
     return value is None or (listed and all(map(_is_column, value)))
@@ -65,7 +65,7 @@ class QueryVectorRanker(Ranker):
         "query_vectors": Rule(
             lambda value, _: _are_query_vectors(value),
             f"None, a list of columns, or a dict from query ids to vectors of finite numbers, not "
-            f"empty, with texts as ids if there are more than {MOST_NUMBERED:,}",
+            f"empty, with texts as ids if there are more than {MAX_NUMBERED:,}",
         ),
     }
 

@@ -14,8 +14,8 @@ from localrank.selection.lsh.lsh import LSH
 
 Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 
-# Most training queries for exact search. The largest public collections have fewer.
-MOST_EXACT = 20_000
+# At most this many training queries are searched exactly. The largest public collections have fewer.
+MAX_EXACT = 20_000
 
 
 class QuerySearch(Selector):
@@ -64,7 +64,7 @@ class QuerySearch(Selector):
             return clone(self.index)
         index = self.index
         if index == "auto":
-            index = "cells" if len(self.descriptions_) > MOST_EXACT else "exact"
+            index = "cells" if len(self.descriptions_) > MAX_EXACT else "exact"
         return {"exact": None, "lsh": LSH(), "cells": Cells()}[index]
 
     def _check_fitted(self) -> None:

@@ -22,7 +22,7 @@ _ROUNDING = 1e-12
 # Bits of a whole number, and rows whose products of two such numbers add up to less than 2^53.
 _BITS, _ROWS = 20, 2**12
 # Rows whose products, of 40 bits each, add up to less than 2^62.
-_MOST_ROWS = 2**21
+_MAX_ROWS = 2**21
 
 
 @declare("top-scores", "principal components of the highest values of each feature")
@@ -155,9 +155,9 @@ def _centred_products(dataset: RankingDataset, h: int, mean: Floats, unit: Float
     """
     rows, _ = top_values(dataset.features, dataset.offsets, h)
     sums = [ExactSums.of(np.zeros((1, len(unit) ** 2)))]
-    for first in range(0, len(rows), _MOST_ROWS):
+    for first in range(0, len(rows), _MAX_ROWS):
         products = np.zeros((3, len(unit), len(unit)), np.int64)
-        for begin in range(first, min(first + _MOST_ROWS, len(rows)), _ROWS):
+        for begin in range(first, min(first + _MAX_ROWS, len(rows)), _ROWS):
             scaled = (rows[begin : begin + _ROWS] - mean) / unit * 2.0**_BITS
             high = np.rint(scaled)
             low = np.rint((scaled - high) * 2.0**_BITS)

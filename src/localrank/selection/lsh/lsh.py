@@ -24,7 +24,7 @@ from localrank.selection.lsh._hashing import HashTables, build_tables
 
 _DTYPES = (np.float32, np.float64)
 # Codes are machine words.
-_MOST_HYPERPLANES = 63
+_MAX_HYPERPLANES = 63
 # Fewest queries whose similarity is computed, such queries per neighbour that is asked for, and
 # most entries of buckets that are read for them.
 _N_RESCORED, _MORE_RESCORED, _N_READ = 256, 4, 1 << 15
@@ -95,7 +95,7 @@ class LSH(Estimator):
     """
 
     _parameters: ClassVar[Rules] = {
-        "n_hyperplanes": optional(whole(1, _MOST_HYPERPLANES)),
+        "n_hyperplanes": optional(whole(1, _MAX_HYPERPLANES)),
         "n_repeats": whole(1, 1_024),
         "rescore": flag,
     }
@@ -216,4 +216,4 @@ def _suitable_number(n_queries: int) -> int:
     code has, the larger the share of the latter in a bucket. So the number grows faster than
     log2(n), and starts lower.
     """
-    return min(max(round(1.3 * log2(n_queries)) - 6, 1), _MOST_HYPERPLANES)
+    return min(max(round(1.3 * log2(n_queries)) - 6, 1), _MAX_HYPERPLANES)
