@@ -1,7 +1,7 @@
 import pytest
 
 from localrank.rankers import Ensemble, LambdaMART, RankSVM, SVMMap
-from localrank.recipes import global_ensemble, global_mixed, query_coordinates, quadratic
+from localrank.recipes import global_ensemble, global_mixed, quadratic, query_coordinates
 
 
 def kinds(ensemble: Ensemble) -> list[tuple]:

@@ -14,7 +14,7 @@ from localrank.selection.lsh.lsh import LSH
 
 Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 
-# At most this many training queries are searched exactly. The largest public collections have fewer.
+# At most this many training queries are searched exactly. Public collections have fewer.
 MAX_EXACT = 20_000
 
 

@@ -54,7 +54,9 @@ class MetricSolution:
         return max(self.objective - self.bound, 0.0) / self.objective
 
 
-def minimise(risk: MetricRisk, penalty: Penalty, C: float, *, tol: float, max_iter: int) -> MetricSolution:
+def minimise(
+    risk: MetricRisk, penalty: Penalty, C: float, *, tol: float, max_iter: int
+) -> MetricSolution:
     """Minimise Ω(W) + C R(W) over W ⪰ 0 until the relative gap is at most `tol`.
 
     The minimum of the planes alone jumps about. A term pull/2 ‖W - centre‖² therefore holds it

@@ -173,7 +173,9 @@ def _fill_column(
     per_deviation, per_scale = 1.0 / deviation, 1.0 / scale
     for i in range(n):
         z[column, i] = (numbers[SHARES, i] - mean) * per_deviation
-        b[column, i] = min(max((numbers[SHARES, i] - middle) * per_scale, -_MAX_DEVIATION), _MAX_DEVIATION)
+        b[column, i] = min(
+            max((numbers[SHARES, i] - middle) * per_scale, -_MAX_DEVIATION), _MAX_DEVIATION
+        )
     return True
 
 

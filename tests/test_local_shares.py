@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from localrank import LocalRanker
 from localrank.data import make_queries
 from localrank.grouping import Groups, Neighbourhoods
+from localrank.local_ranker import shares, validation_queries
 from localrank.rankers import RankSVM
 from localrank.representations import Mean
 from localrank.selection import NearestCentroid, NearestQueries, NearestQuery
-from localrank.selection._shares import shares, validation_queries
 
 
 @pytest.fixture(scope="module")
