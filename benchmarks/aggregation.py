@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from localrank.data import concatenate, folds
 from localrank.evaluation import paired_tests
-from localrank.experiments._base import difference
+from localrank.experiments import difference
 from localrank.experiments.multiple_hyperplanes import AGGREGATORS
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import BestFeature

@@ -14,9 +14,7 @@ from pathlib import Path
 from measuring import collections
 
 from localrank.evaluation.significance import corrected
-from localrank.experiments._base import difference
-from localrank.experiments._results import chosen
-from localrank.experiments._setting import Setting
+from localrank.experiments import Setting, chosen, difference
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import Ranker, RankSVM, SVMMap, TopicalRankSVM
 from localrank.recipes import local_rank, pca_queries, query_blend, shared_specific

@@ -22,7 +22,7 @@ from measuring import collections
 
 from localrank.data import clean, folds
 from localrank.evaluation import paired_test
-from localrank.experiments._setting import with_validation
+from localrank.experiments import with_validation
 from localrank.measures import AveragePrecision
 from localrank.rankers import SVMMap
 from localrank.recipes import local_rank

@@ -26,18 +26,15 @@ from measuring import DATA
 from localrank.aggregation import FixedScale, MeanScore, ZScore
 from localrank.evaluation import MethodResult, PairedTest
 from localrank.evaluation.significance import corrected
-from localrank.experiments._members import (
+from localrank.experiments import Pooled, Setting, composed, members, with_form
+from localrank.experiments.recipe_members import (
     COMPOSED,
     CROSS_ENTROPY,
     GBRT,
     LAMBDA_MART,
     RANK_SVM,
-    composed,
-    members,
 )
-from localrank.experiments._pooled import Pooled
-from localrank.experiments._setting import Setting
-from localrank.experiments._unnormalised import AS_THEY_ARE, MULTIPLIED, changed
+from localrank.experiments.where_coordinates_pay import AS_THEY_ARE, MULTIPLIED
 from localrank.experiments.wins import POOLED, shuffled_folds
 from localrank.measures import parse_measure
 from localrank.rankers import Ensemble, QueryCoordinates, Ranker
@@ -92,7 +89,7 @@ def rankers(seed: int) -> dict[str, Ranker]:
 def run(name: str, seed: int, form: str, store: Path | None) -> dict[str, MethodResult]:
     """The recipes and their variants on a collection."""
     setting = Setting(DATA / name, n_jobs=1, say=lambda line: None)
-    parts = [changed(fold, form, seed) for fold in shuffled_folds(DATA / name, seed)]
+    parts = [with_form(fold, form, seed) for fold in shuffled_folds(DATA / name, seed)]
     kept = None if store is None else store / f"{name}, {seed}"
     results = setting.run(rankers(seed), parts, store=kept)
     recipes = {}

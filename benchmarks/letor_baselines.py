@@ -15,8 +15,7 @@ from measuring import collections
 
 from localrank.data import folds
 from localrank.evaluation import run
-from localrank.experiments._published import published_cells
-from localrank.experiments._results import mean_of_folds
+from localrank.experiments import mean_of_folds, published_cells
 from localrank.measures import parse_measure
 from localrank.rankers import RankBoost, Ranker, RankSVM, SVMMap
 

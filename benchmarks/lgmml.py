@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 from localrank._kernels.linalg import geometric_mean
 from localrank.data import Fold, RankingDataset, folds, read_letor
 from localrank.evaluation import run
-from localrank.experiments._published import published
-from localrank.experiments._results import mean_of_folds
+from localrank.experiments import mean_of_folds, published
 from localrank.measures import NDCG
 from localrank.rankers import LGMML, LambdaMART, Ranker, RankSVM
 from localrank.rankers.lgmml._anchors import local_scores

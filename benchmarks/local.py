@@ -15,9 +15,7 @@ from measuring import collections
 
 from localrank.data import folds
 from localrank.evaluation.significance import corrected
-from localrank.experiments._base import difference
-from localrank.experiments._results import bound_means, chosen
-from localrank.experiments._setting import Setting
+from localrank.experiments import Setting, bound_means, chosen, difference
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import RankBoost, Ranker, RankSVM, SVMMap
 from localrank.recipes import local_rank, pca_queries, query_neighbours

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from localrank.data import folds, make_queries
-from localrank.experiments._nearest_search import made_up_directions, turned_copies
+from localrank.experiments import made_up_directions, turned_copies
 from localrank.grouping.base import Groups
 from localrank.representations import PrincipalComponents
 from localrank.representations.base import Representation

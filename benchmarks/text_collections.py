@@ -22,7 +22,8 @@ from localrank.data import Fold, RankingDataset, concatenate, folds
 from localrank.evaluation import PairedTest, paired_test, run
 from localrank.evaluation.runner import judged_queries
 from localrank.evaluation.significance import corrected
-from localrank.experiments._text_collections import FILES, read_collection
+from localrank.experiments import read_collection
+from localrank.experiments.text_collections import TEXT_FILES
 from localrank.measures import parse_measure
 from localrank.rankers import BestFeature, LambdaMART, MultipleHyperplaneRanker, Ranker, RankSVM
 from localrank.recipes import adaptive_training, best, fast, local_rank, pca_queries
@@ -83,7 +84,7 @@ class Lists:
 def main() -> None:
     store = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     start = time.process_time()
-    lists = [text_lists(DATA / "text" / name) for name in FILES]
+    lists = [text_lists(DATA / "text" / name) for name in TEXT_FILES]
     show_collections(lists)
     parts = {part.name: folds(part.candidates) for part in lists}
     separate = {

@@ -1,6 +1,7 @@
 """What the documentation shows is run: Python blocks page by page, commands up to their options."""
 
 import re
+import runpy
 import shlex
 import shutil
 from pathlib import Path
@@ -182,6 +183,16 @@ def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text()
     for page in DOCS.rglob("*.md"):
         assert f": {page.relative_to(DOCS)}\n" in navigation
+
+
+def test_the_page_of_public_names_is_current():
+    current = runpy.run_path(str(DOCS / "public_names.py"))["page"]()
+    assert (DOCS / "reference" / "index.md").read_text() == current, "python docs/public_names.py"
+
+
+def test_every_public_name_is_described():
+    text = (DOCS / "reference" / "index.md").read_text()
+    assert "|  |" not in text
 
 
 def test_the_table_of_conventions_has_the_measures_of_each():

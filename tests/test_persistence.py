@@ -150,7 +150,7 @@ def test_loading_imports_no_module_that_a_file_names(tmp_path, monkeypatch):
 
 def test_texts_of_very_unequal_length_take_no_more_than_they_are(tmp_path, fitted):
     texts = ["x" * 1_000_000, *map(str, range(100_000))]
-    array = localrank.persistence._encoding.as_texts(texts)
+    array = localrank.persistence.encoding.as_texts(texts)
     assert array.dtype.kind == "T"
     assert array.tolist() == texts
 

@@ -13,7 +13,7 @@ from localrank.evaluation import (
     permutation_importance,
     tune,
 )
-from localrank.experiments._base import Reproduction
+from localrank.experiments import Reproduction
 from localrank.rankers import BestFeature, RankSVM
 from localrank.recipes import local_rank
 

@@ -224,6 +224,7 @@ class Methods(Mapping[str, Any]):
         return dict(sorted(methods.items(), key=lambda item: (item[1].declaration.kind, item[0])))
 
 
+# All methods of the command line, by name.
 METHODS = Methods()
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from localrank.data import RankingDataset, make_queries, write_letor
 from localrank.experiments import EXPERIMENTS
-from localrank.experiments import _base as base
+from localrank.experiments import reproduction as base
 
 
 @pytest.fixture(scope="module")

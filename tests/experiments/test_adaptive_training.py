@@ -7,8 +7,7 @@ from scipy import stats
 from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 
 from localrank.data import RankingDataset, folds, make_queries
-from localrank.experiments._base import Reproduction
-from localrank.experiments._setting import Setting
+from localrank.experiments import Reproduction, Setting
 from localrank.experiments.adaptive_training import (
     CONTROL,
     FAULTY,

@@ -3,15 +3,14 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import Fold, folds, make_queries
-from localrank.experiments import _distillation as module
-from localrank.experiments._base import Reproduction
-from localrank.experiments._distillation import (
+from localrank.experiments import Reproduction, Setting
+from localrank.experiments import wins as module
+from localrank.experiments.wins import (
     TaughtByMore,
     distillation,
     n_labelled,
     shuffled_queries,
 )
-from localrank.experiments._setting import Setting
 from localrank.rankers import GBRT, Distilled, RankSVM, distil
 
 

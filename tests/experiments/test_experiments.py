@@ -4,10 +4,7 @@ import numpy as np
 import pytest
 
 from localrank.data import RankingDataset, make_queries, write_letor
-from localrank.experiments import EXPERIMENTS, reproduce
-from localrank.experiments._base import Making
-from localrank.experiments._published import published
-from localrank.experiments._setting import Setting
+from localrank.experiments import EXPERIMENTS, Making, Setting, published, reproduce
 
 NAMES = {
     "local-rank": "OHSUMED",

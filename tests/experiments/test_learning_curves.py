@@ -1,10 +1,14 @@
 import pytest
 
 from localrank.data import Fold, folds, make_queries
-from localrank.experiments import _learning_curves as module
-from localrank.experiments._base import Reproduction
-from localrank.experiments._learning_curves import METHODS, PAIRS, fewer_queries, learning_curves
-from localrank.experiments._setting import Setting
+from localrank.experiments import Reproduction, Setting, recipe_members
+from localrank.experiments import where_coordinates_pay as module
+from localrank.experiments.where_coordinates_pay import (
+    CURVE_METHODS,
+    CURVE_PAIRS,
+    fewer_queries,
+    learning_curves,
+)
 from localrank.rankers import RankSVM
 
 
@@ -40,13 +44,13 @@ def test_the_seed_decides_and_smaller_subsets_lie_in_larger_ones(fold):
 @pytest.fixture
 def cheap(monkeypatch):
     """Linear models in the place of all."""
-    real = module.members
+    real = recipe_members.members
 
     def members(seed, n_trees):
         names = real(seed, n_trees)
         return {name: RankSVM(10.0 ** (i % 5 - 3) * (1 + seed)) for i, name in enumerate(names)}
 
-    monkeypatch.setattr(module, "members", members)
+    monkeypatch.setattr(recipe_members, "members", members)
 
 
 def test_sizes_up_to_all_have_a_column(dataset, cheap, tmp_path):
@@ -55,8 +59,8 @@ def test_sizes_up_to_all_have_a_column(dataset, cheap, tmp_path):
     learning_curves(reproduction, Setting(tmp_path, True, n_jobs=1, say=lambda line: None), sources)
     gains, means = reproduction.tables
     assert list(gains.columns) == ["", "measure", "12", "24", "40", "per doubling"]
-    assert [row[0] for row in means.rows] == list(METHODS)
-    assert f"the {len(PAIRS) * 2 * 4} comparisons" in gains.note
+    assert [row[0] for row in means.rows] == list(CURVE_METHODS)
+    assert f"the {len(CURVE_PAIRS) * 2 * 4} comparisons" in gains.note
     cells = {row[0]: [float(cell.split(" / ")[0]) for cell in row[1:]] for row in means.rows}
     for row in gains.rows[::2]:
         ours, other = row[0].split(" − ")
@@ -65,9 +69,9 @@ def test_sizes_up_to_all_have_a_column(dataset, cheap, tmp_path):
 
 
 @pytest.mark.slow
-def test_few_queries_are_drawn_more_often(dataset, cheap, tmp_path, monkeypatch):
+def test_few_queries_are_sampled_more_often(dataset, cheap, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SIZES", (12, 24))
-    monkeypatch.setattr(module, "MOST_DRAWN", 12)
+    monkeypatch.setattr(module, "MAX_RESAMPLED", 12)
     lines = []
     sources = {"MQ2008": lambda seed: folds(dataset, 3, validation=False)}
     learning_curves(

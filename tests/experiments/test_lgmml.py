@@ -9,9 +9,7 @@ from made_up_results import made_up_result
 
 from localrank.data import Fold, concatenate, make_queries
 from localrank.evaluation import paired_test
-from localrank.experiments import lgmml
-from localrank.experiments._base import Reproduction
-from localrank.experiments._setting import Setting
+from localrank.experiments import Setting, lgmml
 from localrank.experiments.lgmml import (
     CLASSES,
     MONOTONE,
@@ -19,7 +17,6 @@ from localrank.experiments.lgmml import (
     OURS,
     SCALES,
     TREES,
-    all_are_gains,
     classes,
     few_trees,
     figure_2,
@@ -29,6 +26,7 @@ from localrank.experiments.lgmml import (
     start_and_margin,
     table_4,
 )
+from localrank.experiments.reproduction import Reproduction, decided
 from localrank.measures import NDCG, AveragePrecision
 from localrank.rankers import RMLR
 
@@ -261,9 +259,9 @@ def test_a_claim_of_several_tests_holds_where_all_do():
     better = paired_test([1.0, 2.0, 3.1], [0.0, 1.0, 2.0])
     worse = paired_test([0.0, 1.0, 2.0], [1.0, 2.0, 3.1])
     noise = paired_test([0.0, 1.0, 2.0], [0.1, 0.9, 2.0])
-    assert all_are_gains([better, better]) is True
-    assert all_are_gains([better, noise]) is None
-    assert all_are_gains([better, noise, worse]) is False
+    assert decided(better, better) is True
+    assert decided(better, noise) is None
+    assert decided(better, noise, worse) is False
 
 
 def test_figure_3_has_each_scale_in_its_column(parts):

@@ -3,11 +3,17 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import Fold, folds, make_queries
-from localrank.experiments import _list_lengths as module
-from localrank.experiments import _members as members_module
-from localrank.experiments._base import Reproduction
-from localrank.experiments._list_lengths import RANDOM, TOP, cut, cut_folds, cut_rows, list_lengths
-from localrank.experiments._setting import Setting
+from localrank.experiments import Reproduction, Setting
+from localrank.experiments import recipe_members as members_module
+from localrank.experiments import where_coordinates_pay as module
+from localrank.experiments.where_coordinates_pay import (
+    RANDOM,
+    TOP,
+    cut,
+    cut_folds,
+    cut_rows,
+    list_lengths,
+)
 from localrank.rankers import BestFeature, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 
@@ -139,7 +145,7 @@ def test_every_collection_cut_and_measure_has_a_table_of_all_comparisons(reprodu
     assert len(titles) == len(set(titles)) == 2 * 3 * 2
     for table in reproduction.tables:
         assert list(table.columns) == ["", "10", "20", "per doubling"]
-        n_rows = len(module.PAIRS) + 2 * len(module.WHOLE_PAIRS)
+        n_rows = len(module.LENGTH_PAIRS) + 2 * len(module.WHOLE_PAIRS)
         assert len(table.rows) == n_rows
         n_comparisons = 12 * 3 * n_rows
         assert f"the {n_comparisons} comparisons" in table.note

@@ -7,15 +7,9 @@ from numpy.testing import assert_allclose
 from localrank import LocalRanker
 from localrank.data import Fold, clean, make_queries
 from localrank.evaluation import clairvoyant_bound, run
-from localrank.experiments import _nearest_search as nearest_search
-from localrank.experiments import _training_shares as training_shares
-from localrank.experiments import local_rank
-from localrank.experiments._base import Reproduction
-from localrank.experiments._labelled_clouds import labelled_clouds
-from localrank.experiments._local_rank_methods import METHODS, figure_11, shares_won
-from localrank.experiments._point_clouds import figure_1, point_clouds
-from localrank.experiments._query_clusters import SIMILARITIES, clusters
-from localrank.experiments._setting import Setting
+from localrank.experiments import Reproduction, Setting, local_rank, local_rank_times
+from localrank.experiments._local_rank_clusters import SIMILARITIES, clusters, labelled_clouds
+from localrank.experiments.local_rank import METHODS, figure_1, figure_11, point_clouds, shares_won
 from localrank.grouping import Agglomerative
 from localrank.measures import NDCG, AveragePrecision
 from localrank.rankers import RankSVM, SVMMap
@@ -293,7 +287,7 @@ def slowly(monkeypatch, module, slow):
 
 def test_recall_is_how_often_hashing_finds_the_nearest_query(fold, monkeypatch):
     reproduction = Reproduction("local-rank", "made-up")
-    training_shares.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
+    local_rank_times.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
     (table,) = (table for table in reproduction.tables if table.title.startswith("Figures 12"))
     assert {row[-1] for row in table.rows} == {1.0}
     assert table.columns[-1] == "recall"
@@ -305,17 +299,17 @@ def test_recall_is_how_often_hashing_finds_the_nearest_query(fold, monkeypatch):
         nearest[: len(nearest) // 3] = distances.argmax(axis=1)[: len(nearest) // 3]
         return nearest
 
-    monkeypatch.setattr(training_shares.LSH, "nearest", farthest)
-    training_shares.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
+    monkeypatch.setattr(local_rank_times.LSH, "nearest", farthest)
+    local_rank_times.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
     n = fold.test.n_queries
     assert reproduction.tables[-1].rows[-1][-1] == pytest.approx(1 - n // 3 / n)
 
 
 def test_training_times_are_those_of_the_methods_in_their_columns(fold, monkeypatch):
     reproduction = Reproduction("local-rank", "made-up")
-    slowly(monkeypatch, training_shares, [(SVMMap, "_fit"), (RankSVM, "_fit")])
-    monkeypatch.setattr(training_shares, "N_NEIGHBOURS", 3)
-    training_shares.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
+    slowly(monkeypatch, local_rank_times, [(SVMMap, "_fit"), (RankSVM, "_fit")])
+    monkeypatch.setattr(local_rank_times, "N_NEIGHBOURS", 3)
+    local_rank_times.times(reproduction, fold, 1.0, quick=True, n_jobs=1)
     row = dict(zip(reproduction.tables[0].columns, reproduction.tables[0].rows[-1], strict=True))
     assert row["training queries"] == round(0.8 * fold.train.n_queries)
     assert row["SVMMap, training"] == 1
@@ -329,8 +323,8 @@ def test_training_times_are_those_of_the_methods_in_their_columns(fold, monkeypa
 
 def test_figure_14_counts_the_queries_that_hashing_finds(monkeypatch):
     reproduction = Reproduction("local-rank", "made-up")
-    monkeypatch.setattr(nearest_search, "QUICK_SIZES", (60, 300))
-    nearest_search.figure_14(reproduction, quick=True, random_state=0)
+    monkeypatch.setattr(local_rank_times, "QUICK_SIZES", (60, 300))
+    local_rank_times.figure_14(reproduction, quick=True, random_state=0)
     columns = reproduction.tables[0].columns
     assert [row[0] for row in reproduction.tables[0].rows] == [60, 300]
     for row in reproduction.tables[0].rows:
@@ -342,15 +336,17 @@ def test_figure_14_counts_the_queries_that_hashing_finds(monkeypatch):
     for name, (x, y) in drawn.items():
         assert x == (60, 300)
         assert y == [row[columns.index(name)] for row in reproduction.tables[0].rows]
-    monkeypatch.setattr(nearest_search.LSH, "nearest", lambda index, asked: np.full(len(asked), -1))
-    nearest_search.figure_14(reproduction, quick=True, random_state=0)
+    monkeypatch.setattr(
+        local_rank_times.LSH, "nearest", lambda index, asked: np.full(len(asked), -1)
+    )
+    local_rank_times.figure_14(reproduction, quick=True, random_state=0)
     assert reproduction.tables[-1].rows[0][5] == reproduction.tables[-1].rows[0][7] == 0
 
 
 def test_made_up_queries_are_orthonormal_and_copies_turned_by_the_angle():
     rng = np.random.default_rng(0)
-    known = nearest_search.made_up_directions(50, 3, 40, rng)
-    turned = nearest_search.turned_copies(known, 30, rng)
+    known = local_rank_times.made_up_directions(50, 3, 40, rng)
+    turned = local_rank_times.turned_copies(known, 30, rng)
     for directions in (known, turned):
         products = np.einsum("qpd,qrd->qpr", directions, directions)
         assert_allclose(products, np.tile(np.eye(3), (50, 1, 1)), atol=1e-6)

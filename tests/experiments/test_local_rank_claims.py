@@ -9,12 +9,15 @@ from made_up_results import made_up_result
 
 from localrank import LocalRanker
 from localrank.data import Fold, make_queries
-from localrank.experiments import _nearest_search as nearest_search
-from localrank.experiments import _query_clusters as compact_clusters
-from localrank.experiments._base import Reproduction
-from localrank.experiments._local_rank_methods import METHODS, figure_11, figure_15
-from localrank.experiments._query_clusters import MEASURES, SIMILARITIES, _curves, _similarities
-from localrank.experiments._training_shares import _claims
+from localrank.experiments import Reproduction, _local_rank_clusters, local_rank_times
+from localrank.experiments._local_rank_clusters import (
+    MEASURES,
+    SIMILARITIES,
+    _curves,
+    _similarities,
+)
+from localrank.experiments.local_rank import METHODS, figure_11, figure_15
+from localrank.experiments.local_rank_times import _time_claims
 from localrank.grouping import Agglomerative
 from localrank.measures import AveragePrecision
 from localrank.rankers import RankSVM
@@ -73,7 +76,7 @@ def test_local_rank_is_better_where_its_results_are(reproduction, graded, sign, 
 def test_times_are_compared_as_the_claims_say(reproduction, local, knn, lazy, holds):
     last = {"LocalRank, training": local[0], "LocalRank, ranking": local[1]}
     last |= {"KNN, training": knn[0], "KNN, ranking": knn[1], "D&K, ranking": lazy}
-    _claims(reproduction, last)
+    _time_claims(reproduction, last)
     assert [claim.holds for claim in reproduction.claims] == holds
     # 36 hours and 1.1 in its text.
     assert reproduction.claims[0].measured.endswith("more than 33 times")
@@ -84,12 +87,12 @@ def test_the_time_of_the_papers_hashing_must_be_constant(
     reproduction, monkeypatch, paper, exact, holds
 ):
     def search(n, rng):
-        grown = n > nearest_search.QUICK_SIZES[0]
+        grown = n > local_rank_times.QUICK_SIZES[0]
         times = {"exact": exact if grown else 1.0, "LSH": paper if grown else 1.0}
         return times | {"centres": 0.5, "LSH, rescored": 7.0}, {"LSH": 0.25, "LSH, rescored": 0.75}
 
-    monkeypatch.setattr(nearest_search, "_search", search)
-    nearest_search.figure_14(reproduction, quick=True, random_state=0)
+    monkeypatch.setattr(local_rank_times, "_search", search)
+    local_rank_times.figure_14(reproduction, quick=True, random_state=0)
     (claim,) = reproduction.claims
     assert claim.holds is holds
     assert f"{paper:.1f} times the time, the exact search {exact:.1f} times" in claim.measured
@@ -173,10 +176,12 @@ def test_the_clairvoyant_choice_improves_with_each_number(reproduction, graded, 
 
 def test_searches_are_timed_among_all_queries_and_among_centres(reproduction, fold, monkeypatch):
     monkeypatch.setattr(
-        compact_clusters, "_microseconds", lambda representation, asked, known: float(len(known))
+        _local_rank_clusters,
+        "_microseconds",
+        lambda representation, asked, known: float(len(known)),
     )
     local = LocalRanker(PrincipalComponents(), Agglomerative(4), RankSVM(), NearestQuery())
-    choice = compact_clusters.by_centres(local.fit(fold.train), fold)
-    compact_clusters.compact_clusters(reproduction, {4: [choice]})
+    choice = _local_rank_clusters.by_centres(local.fit(fold.train), fold)
+    _local_rank_clusters.compact_clusters(reproduction, {4: [choice]})
     row = dict(zip(reproduction.tables[0].columns, reproduction.tables[0].rows[0], strict=True))
     assert [row["µs, queries"], row["µs, centres"], row["ratio of µs"]] == [20.0, 4.0, 5.0]

@@ -8,9 +8,7 @@ from made_up_results import made_up_result
 from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.evaluation import paired_test
-from localrank.experiments import metric_retrieval
-from localrank.experiments._base import Reproduction
-from localrank.experiments._setting import Setting
+from localrank.experiments import Reproduction, Setting, metric_retrieval
 from localrank.experiments.metric_retrieval import (
     GLOBAL,
     GRIDS,
@@ -325,7 +323,7 @@ def test_texts_lie_near_queries_with_their_words(tmp_path):
 
 
 def test_a_folder_that_holds_no_collection_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="not one of the text collections cran, .*, nor digits"):
+    with pytest.raises(ValueError, match="is none of the text collections cran, .*, nor digits"):
         space_of(Setting(tmp_path))
 
 

@@ -4,7 +4,7 @@ import pytest
 from localrank.aggregation import Borda, WeightedBorda
 from localrank.data import RankingDataset, folds, make_queries
 from localrank.evaluation.hyperplanes import hyperplane_cosines, order_error_rates
-from localrank.experiments._base import Reproduction
+from localrank.experiments import Reproduction
 from localrank.experiments._hyperplane_diagnostics import (
     BASELINE,
     CHOSEN,
@@ -13,10 +13,11 @@ from localrank.experiments._hyperplane_diagnostics import (
     Diagnostics,
     cosines,
     definition_search,
+    level_directions,
     order_errors,
+    principal_coordinates,
     training_times,
 )
-from localrank.experiments._level_directions import level_directions, principal_coordinates
 from localrank.experiments.multiple_hyperplanes import (
     BM25,
     BORDA,

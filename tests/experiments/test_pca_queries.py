@@ -7,11 +7,10 @@ import pytest
 
 from localrank.data import RankingDataset, folds, make_queries, write_letor
 from localrank.evaluation import tune
-from localrank.experiments._setting import Setting
-from localrank.experiments._text_collections import read_collection
-from localrank.experiments._text_features import raw_features
+from localrank.experiments import Setting
 from localrank.experiments.pca_queries import CS, MAP, MEASURES, NAMES, reproduce
 from localrank.experiments.pca_queries import share_at_the_maximum as share
+from localrank.experiments.text_collections import raw_features, read_collection
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 from localrank.representations import Scaled, TopScores

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import folds, make_queries
-from localrank.experiments._base import Reproduction
+from localrank.experiments import Reproduction, Setting
 from localrank.experiments._query_descriptors import (
     FRACTIONS,
     RIVALS,
@@ -14,7 +14,6 @@ from localrank.experiments._query_descriptors import (
     descriptors,
     query_descriptors,
 )
-from localrank.experiments._setting import Setting
 from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM
 
 

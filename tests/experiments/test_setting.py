@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import Fold, folds, make_queries, read_letor, write_letor
-from localrank.experiments._results import chosen
-from localrank.experiments._setting import Setting, with_validation
+from localrank.experiments import Setting, chosen, with_validation
 from localrank.measures import AveragePrecision
 from localrank.rankers import RankSVM
 

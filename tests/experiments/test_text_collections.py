@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from localrank.experiments._text_collections import read_collection
+from localrank.experiments.text_collections import read_collection
 
 # Documents, queries, queries with judgments: as the collections' descriptions count them.
 SIZES = {
@@ -60,7 +60,7 @@ def test_codes_of_cranfield_become_grades_and_no_interest_is_left_out(tmp_path):
 
 
 def test_another_folder_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="not one of the text collections cran, cisi"):
+    with pytest.raises(ValueError, match="is none of the text collections cran, cisi"):
         read_collection(tmp_path / "reuters")
 
 

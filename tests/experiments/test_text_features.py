@@ -7,8 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
-from localrank.experiments._text_collections import TextCollection
-from localrank.experiments._text_features import raw_features
+from localrank.experiments.text_collections import TextCollection, raw_features
 
 TITLES = ["Flow past wings", "heat", "", "Wing heat, heat!", "shock"]
 BODIES = [

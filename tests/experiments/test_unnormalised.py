@@ -3,17 +3,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import Fold, RankingDataset, folds, make_queries
-from localrank.experiments._base import Reproduction
-from localrank.experiments._setting import Setting
-from localrank.experiments._unnormalised import (
+from localrank.experiments import Reproduction, Setting
+from localrank.experiments.where_coordinates_pay import (
     AS_THEY_ARE,
     BOTH,
     MULTIPLIED,
     NORMALISED,
-    changed,
     multiplied,
     normalised,
     unnormalised,
+    with_form,
 )
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 
@@ -61,16 +60,16 @@ def test_a_constant_feature_is_0_when_normalised():
 
 
 def test_normalisation_undoes_the_factors(fold):
-    plain, back = (changed(fold, form, 3) for form in (NORMALISED, BOTH))
+    plain, back = (with_form(fold, form, 3) for form in (NORMALISED, BOTH))
     assert_allclose(back.train.features, plain.train.features, atol=1e-9)
     assert_allclose(back.test.features, plain.test.features, atol=1e-9)
 
 
 def test_training_and_test_queries_are_changed_alike_and_by_the_seed(fold):
-    same = changed(fold, AS_THEY_ARE, 3)
+    same = with_form(fold, AS_THEY_ARE, 3)
     assert same.train is fold.train
     assert same.test is fold.test
-    one, again, other = (changed(fold, MULTIPLIED, seed) for seed in (3, 3, 4))
+    one, again, other = (with_form(fold, MULTIPLIED, seed) for seed in (3, 3, 4))
     for part in ("train", "test"):
         features = [getattr(each, part).features for each in (fold, one, again, other)]
         assert not np.allclose(features[0], features[1])

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 
 from localrank.data import make_queries, write_letor
-from localrank.experiments import wins
-from localrank.experiments._members import needed
-from localrank.experiments._setting import Setting
+from localrank.experiments import Setting, wins
+from localrank.experiments.recipe_members import needed
 from localrank.experiments.wins import EQUAL_COST, MADE_OF, SHOWN, wins_methods
 from localrank.rankers import RankSVM
 

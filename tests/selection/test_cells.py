@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
 from localrank.grouping.base import Groups
-from localrank.persistence._encoding import Reader, Writer
+from localrank.persistence.encoding import Reader, Writer
 from localrank.recipes import local_rank, query_neighbours
 from localrank.representations import Gaussian, Mean, PrincipalComponents
 from localrank.selection import LSH, Cells, NearestQueries, NearestQuery, cells

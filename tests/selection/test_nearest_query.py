@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from localrank.data import RankingDataset, make_queries
 from localrank.grouping.base import Groups
-from localrank.persistence._encoding import Reader, Writer
+from localrank.persistence.encoding import Reader, Writer
 from localrank.representations import Gaussian, Mean, PrincipalComponents, Scaled, base
 from localrank.selection import LSH, NearestQuery
 

@@ -38,9 +38,8 @@ def reproduce(
     import time
 
     from localrank.cli._tables import cost, print_json, say, say_if_compiling
+    from localrank.experiments import Making, Setting
     from localrank.experiments import reproduce as repeat
-    from localrank.experiments._base import Making
-    from localrank.experiments._setting import Setting
     from localrank.persistence import library_versions
 
     start, cpu_start = time.perf_counter(), time.process_time()

@@ -1,43 +1,28 @@
-"""The papers' experiments and ours, with published numbers beside our numbers.
+"""The papers' experiments and ours, with published numbers beside our numbers."""
 
-Each experiment is the function `reproduce` of the module with its name.
-"""
-
-from __future__ import annotations
-
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from localrank._base.names import unknown
+from localrank._base.lazy import on_use
 
 if TYPE_CHECKING:
-    from localrank.experiments._base import Reproduction
-    from localrank.experiments._setting import Setting
-
-EXPERIMENTS = (
-    "local-rank",
-    "adaptive-training",
-    "pca-queries",
-    "lgmml",
-    "metric-retrieval",
-    "multiple-hyperplanes",
-    "wins",
-)
-
-
-def reproduce(experiment: str, setting: Setting) -> Reproduction:
-    """Repeat an experiment.
-
-    Parameters
-    ----------
-    experiment : str
-        One of `EXPERIMENTS`.
-    setting : Setting
-        The data and the options of the run.
-    """
-    if experiment not in EXPERIMENTS:
-        raise unknown("There is no experiment", experiment, EXPERIMENTS)
-    # Loaded on demand, so that the command line can list all experiments quickly.
-    module = import_module(f"{__name__}.{experiment.replace('-', '_')}")
-    result: Reproduction = module.reproduce(setting)
-    return result
+    from localrank.experiments.by_name import EXPERIMENTS as EXPERIMENTS
+    from localrank.experiments.by_name import reproduce as reproduce
+    from localrank.experiments.local_rank_times import made_up_directions as made_up_directions
+    from localrank.experiments.local_rank_times import turned_copies as turned_copies
+    from localrank.experiments.published_numbers import published as published
+    from localrank.experiments.published_numbers import published_cells as published_cells
+    from localrank.experiments.recipe_members import composed as composed
+    from localrank.experiments.recipe_members import members as members
+    from localrank.experiments.repeated_runs import Pooled as Pooled
+    from localrank.experiments.reproduction import Making as Making
+    from localrank.experiments.reproduction import Reproduction as Reproduction
+    from localrank.experiments.reproduction import difference as difference
+    from localrank.experiments.setting import Setting as Setting
+    from localrank.experiments.setting import bound_means as bound_means
+    from localrank.experiments.setting import chosen as chosen
+    from localrank.experiments.setting import mean_of_folds as mean_of_folds
+    from localrank.experiments.setting import with_validation as with_validation
+    from localrank.experiments.text_collections import read_collection as read_collection
+    from localrank.experiments.where_coordinates_pay import with_form as with_form
+else:
+    __getattr__, __dir__ = on_use(__name__)

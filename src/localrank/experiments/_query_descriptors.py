@@ -5,7 +5,7 @@ model what the query is like. The control has only that knowledge: beside the fe
 as many columns as coordinates have, constant within the query. Trees may relate a document's values
 to them. If the control gains as much, the gain does not come from local coordinates.
 
-A second control has the descriptors of another query, drawn at random. They say nothing about the
+A second control has the descriptors of another query, chosen at random. They say nothing about the
 query. If they gain as much as the right ones, trees gain because they see fewer useful columns.
 """
 
@@ -19,30 +19,36 @@ import numpy as np
 from localrank._base.arrays import Array, Floats
 from localrank._kernels.linalg import principal_axes
 from localrank.data import Fold, RankingDataset
-from localrank.evaluation import MethodResult, PairedTest
-from localrank.evaluation.plots import Chart
-from localrank.evaluation.significance import corrected
-from localrank.experiments._base import Reproduction, Value
-from localrank.experiments._draws import MEASURES, NOTE, Draws, cell, gain_test, interval
-from localrank.experiments._members import (
+from localrank.evaluation import MethodResult
+from localrank.experiments.recipe_members import (
     COMPOSED,
     CROSS_ENTROPY,
     LAMBDA_MART,
     RANK_SVM,
     WITHOUT_NETS,
     Sources,
+    available,
     composed,
     kinds,
     local,
-    members,
     n_trees_of,
-    needed,
-    present,
     train,
+    train_members,
     with_recipes,
 )
-from localrank.experiments._pooled import ALL
-from localrank.experiments._setting import Setting
+from localrank.experiments.repeated_runs import (
+    ALL,
+    MEASURES,
+    Repeats,
+    add_means,
+    cell,
+    gain_tests,
+    interval,
+    note_of,
+    with_all,
+)
+from localrank.experiments.reproduction import Reproduction
+from localrank.experiments.setting import Setting
 from localrank.measures import Measure
 from localrank.rankers import Ranker
 from localrank.rankers._expanded import Expanded
@@ -65,17 +71,16 @@ RIVALS = {
 
 def query_descriptors(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
     """Add coordinates against descriptors of the query, at equal cost."""
-    names = present(sources, COLLECTIONS)
-    draws = {name: _draws(setting, sources, name) for name in names}
-    places = [*names, ALL] if len(names) > 1 else names
-    gains = {}
-    chosen = {}
+    names = available(sources, COLLECTIONS)
+    repeats = {name: _repeats(setting, sources, name) for name in names}
+    places = with_all(names)
+    gains: dict[tuple[str, ...], Floats] = {}
+    chosen: dict[tuple[str, str, str], str] = {}
     for place, measure, rival in product(places, MEASURES, RIVALS):
-        place_draws = [draws[name] for name in (names if place == ALL else [place])]
+        place_repeats = [repeats[name] for name in (names if place == ALL else [place])]
         ours, plain = RIVALS[rival]
-        control = _better(
-            place_draws, [described(rival, fraction) for fraction in FRACTIONS], measure
-        )
+        tried = [described(rival, fraction) for fraction in FRACTIONS]
+        control = _better(place_repeats, tried, measure)
         chosen[place, str(measure), rival] = control
         for label, pair in {
             "coordinates − descriptors": (ours, control),
@@ -83,11 +88,48 @@ def query_descriptors(reproduction: Reproduction, setting: Setting, sources: Sou
             "descriptors − features": (control, plain),
             "descriptors of other queries − features": (f"{rival}, {OF_OTHERS}", plain),
         }.items():
-            values = np.concatenate([drawn.gains(*pair, measure) for drawn in place_draws])
+            values = np.concatenate([runs.gains(*pair, measure) for runs in place_repeats])
             gains[rival, label, str(measure), place] = values
-    tests = corrected({key: gain_test(values) for key, values in gains.items()})
-    _tables(reproduction, tests, chosen, places)
-    _means(reproduction, draws)
+    tests = gain_tests(gains)
+    shares = "; ".join(
+        f"{rival} by {measure} "
+        + ", ".join(chosen[place, measure, rival].rsplit(" ", 1)[1] for place in places)
+        for rival, measure in product(RIVALS, map(str, MEASURES))
+    )
+    reproduction.table(
+        "Coordinates against descriptors of the query",
+        ["", "", "measure", *places],
+        [
+            [*key, *(cell(tests[*key, place]) for place in places)]
+            for key in dict.fromkeys(key[:3] for key in tests)
+        ],
+        f"{note_of(tests)} The control is trained with two shares of columns for each tree. The "
+        f"one with the higher mean on these test queries counts, which favours the control: "
+        f"{shares}. For best, 'features' are the 6 mixed.",
+    )
+    reproduction.figure(
+        "descriptors",
+        "Gains over the same models on the features, for best over 6 mixed, with 95 % intervals; "
+        "filled marks are p < 0.05 before correction.",
+        "intervals",
+        panels={
+            rival: {
+                label: [
+                    interval(tests[rival, f"{label} − features", str(MEASURES[0]), place])
+                    for place in places
+                ]
+                for label in ("coordinates", "descriptors", "descriptors of other queries")
+            }
+            for rival in RIVALS
+        },
+        ticks=places,
+    )
+    methods = [
+        method
+        for rival, pair in RIVALS.items()
+        for method in (*pair, *(described(rival, f) for f in FRACTIONS), f"{rival}, {OF_OTHERS}")
+    ]
+    add_means(reproduction, "Means with coordinates and with descriptors", methods, repeats)
     for rival, measure in product(RIVALS, MEASURES):
         reproduction.claim_better(
             f"{rival} gains more from coordinates than from descriptors of the query by {measure}",
@@ -131,106 +173,30 @@ def with_controls(results: dict[str, MethodResult]) -> dict[str, MethodResult]:
     return results
 
 
-def _draws(setting: Setting, sources: Sources, name: str) -> Draws:
+def _repeats(setting: Setting, sources: Sources, name: str) -> Repeats:
+    methods = [method for pair in RIVALS.values() for method in pair]
     results = []
     for seed in setting.seeds:
-        n_trees = n_trees_of(setting)
-        all_members = members(seed, n_trees)
-        methods = [method for pair in RIVALS.values() for method in pair]
-        rankers = {member: all_members[member] for member in needed(methods)} | controls(
-            seed, n_trees
-        )
-        parts = list(sources[name](seed))
-        trained = train(setting, rankers, parts, f"{name}, {seed}")
+        n_trees, parts, kind = n_trees_of(setting), list(sources[name](seed)), f"{name}, {seed}"
+        trained = train_members(setting, seed, methods, parts, kind, controls(seed, n_trees))
         uninformed = {
             f"{kind}, {OF_OTHERS}": ranker
             for kind, ranker in kinds(seed, n_trees, feature_fraction=FRACTIONS[0]).items()
             if kind in CONTROLLED
         }
         others = [described_by_others(fold, seed) for fold in parts]
-        trained |= train(setting, uninformed, others, f"{name}, {seed}, {OF_OTHERS}")
+        trained |= train(setting, uninformed, others, f"{kind}, {OF_OTHERS}")
         results.append(with_controls(with_recipes(trained)))
-    return Draws(results)
+    return Repeats(results)
 
 
-def _better(draws: Sequence[Draws], methods: Sequence[str], measure: Measure) -> str:
+def _better(repeats: Sequence[Repeats], methods: Sequence[str], measure: Measure) -> str:
     """The method with the highest mean over the queries of some collections."""
     means = {
-        method: np.concatenate([drawn.values(method, measure) for drawn in draws]).mean()
+        method: np.concatenate([runs.values(method, measure) for runs in repeats]).mean()
         for method in methods
     }
     return max(means, key=lambda method: means[method])
-
-
-def _tables(
-    reproduction: Reproduction,
-    tests: dict[tuple[str, str, str, str], PairedTest],
-    chosen: dict[tuple[str, str, str], str],
-    places: list[str],
-) -> None:
-    rows: list[list[Value]] = [
-        [*key, *(cell(tests[*key, place]) for place in places)]
-        for key in dict.fromkeys(key[:3] for key in tests)
-    ]
-    shares = "; ".join(
-        f"{rival} by {measure} "
-        + ", ".join(chosen[place, measure, rival].rsplit(" ", 1)[1] for place in places)
-        for rival, measure in product(RIVALS, map(str, MEASURES))
-    )
-    reproduction.table(
-        "Coordinates against descriptors of the query",
-        ["", "", "measure", *places],
-        rows,
-        f"{NOTE.format(n=len(tests))} The control is trained with two shares of columns for each "
-        f"tree. The one with the higher mean on these test queries counts, which favours the "
-        f"control: {shares}. For best, 'features' are the 6 mixed.",
-    )
-    reproduction.figure(
-        "descriptors",
-        "Gains over the same models on the features, for best over 6 mixed, with 95 % intervals; "
-        "filled marks are p < 0.05 before correction.",
-        Chart(
-            "intervals",
-            panels={
-                rival: {
-                    label: [
-                        interval(tests[rival, f"{label} − features", str(MEASURES[0]), place])
-                        for place in places
-                    ]
-                    for label in ("coordinates", "descriptors", "descriptors of other queries")
-                }
-                for rival in RIVALS
-            },
-            ticks=places,
-        ),
-    )
-
-
-def _means(reproduction: Reproduction, draws: dict[str, Draws]) -> None:
-    methods = [
-        method
-        for rival, pair in RIVALS.items()
-        for method in (
-            *pair,
-            *(described(rival, fraction) for fraction in FRACTIONS),
-            f"{rival}, {OF_OTHERS}",
-        )
-    ]
-    reproduction.table(
-        "Means with coordinates and with descriptors",
-        ["", *draws],
-        [
-            [
-                m,
-                *(
-                    " / ".join(f"{drawn.mean(m, x):.4f}" for x in MEASURES)
-                    for drawn in draws.values()
-                ),
-            ]
-            for m in methods
-        ],
-        " / ".join(map(str, MEASURES)),
-    )
 
 
 class QueryDescriptors(Expanded):

@@ -26,8 +26,8 @@ from localrank.evaluation import (
     paired_tests,
 )
 from localrank.evaluation.significance import LEVEL, corrected
-from localrank.experiments._base import Reproduction, Value, counts, difference
-from localrank.experiments._setting import Setting
+from localrank.experiments.reproduction import Reproduction, Value, difference, difference_cells
+from localrank.experiments.setting import Setting
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG, Measure, ReciprocalRank
 from localrank.rankers import BestFeature, LambdaMART, Ranker
@@ -106,15 +106,13 @@ def reproduce(setting: Setting) -> Reproduction:
             for way in WAYS:
                 selector.hard = way == "selective"
                 others.setdefault(named(way, grouping, name), []).append(chosen.predict(fold.test))
-        choices = {}
         for bound in clairvoyant_bounds(
             model, fold.train, fold.test, (NDCG_5, MRR), n_controls=n_controls
         ):
             controls.setdefault((grouping, bound.measure), []).append(bound.control)
-            choices[f"oracle by {bound.measure}, {grouping}"] = Clairvoyant(bound.measure)
-        for name, choice in choices.items():
-            scores = model.with_selector(choice, fold.train).predict(fold.test)
-            others.setdefault(name, []).append(scores)
+            chosen = model.with_selector(Clairvoyant(bound.measure), fold.train)
+            name = f"oracle by {bound.measure}, {grouping}"
+            others.setdefault(name, []).append(chosen.predict(fold.test))
 
     results = setting.run(
         methods(n_trees, setting.random_state), setting.folds, inspect=choose_otherwise
@@ -207,18 +205,12 @@ def differences(
 ) -> None:
     """Paired tests of selection and fusion against the baseline, and against each other."""
     base = NDCG_5(test, scores["baseline"])
-    methods = [f"{way}, {g}" for g in GROUPINGS for way in ("selective", "fusion")]
+    methods = [named(way, grouping) for grouping in GROUPINGS for way in WAYS]
     tests = paired_tests({m: NDCG_5(test, scores[m]) for m in methods}, base)
-    rows: list[list[Value]] = [
-        [
-            method,
-            comparison.mean_difference,
-            f"{comparison.interval[0]:+.4f} to {comparison.interval[1]:+.4f}",
-            comparison.corrected_p_value,
-            counts(comparison),
-        ]
-        for method, comparison in tests.items()
-    ]
+    rows: list[list[Value]] = []
+    for method, comparison in tests.items():
+        (low, high), cells = comparison.interval, difference_cells(comparison)
+        rows.append([method, cells[0], f"{low:+.4f} to {high:+.4f}", *cells[1:]])
     reproduction.table(
         "NDCG@5 against the baseline",
         ["method", "difference", "95 % interval", "p (Holm)", "won/tied/lost"],
@@ -231,9 +223,9 @@ def differences(
         selective.sign < 0 if selective.sign else None,
         f"NDCG@5 {difference(selective)}",
     )
-    both = [NDCG_5(test, scores[f"{way}, kmeans"]) for way in ("fusion", "selective")]
-    fusion = paired_test(*both)
-    reproduction.claim_better("fusion ranks better than selection", "NDCG@5", fusion)
+    fusion, selection = (NDCG_5(test, scores[f"{way}, kmeans"]) for way in ("fusion", "selective"))
+    versus = paired_test(fusion, selection)
+    reproduction.claim_better("fusion ranks better than selection", "NDCG@5", versus)
 
 
 def oracles(reproduction: Reproduction, test: RankingDataset, scores: dict[str, Floats]) -> None:
@@ -264,9 +256,7 @@ def oracles(reproduction: Reproduction, test: RankingDataset, scores: dict[str, 
     )
     p_value = ours["ndcg@5", "p"]
     reproduction.claim(
-        "k-means and Ward do not differ",
-        p_value >= LEVEL,
-        f"oracles by NDCG@5, p = {p_value:.2f}",
+        "k-means and Ward do not differ", p_value >= LEVEL, f"oracles by NDCG@5, p = {p_value:.2f}"
     )
 
 
@@ -375,7 +365,6 @@ def calibration_claims(reproduction: Reproduction, calibration: Calibration, gro
         f"global model",
         "NDCG@5",
         over_baseline,
-        f"; over a global model with another seed, which regression to the mean favours as "
-        f"much, "
+        f"; over a global model with another seed, which regression to the mean favours as much, "
         f"{difference(over_control)}",
     )

@@ -17,10 +17,9 @@ from threadpoolctl import threadpool_limits
 
 from localrank.data import RankingDataset, make_queries
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.evaluation.plots import Chart
-from localrank.experiments._base import Reproduction, Value, difference
-from localrank.experiments._setting import Setting
-from localrank.experiments._timing import cpu_seconds
+from localrank.experiments._processor_time import cpu_seconds
+from localrank.experiments.reproduction import Reproduction, Value, decided, difference
+from localrank.experiments.setting import Setting
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import GBRT, LGMML, RMLR, LambdaMART, Ranker
 
@@ -100,17 +99,15 @@ def figure_2(
     reproduction.figure(
         "figure-2",
         "Figure 2: MAP against the number of metrics, documents in classes.",
-        Chart(
-            "curves",
-            panels=panels,
-            x_label="metrics",
-            y_label="MAP",
-        ),
+        "curves",
+        panels=panels,
+        x_label="metrics",
+        y_label="MAP",
     )
     for scale, words in SCALES.items():
         reproduction.claim(
             f"as many local metrics as classes beat one global metric ({words})",
-            all_are_gains(list(gains[scale].values())),
+            decided(*gains[scale].values()),
             "MAP " + "; ".join(f"{n} classes {difference(t)}" for n, t in gains[scale].items()),
         )
         reproduction.claim(
@@ -119,12 +116,6 @@ def figure_2(
             "best of those tried: "
             + ", ".join(f"{m} for {n} classes" for n, m in best[scale].items()),
         )
-
-
-def all_are_gains(tests: Sequence[PairedTest]) -> bool | None:
-    """True: all are gains. False: one is a loss. None: one is within the noise."""
-    signs = [test.sign for test in tests]
-    return False if min(signs) < 0 else True if min(signs) > 0 else None
 
 
 def in_words(scale: Scale, gains: dict[int, PairedTest]) -> str:
@@ -271,13 +262,11 @@ def figure_3(
     reproduction.figure(
         "figure-3",
         "Figure 3: NDCG@10 against the number of metrics.",
-        Chart(
-            "curves",
-            panels={reproduction.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
-            x_label="metrics",
-            y_label="NDCG@10",
-            log_x=True,
-        ),
+        "curves",
+        panels={reproduction.data: {scale: (list(numbers), means[scale]) for scale in SCALES}},
+        x_label="metrics",
+        y_label="NDCG@10",
+        log_x=True,
     )
     for scale, words in SCALES.items():
         many, single = (results[f"{m}, {scale}"] for m in (numbers[-1], 1))
@@ -312,15 +301,11 @@ def figure_4(
     reproduction.figure(
         "figure-4",
         "Figure 4: seconds of training against the number of features.",
-        Chart(
-            "curves",
-            panels={
-                "made-up queries": {m: (list(s), list(s.values())) for m, s in seconds.items()}
-            },
-            x_label="features",
-            y_label="seconds",
-            log_y=True,
-        ),
+        "curves",
+        panels={"made-up queries": {m: (list(s), list(s.values())) for m, s in seconds.items()}},
+        x_label="features",
+        y_label="seconds",
+        log_y=True,
     )
     times = {n: seconds[RMLR_NAME][n] / seconds[OURS][n] for n in dimensions[RMLR_NAME]}
     reproduction.claim(

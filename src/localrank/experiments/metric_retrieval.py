@@ -18,12 +18,11 @@ import numpy as np
 from localrank._base.arrays import Array, Floats, Integers
 from localrank.data import Fold, RankingDataset
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.evaluation.plots import Chart
 from localrank.evaluation.tuning import Grid
-from localrank.experiments._base import Reproduction, Value, difference
-from localrank.experiments._published import published
-from localrank.experiments._setting import Setting
-from localrank.experiments._text_collections import FILES, read_collection
+from localrank.experiments.published_numbers import published
+from localrank.experiments.reproduction import Reproduction, Value, difference
+from localrank.experiments.setting import Setting
+from localrank.experiments.text_collections import TEXT_FILES, read_collection
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import LGMML, MLR, RMLR, Ranker
 from localrank.rankers.base import HeldOut, Weights
@@ -160,10 +159,9 @@ def space_of(setting: Setting) -> Space:
     n_coordinates = 8 if setting.quick else N_COORDINATES
     if setting.data == DIGITS:
         return digits(90 if setting.quick else N_IMAGES, n_coordinates)
-    if setting.data not in FILES:
-        raise ValueError(
-            f"{setting.folder}: not one of the text collections {', '.join(FILES)}, nor {DIGITS}."
-        )
+    if setting.data not in TEXT_FILES:
+        known = ", ".join(TEXT_FILES)
+        raise ValueError(f"{setting.folder} is none of the text collections {known}, nor {DIGITS}.")
     return texts(setting, 30 if setting.quick else None, n_coordinates)
 
 
@@ -279,15 +277,11 @@ def figure_5(reproduction: Reproduction, results: dict[str, MethodResult], about
     reproduction.figure(
         "figure-5",
         "Figure 5: MAP of learned metrics, mean over the splits.",
-        Chart(
-            "bars",
-            panels={
-                reproduction.data: {name: [result.mean(MAP)] for name, result in results.items()}
-            },
-            ticks=[""],
-            y_label="MAP",
-            numbers="%.3f",
-        ),
+        "bars",
+        panels={reproduction.data: {name: [result.mean(MAP)] for name, result in results.items()}},
+        ticks=[""],
+        y_label="MAP",
+        numbers="%.3f",
     )
 
 

@@ -19,9 +19,7 @@ from localrank._base.arrays import Floats
 from localrank.aggregation import Aggregator, Borda, MarkovChain, MedianRank, WeightedBorda
 from localrank.data import Fold, RankingDataset, concatenate
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.evaluation.plots import Chart
 from localrank.evaluation.significance import corrected
-from localrank.experiments._base import Reproduction, Value, decided, difference
 from localrank.experiments._hyperplane_diagnostics import (
     CHOSEN,
     LARGE,
@@ -30,13 +28,13 @@ from localrank.experiments._hyperplane_diagnostics import (
     Summary,
     cosines,
     definition_search,
+    level_directions,
     order_errors,
     training_times,
 )
-from localrank.experiments._level_directions import level_directions
-from localrank.experiments._results import chosen
-from localrank.experiments._setting import Setting
-from localrank.experiments._timing import cpu_seconds
+from localrank.experiments._processor_time import cpu_seconds
+from localrank.experiments.reproduction import Reproduction, Value, decided, difference
+from localrank.experiments.setting import Setting, chosen
 from localrank.measures import NDCG, AveragePrecision, Measure
 from localrank.rankers import MultipleHyperplaneRanker, Ranker, RankSVM
 
@@ -164,11 +162,7 @@ def pair_times(train: RankingDataset, levels: Floats, n: int) -> dict[str, float
 def measures_of(test: RankingDataset) -> dict[str, Measure]:
     """The paper's measures. For MAP only the highest level is relevant."""
     level = float(test.labels.max())
-    return {
-        "ndcg@1": NDCG(1),
-        "ndcg@10": NDCG_10,
-        "map": AveragePrecision(relevance_level=level),
-    }
+    return {"ndcg@1": NDCG(1), "ndcg@10": NDCG_10, "map": AveragePrecision(relevance_level=level)}
 
 
 def compare_methods(
@@ -225,10 +219,7 @@ def compare_methods(
         row: list[Value] = [method]
         for name in measures:
             comparison = tests[name].get(method)
-            row += [
-                means[method, name],
-                None if comparison is None else comparison.corrected_p_value,
-            ]
+            row += [means[method, name], None if comparison is None else comparison.p]
         result = results.get(BORDA if method in (BY_HAND, BY_VALIDATION) else method)
         rows.append([*row, "" if result is None else ", ".join(chosen(result))])
     top = test.label_bounds[1] == test.labels.max()
@@ -244,19 +235,15 @@ def compare_methods(
     )
     _claims(reproduction, values, gains)
     cuts = list(range(1, 11))
-    curves = {
-        m: (cuts, [NDCG(k).mean(test, scores[m]) for k in cuts])
-        for m in (BASELINE, BORDA, WEIGHTED)
-    }
+    shown = (BASELINE, BORDA, WEIGHTED)
+    curves = {m: (cuts, [NDCG(k).mean(test, scores[m]) for k in cuts]) for m in shown}
     reproduction.figure(
         "figure-2",
         "Figure 2: NDCG at each cut.",
-        Chart(
-            "curves",
-            panels={reproduction.data: curves},
-            x_label="cut",
-            y_label="NDCG",
-        ),
+        "curves",
+        panels={reproduction.data: curves},
+        x_label="cut",
+        y_label="NDCG",
     )
     return {("improvement, per cent", f"{m}, {name}"): gain for (m, name), gain in gains.items()}
 
@@ -285,10 +272,9 @@ def _claims(
     )
     if (BM25, "ndcg@10") in values:
         above = tests((BASELINE, BORDA), BM25)
-        verdicts = [decided(comparison) for comparison in above.values()]
         reproduction.claim(
             "RankSVM and MHR are much better than BM25",
-            False if False in verdicts else None if None in verdicts else True,
+            decided(*above.values()),
             "NDCG@10 "
             + "; ".join(f"{m} {difference(comparison)}" for m, comparison in above.items()),
         )

@@ -11,19 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from localrank.data import Fold, RankingDataset, concatenate, folds
 from localrank.evaluation import MethodResult
-from localrank.evaluation.plots import Chart
-from localrank.experiments._base import Reproduction, Value, counts, difference
-from localrank.experiments._published import published_cells
-from localrank.experiments._results import bound_means, chosen, mean_of_folds
-from localrank.experiments._setting import N_QUICK_FOLDS, Setting
-from localrank.experiments._text_collections import FILES, TextCollection, read_collection
-from localrank.experiments._text_features import raw_features
+from localrank.experiments.published_numbers import published_cells
+from localrank.experiments.reproduction import Reproduction, Value, difference, difference_cells
+from localrank.experiments.setting import Setting, bound_means, chosen, mean_of_folds
+from localrank.experiments.text_collections import (
+    TEXT_FILES,
+    TextCollection,
+    raw_features,
+    read_collection,
+)
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
@@ -72,8 +74,8 @@ def reproduce(setting: Setting) -> Reproduction:
     chosen once from 2 on, and once from 1 on; 1 is the model for all queries.
     """
     reproduction = Reproduction(PAPER, setting.data)
-    texts = [setting.folder / name for name in FILES if (setting.folder / name).is_dir()]
-    if setting.data in FILES:
+    texts = [setting.folder / name for name in TEXT_FILES if (setting.folder / name).is_dir()]
+    if setting.data in TEXT_FILES:
         texts = [setting.folder]
     collections = [read_collection(folder) for folder in texts]
     parts = {collection.name: _text_folds(collection, setting) for collection in collections}
@@ -94,7 +96,7 @@ def reproduce(setting: Setting) -> Reproduction:
 
 def _text_folds(collection: TextCollection, setting: Setting) -> Sequence[Fold]:
     parts = folds(raw_features(collection), random_state=setting.random_state)
-    return parts[: N_QUICK_FOLDS if setting.quick else None]
+    return parts[: setting.n_folds]
 
 
 def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
@@ -115,46 +117,32 @@ def _measure(setting: Setting, name: str, parts: Sequence[Fold]) -> Measured:
     )
     # RankSVM with the C chosen in each fold.
     rankers = [RankSVM(**run.chosen) for run in methods[GLOBAL].runs if run.chosen]
-    by_clusters = setting.run_each(
-        [
+
+    def by(parameter: str, values: Sequence[Any], **options: Any) -> Results:
+        """The local method with each value of a parameter, with and without scaling."""
+        tried = [
             {
-                key(word, n): pca_queries(n, ranker=ranker, scaling=scaling, random_state=seed)
-                for word, scaling in SCALINGS.items()
-                for n in clusters
-            }
-            for ranker in rankers
-        ],
-        parts,
-        measure=MAP,
-        n_controls=1 if quick else 3,
-    )
-    by_height = setting.run_each(
-        [
-            {
-                key(word, h): pca_queries(4, ranker=ranker, h=h, scaling=scaling, random_state=seed)
-                for word, scaling in SCALINGS.items()
-                for h in heights
-            }
-            for ranker in rankers
-        ],
-        parts,
-    )
-    # With all components, distances are those of the highest values themselves.
-    unreduced = setting.run_each(
-        [
-            {
-                key(word, share): pca_queries(
-                    4, ranker=ranker, n_components=share, scaling=scaling, random_state=seed
+                key(word, value): pca_queries(
+                    ranker=ranker, scaling=scaling, random_state=seed, **{parameter: value}
                 )
                 for word, scaling in SCALINGS.items()
-                for share in (0.95, 1.0)
+                for value in values
             }
             for ranker in rankers
-        ],
-        parts,
+        ]
+        return setting.run_each(tried, parts, **options)
+
+    return Measured(
+        name,
+        concatenate([fold.test for fold in parts]),
+        clusters,
+        heights,
+        methods,
+        by_clusters=by("n_clusters", clusters, measure=MAP, n_controls=1 if quick else 3),
+        by_height=by("h", heights),
+        # With all components, distances are those of the highest values themselves.
+        unreduced=by("n_components", (0.95, 1.0)),
     )
-    test = concatenate([fold.test for fold in parts])
-    return Measured(name, test, clusters, heights, methods, by_clusters, by_height, unreduced)
 
 
 def _statistics(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
@@ -187,19 +175,10 @@ def _texts(
         return
     rows: list[list[Value]] = []
     for text, collection in zip(collections, measured, strict=True):
-        kept = int((collection.test.labels > 0).sum())
-        asked = np.isin(text.judgments[:, 0] + 1, collection.test.query_ids)
-        judged = int(asked.sum())
-        rows.append(
-            [
-                collection.name,
-                len(text.bodies),
-                collection.test.n_queries,
-                judged,
-                kept,
-                kept / judged,
-            ]
-        )
+        test, n_documents = collection.test, len(text.bodies)
+        kept = int((test.labels > 0).sum())
+        judged = int(np.isin(text.judgments[:, 0] + 1, test.query_ids).sum())
+        rows.append([collection.name, n_documents, test.n_queries, judged, kept, kept / judged])
     reproduction.table(
         "Text collections: what is ranked",
         ["collection", "documents", "queries", "relevant pairs", "ranked", "share"],
@@ -278,20 +257,14 @@ def _methods(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
             means = [result.mean(measure) for result in (together, either, local)]
             # Means of the same values in another order differ by rounding.
             apart = round(test.mean_difference, 12) + 0.0
-            rows.append([collection.name, name, *means, apart, test.p_value, counts(test)])
+            rows.append([collection.name, name, *means, apart, *difference_cells(test)[1:]])
         choices.append(
             f"{collection.name}: {', '.join(_choices(local))}; with one model among the choices "
             f"{', '.join(_choices(either))}; C of RankSVM {', '.join(chosen(together))}"
         )
-        reproduction.claim_better(
-            _on(
-                "a model for each cluster of queries can rank better than one for all",
-                collection,
-                reproduction,
-            ),
-            "MAP",
-            local.against(together, MAP),
-        )
+        says = "a model for each cluster of queries can rank better than one for all"
+        test = local.against(together, MAP)
+        reproduction.claim_better(_on(says, collection, reproduction), "MAP", test)
     reproduction.table(
         "Section 4.2: one model for each cluster against one for all",
         ["collection", "measure", GLOBAL, EITHER, LOCAL, "difference", "p", "won/tied/lost"],
@@ -340,13 +313,11 @@ def _clusters(reproduction: Reproduction, measured: Sequence[Measured]) -> None:
     reproduction.figure(
         "clusters",
         "MAP against the number of clusters.",
-        Chart(
-            "curves",
-            panels=panels,
-            x_label="clusters",
-            y_label="MAP",
-            log_x=True,
-        ),
+        "curves",
+        panels=panels,
+        x_label="clusters",
+        y_label="MAP",
+        log_x=True,
     )
 
 
@@ -369,17 +340,12 @@ def _reduction(reproduction: Reproduction, measured: Sequence[Measured]) -> None
         tests = {}
         for word in SCALINGS:
             kept, every = (collection.unreduced[key(word, share)] for share in (0.95, 1.0))
-            tests[word] = test = kept.against(every, MAP)
+            tests[word] = kept.against(every, MAP)
             means = kept.mean(MAP), every.mean(MAP)
-            rows.append(
-                [collection.name, word, *means, test.mean_difference, test.p_value, counts(test)]
-            )
+            rows.append([collection.name, word, *means, *difference_cells(tests[word])])
+        says = "components can make better clusters than the highest values"
         reproduction.claim_better(
-            _on(
-                "components can make better clusters than the highest values",
-                collection,
-                reproduction,
-            ),
+            _on(says, collection, reproduction),
             "MAP",
             tests["standard"],
             f"; without scaling {difference(tests['none'])}",

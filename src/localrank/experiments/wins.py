@@ -25,15 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
+from localrank._base.arrays import Floats
+from localrank._base.estimator import clone
 from localrank.data import Fold, RankingDataset
 from localrank.evaluation import MethodResult, PairedTest, paired_test
-from localrank.evaluation.plots import Chart, Interval
-from localrank.evaluation.significance import LEVEL, corrected
-from localrank.experiments._base import Reproduction, Value
-from localrank.experiments._distillation import distillation
-from localrank.experiments._learning_curves import learning_curves
-from localrank.experiments._list_lengths import list_lengths
-from localrank.experiments._members import (
+from localrank.evaluation.significance import corrected
+from localrank.experiments._query_descriptors import query_descriptors
+from localrank.experiments.recipe_members import (
     CROSS_ENTROPY,
     GBRT,
     LAMBDA_MART,
@@ -42,28 +40,47 @@ from localrank.experiments._members import (
     NET,
     RANK_SVM,
     WITHOUT_NETS,
+    Sources,
+    available,
     for_coordinates,
     local,
     members,
     n_trees_of,
     needed,
+    train,
     with_recipes,
 )
-from localrank.experiments._pooled import ALL, HELD_OUT, Pooled
-from localrank.experiments._query_descriptors import query_descriptors
-from localrank.experiments._setting import N_QUICK_FOLDS, Setting, own_folds
-from localrank.experiments._unnormalised import unnormalised
-from localrank.measures import Measure, parse_measure
+from localrank.experiments.repeated_runs import (
+    ALL,
+    HELD_OUT,
+    MEASURES,
+    Pooled,
+    Repeats,
+    add_means,
+    cell,
+    gain_tests,
+    interval,
+    less,
+    note_of,
+    short_p,
+)
+from localrank.experiments.reproduction import Reproduction, Value
+from localrank.experiments.setting import Setting, own_folds
+from localrank.experiments.where_coordinates_pay import learning_curves, list_lengths, unnormalised
+from localrank.measures import NDCG, Measure
 from localrank.rankers import (
     LGMML,
     BestFeature,
+    Distilled,
     MultipleHyperplaneRanker,
     QueryCoordinates,
     Ranker,
     SVMMap,
 )
+from localrank.rankers.base import HeldOut, Weights
 from localrank.recipes import (
     adaptive_training,
+    best,
     global_one,
     local_rank,
     one,
@@ -108,6 +125,15 @@ SHOWN = (
     WITHOUT_NETS,
     "best",
 )
+EXPERIMENT = "wins"
+POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
+FOR_INFORMATION = "MSLR-sample"
+DUELS = [(ours, other) for ours, others in EQUAL_COST.items() for other in others]
+# The duels of the figure.
+PLOTTED = [("best", SIX), ("best", "6 mixed"), ("fast", "2 mixed"), ("one", "global one")]
+OPPONENTS = set(chain(*EQUAL_COST.values()))
+# The methods of a quick run.
+FEW = {BASELINE, *EQUAL_COST, *OPPONENTS, *MADE_OF, *MADE_OF.values()}
 
 
 def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
@@ -150,23 +176,6 @@ def wins_methods(seed: int, n_trees: int = N_TREES) -> dict[str, Ranker]:
     }
 
 
-EXPERIMENT = "wins"
-POOLED = ("MQ2007-85", "MQ2008", "OHSUMED", "ClueWeb09")
-FOR_INFORMATION = "MSLR-sample"
-# One collection is incomplete.
-LABELS = {"MQ2007-85": "MQ2007 (85 %)"}
-MEASURES = [parse_measure(name) for name in ("ndcg@5", "ndcg@10", "map")]
-JUDGED = MEASURES[1:]
-DUELS = [(ours, other) for ours, others in EQUAL_COST.items() for other in others]
-# The duels of the figure.
-DRAWN = [("best", SIX), ("best", "6 mixed"), ("fast", "2 mixed"), ("one", "global one")]
-OPPONENTS = set(chain(*EQUAL_COST.values()))
-# The methods of a quick run.
-FEW = {BASELINE, *EQUAL_COST, *OPPONENTS, *MADE_OF, *MADE_OF.values()}
-# The sections about where coordinates pay, and why.
-SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised, distillation)
-
-
 def reproduce(setting: Setting) -> Reproduction:
     """Compare everything with global models of equal cost, on all collections of a folder."""
     folders = collections(setting.folder)
@@ -184,7 +193,7 @@ def reproduce(setting: Setting) -> Reproduction:
     pooled = Pooled(plain, names)
     tests = _duels(reproduction, pooled, pooled, "The recipes against global models of equal cost")
     place = ALL if ALL in pooled.places else names[0]
-    for (ours, other), measure in product(DUELS, JUDGED):
+    for (ours, other), measure in product(DUELS, MEASURES):
         says = f"{ours} ranks better than {other} by {measure}"
         test = tests[(ours, other), place, measure]
         reproduction.claim_better(says, f"on {place}", test)
@@ -202,12 +211,9 @@ def reproduce(setting: Setting) -> Reproduction:
     _papers(reproduction, pooled)
     _means(reproduction, pooled, "Everything")
     _gains(reproduction, pooled)
+    sources = {name: partial(shuffled_folds, folder) for name, folder in folders.items()}
     for section in SECTIONS:
-        section(
-            reproduction,
-            setting,
-            {name: partial(shuffled_folds, folders[name]) for name in folders},
-        )
+        section(reproduction, setting, sources)
     return reproduction
 
 
@@ -253,7 +259,7 @@ def _run(
         setting.say(kind)
         trained = setting.run(
             {name: rankers[name] for name in needed(names)},
-            parts[: N_QUICK_FOLDS if setting.quick else None],
+            parts[: setting.n_folds],
             valid=True,
             store=None if setting.store is None else setting.store / kind,
         )
@@ -271,19 +277,19 @@ def _duels(
             (duel, place, measure): paired_test(
                 ours.values(place, duel[0], measure), theirs.values(place, duel[1], measure)
             )
-            for duel, place, measure in product(DUELS, theirs.places, JUDGED)
+            for duel, place, measure in product(DUELS, theirs.places, MEASURES)
         }
     )
+
+    def both_p(test: PairedTest) -> str:
+        return f"{test.mean_difference:+.4f} ({short_p(test.p_value)}; {short_p(test.p)})"
+
     reproduction.table(
         title,
         ["", "measure", *map(_label, theirs.places)],
         [
-            [
-                f"{duel[0]} − {duel[1]}",
-                str(measure),
-                *(_both_p(tests[duel, place, measure]) for place in theirs.places),
-            ]
-            for duel, measure in product(DUELS, JUDGED)
+            [less(duel), str(m), *(both_p(tests[duel, place, m]) for place in theirs.places)]
+            for duel, m in product(DUELS, MEASURES)
         ],
         "Differences; in brackets p before and after Holm's correction for all tests of the table.",
     )
@@ -294,18 +300,19 @@ def _papers(reproduction: Reproduction, pooled: Pooled) -> None:
     """The papers' local methods against the model they are made of, and in coordinates."""
     pairs = list(MADE_OF.items())
     for method, other in MADE_OF.items():
-        pairs.append((f"{method}, in coordinates", method))
-        pairs.append((f"{method}, in coordinates", f"{other}, in coordinates"))
-    pairs.append(("local_rank of models in coordinates", "SVMMap, in coordinates"))
+        pairs += [(local(method), method), (local(method), local(other))]
+    pairs.append(("local_rank of models in coordinates", local("SVMMap")))
     pairs = [pair for pair in pairs if set(pair) <= set(pooled.methods)]
-    tests = corrected({(pair, m): pooled.test(ALL, *pair, m) for pair, m in product(pairs, JUDGED)})
+    tests = corrected(
+        {(pair, m): pooled.test(ALL, *pair, m) for pair, m in product(pairs, MEASURES)}
+    )
     reproduction.table(
         "Do the papers' local methods gain from coordinates?",
-        ["", "against", *map(str, JUDGED)],
-        [[*pair, *(_one_p(tests[pair, measure]) for measure in JUDGED)] for pair in pairs],
+        ["", "against", *map(str, MEASURES)],
+        [[*pair, *(_one_p(tests[pair, measure]) for measure in MEASURES)] for pair in pairs],
         "On all queries, p after Holm's correction.",
     )
-    better = [pair[0] for pair in MADE_OF.items() if any(tests[pair, m].sign > 0 for m in JUDGED)]
+    better = [pair[0] for pair in MADE_OF.items() if any(tests[pair, m].sign > 0 for m in MEASURES)]
     reproduction.claim(
         "no local method of the papers ranks better than the model it is made of",
         not better,
@@ -317,25 +324,26 @@ def _means(reproduction: Reproduction, pooled: Pooled, title: str) -> None:
     """Every method on every collection, and its difference from six LambdaMARTs on all."""
     others = [method for method in pooled.methods if method != SIX]
     tests = corrected(
-        {(m, measure): pooled.test(ALL, m, SIX, measure) for m, measure in product(others, JUDGED)}
+        {(method, m): pooled.test(ALL, method, SIX, m) for method, m in product(others, MEASURES)}
     )
     more = [name for name in pooled.results if name not in pooled.names]
     places = [place for place in pooled.places if place != HELD_OUT] + more
+    measures = [NDCG(5), *MEASURES]
     rows: list[list[Value]] = []
     for method in pooled.methods:
         means = [
-            " / ".join(f"{pooled.values(place, method, m).mean():.4f}"[1:] for m in MEASURES)
+            " / ".join(f"{pooled.values(place, method, m).mean():.4f}"[1:] for m in measures)
             for place in places
         ]
-        against = ", ".join(_one_p(tests[method, m]) for m in JUDGED) if method != SIX else ""
+        against = ", ".join(_one_p(tests[method, m]) for m in MEASURES) if method != SIX else ""
         seconds = f"{pooled.cpu_seconds(method):.1f} s"
         rows.append([method, *means, against, pooled.n_models(method), seconds])
     reproduction.table(
         title,
         ["", *map(_label, places), f"all, to {SIX}", "models", "training"],
         rows,
-        f"{' / '.join(map(str, MEASURES))}. Differences to {SIX} by "
-        f"{' and '.join(map(str, JUDGED))}, p after Holm's correction. Training is CPU seconds "
+        f"{' / '.join(map(str, measures))}. Differences to {SIX} by "
+        f"{' and '.join(map(str, MEASURES))}, p after Holm's correction. Training is CPU seconds "
         f"for the mean fold of each collection, added up.",
     )
 
@@ -343,41 +351,97 @@ def _means(reproduction: Reproduction, pooled: Pooled, title: str) -> None:
 def _gains(reproduction: Reproduction, pooled: Pooled) -> None:
     """The recipes' gains over global models of equal cost, with 95 % intervals."""
     places = [place for place in pooled.places if place != HELD_OUT]
-    panels: dict[str, dict[str, list[Interval]]] = {
-        f"{ours} − {other}": {
-            str(measure): [_interval(pooled.test(p, ours, other, measure)) for p in places]
-            for measure in JUDGED
-        }
-        for ours, other in DRAWN
-    }
     reproduction.figure(
         "gains",
         "Gains over global models of equal cost, with 95 % intervals; filled marks are p < 0.05 "
         "before correction.",
-        Chart(
-            "intervals",
-            panels=panels,
-            ticks=[_label(place) for place in places],
-        ),
+        "intervals",
+        panels={
+            less(duel): {
+                str(m): [interval(pooled.test(place, *duel, m)) for place in places]
+                for m in MEASURES
+            }
+            for duel in PLOTTED
+        },
+        ticks=[_label(place) for place in places],
     )
 
 
-def _interval(test: PairedTest) -> Interval:
-    return test.mean_difference, test.interval, test.p_value < LEVEL
-
-
 def _label(place: str) -> str:
-    return LABELS.get(place, place)
-
-
-def _both_p(test: PairedTest) -> str:
-    return f"{test.mean_difference:+.4f} ({_p_text(test.p_value)}; {_p_text(test.p)})"
+    # One collection is incomplete.
+    return "MQ2007 (85 %)" if place == "MQ2007-85" else place
 
 
 def _one_p(test: PairedTest) -> str:
-    return f"{test.mean_difference:+.4f} ({_p_text(test.p)})"
+    return f"{test.mean_difference:+.4f} ({short_p(test.p)})"
 
 
-def _p_text(value: float) -> str:
-    """Three decimals without the zero, which no p-value here needs."""
-    return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+TAUGHT_COLLECTIONS = ("MQ2007-85", "MQ2008", "OHSUMED")
+# The share of the training queries whose labels are used: the rest are lists without labels.
+LABELLED = 1 / 3
+TEACHER, STUDENT, MORE = "best", "one", "one, lists without labels too"
+TAUGHT_PAIRS = [(STUDENT, TEACHER), (MORE, TEACHER), (MORE, STUDENT)]
+
+
+class TaughtByMore(Distilled):
+    """Learns the scores of all training lists. The teacher saw the labels of the first third."""
+
+    def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
+        teacher: Ranker = clone(self.ranker)
+        teacher.fit_rows(dataset.taken(np.arange(n_labelled(dataset))))
+        self._teach(dataset.replaced(relevance=teacher.predict_rows(dataset)))
+
+
+def distillation(reproduction: Reproduction, setting: Setting, sources: Sources) -> None:
+    """Add what lists without labels teach one model when a third of the queries has labels."""
+    names = available(sources, TAUGHT_COLLECTIONS)
+    repeats = {name: _taught(setting, sources, name) for name in names}
+    gains: dict[tuple[str, ...], Floats] = {}
+    for pair, measure in product(TAUGHT_PAIRS, MEASURES):
+        by_name = {name: runs.gains(*pair, measure) for name, runs in repeats.items()}
+        by_name[ALL] = np.concatenate(list(by_name.values()))
+        gains |= {(less(pair), str(measure), place): v for place, v in by_name.items()}
+    tests = gain_tests(gains)
+    reproduction.table(
+        "Lists without labels",
+        ["", "measure", *names, ALL],
+        [
+            [less(pair), m, *(cell(tests[less(pair), m, place]) for place in (*names, ALL))]
+            for pair, m in product(TAUGHT_PAIRS, map(str, MEASURES))
+        ],
+        f"{note_of(tests)} A third of each fold's training queries has labels; best is trained on "
+        f"them. One model learns its scores of these lists, or of all training lists.",
+    )
+    add_means(reproduction, "Lists without labels: means", (TEACHER, STUDENT, MORE), repeats)
+
+
+def n_labelled(dataset: RankingDataset) -> int:
+    """How many of the queries have labels."""
+    return max(round(LABELLED * dataset.n_queries), 1)
+
+
+def shuffled_queries(fold: Fold, seed: int) -> Fold:
+    """A fold whose training queries come in a random order: the first ones have labels."""
+    order = np.random.default_rng(seed).permutation(fold.train.n_queries)
+    return Fold(fold.name, fold.train.select(order), None, fold.test)
+
+
+def _taught(setting: Setting, sources: Sources, name: str) -> Repeats:
+    results = []
+    for seed in setting.seeds:
+        n_trees = n_trees_of(setting)
+        every = [shuffled_queries(fold, seed) for fold in sources[name](seed)]
+        few = [
+            Fold(fold.name, fold.train.select(range(n_labelled(fold.train))), None, fold.test)
+            for fold in every
+        ]
+        student = one(n_trees, random_state=seed)
+        rankers = {TEACHER: best(n_trees, random_state=seed), STUDENT: student}
+        more = {MORE: TaughtByMore(student.ranker, student.student)}
+        taught = train(setting, rankers, few, f"{name}, {seed}, a third")
+        results.append(taught | train(setting, more, every, f"{name}, {seed}, by more"))
+    return Repeats(results)
+
+
+# Where coordinates pay, and why; what lists without labels add.
+SECTIONS = (list_lengths, learning_curves, query_descriptors, unnormalised, distillation)

@@ -9,7 +9,7 @@ import numpy as np
 from localrank._base.rules import Rule, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns, values_of_queries
-from localrank.persistence._encoding import MAX_NUMBERED
+from localrank.persistence.encoding import MAX_NUMBERED
 
 known_categories = Rule(
     lambda value, _: (

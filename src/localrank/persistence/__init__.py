@@ -1,6 +1,6 @@
 """Models in files: one file per model, checked on reading, and reading runs no code."""
 
-from localrank.persistence._encoding import rank_example as rank_example
+from localrank.persistence.encoding import rank_example as rank_example
 from localrank.persistence.files import is_model as is_model
 from localrank.persistence.files import library_versions as library_versions
 from localrank.persistence.files import load as load

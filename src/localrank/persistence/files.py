@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from localrank.data._atomic import atomic_write
-from localrank.persistence._encoding import Reader, Writer
+from localrank.persistence.encoding import Reader, Writer
 
 MANIFEST: dict[str, Any] = {
     "class": str,

@@ -22,7 +22,7 @@ from localrank.data import RankingDataset
 from localrank.data._deferred import feature_blocks
 from localrank.data._offsets import rows_of
 from localrank.data._passes import over_parts
-from localrank.persistence._encoding import Writer
+from localrank.persistence.encoding import Writer
 from localrank.persistence.files import library_versions, load, save_model
 
 _folder: ContextVar[Path | None] = ContextVar("folder", default=None)

@@ -11,7 +11,7 @@ from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.rules import Rule, Rules, check_parameters, check_together, refuse
 from localrank.data import RankingDataset
 from localrank.data._feature_columns import values_of_queries
-from localrank.persistence._encoding import MAX_NUMBERED
+from localrank.persistence.encoding import MAX_NUMBERED
 from localrank.rankers._inputs import filling_of
 from localrank.rankers._relevance import a_relevance_level, has_both, lesson_of_relevance
 from localrank.rankers.base import Ranker

@@ -5,7 +5,7 @@ from __future__ import annotations
 from localrank.grouping import Neighbourhoods, bisecting_kmeans
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker, RankSVM, SharedRankSVM
-from localrank.recipes._scaling import Scaling, scaled
+from localrank.recipes._arguments import Scaling, scaled
 from localrank.registry import declare
 from localrank.representations import TopDocuments, TopScores
 from localrank.selection import NearestCentroid, NearestQueries

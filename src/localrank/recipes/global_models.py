@@ -16,7 +16,7 @@ from localrank.rankers import (
     SVMMap,
 )
 from localrank.rankers._gains import Gain
-from localrank.recipes._combining import Combine, combining
+from localrank.recipes._arguments import Combine, combining
 from localrank.recipes.two_views import tree_kinds
 from localrank.registry import declare
 

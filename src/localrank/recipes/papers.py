@@ -15,14 +15,9 @@ from localrank.grouping import (
 )
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import LambdaMART, Ranker, RankSVM, SVMMap
-from localrank.recipes._scaling import Scaling, scaled, wrong
+from localrank.recipes._arguments import Scaling, scaled, wrong
 from localrank.registry import declare
-from localrank.representations import (
-    PrincipalComponents,
-    RelevantMean,
-    TopDocuments,
-    TopScores,
-)
+from localrank.representations import PrincipalComponents, RelevantMean, TopDocuments, TopScores
 from localrank.selection import Classifier, NearestCentroid, NearestQuery
 from localrank.selection._query_search import Index
 

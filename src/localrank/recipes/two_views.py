@@ -21,7 +21,7 @@ from localrank.rankers import (
 from localrank.rankers._gains import Gain
 from localrank.rankers.distilled import student_in_coordinates
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
-from localrank.recipes._combining import Combine, combining
+from localrank.recipes._arguments import Combine, combining
 from localrank.registry import declare
 
 
@@ -246,9 +246,7 @@ def query_coordinates(
     """
     if ranker is None:
         ranker = LambdaMART(
-            feature_fraction=COORDINATES_FRACTION,
-            n_jobs=n_jobs,
-            random_state=random_state,
+            feature_fraction=COORDINATES_FRACTION, n_jobs=n_jobs, random_state=random_state
         )
     return QueryCoordinates(ranker, parts=parts)
 

@@ -20,7 +20,7 @@ import numpy as np
 from localrank._base.arrays import Array, Integers
 from localrank._base.estimator import Estimator, is_estimator
 from localrank._base.rules import Rule, Rules, check_fitted, whole
-from localrank.persistence._encoding import Writer
+from localrank.persistence.encoding import Writer
 from localrank.persistence.files import save_model
 from localrank.text._corpus import Reader
 from localrank.text._index import Index, checked_document_ids

@@ -5,7 +5,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from localrank.data import folds
-from localrank.persistence._encoding import Reader, Writer
+from localrank.persistence.encoding import Reader, Writer
 from localrank.representations import PrincipalComponents
 from localrank.selection import LSH
 

@@ -6,8 +6,8 @@ import pytest
 
 from localrank.evaluation import paired_test
 from localrank.evaluation.plots import Chart, draw_charts
-from localrank.experiments import _base as base
-from localrank.experiments._base import (
+from localrank.experiments import reproduction as base
+from localrank.experiments.reproduction import (
     Claim,
     Making,
     Reproduction,

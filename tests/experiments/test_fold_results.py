@@ -6,7 +6,7 @@ import pytest
 from localrank.data import folds, make_queries
 from localrank.evaluation import correct, paired_test, run
 from localrank.evaluation.significance import corrected
-from localrank.experiments._results import bound_means, mean_of_folds
+from localrank.experiments import bound_means, mean_of_folds
 from localrank.measures import NDCG, AveragePrecision
 from localrank.recipes import local_rank
 

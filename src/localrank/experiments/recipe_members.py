@@ -14,9 +14,8 @@ import numpy as np
 
 from localrank.aggregation import Aggregator, MeanScore, ZScore
 from localrank.data import Fold
-from localrank.evaluation import MethodResult
-from localrank.evaluation.fold_results import FoldResult
-from localrank.experiments._setting import N_QUICK_FOLDS, Setting
+from localrank.evaluation import FoldResult, MethodResult
+from localrank.experiments.setting import Setting
 from localrank.rankers import ListwiseLinear, ListwiseNet, QueryCoordinates, Ranker, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import COORDINATES_FRACTION
 from localrank.recipes.two_views import tree_kinds
@@ -26,15 +25,13 @@ Results = Mapping[str, MethodResult]
 Sources = Mapping[str, Callable[[int], Iterable[Fold]]]
 
 N_TREES, FEW_TREES = 300, 10
-# Between the seeds of two draws. No ensemble has this many models.
+# Between the seeds of two samples. No ensemble has this many models.
 SEED_STEP = 1000
 LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM = "LambdaMART", "CrossEntropyMART", "GBRT", "RankSVM"
 LISTWISE, NET = "ListwiseLinear", "ListwiseNet"
 WITHOUT_NETS = "best without nets"
 # The costs of a recipe are the sums of its members' costs.
 COSTS = ("train_seconds", "train_cpu_seconds", "predict_seconds", "n_models", "model_bytes")
-# The kinds whose gain is shown separately.
-KINDS = (LAMBDA_MART, CROSS_ENTROPY, GBRT, RANK_SVM, NET)
 
 
 def local(kind: str) -> str:
@@ -64,9 +61,7 @@ COMPOSED: dict[str, list[list[str]]] = {
     "6 LambdaMARTs": [_SIX],
     "2 mixed": [[LAMBDA_MART, CROSS_ENTROPY]],
     "6 mixed": [_MIXED],
-    "the kinds of best": [
-        [LAMBDA_MART, GBRT, NET, CROSS_ENTROPY, RANK_SVM, again(LAMBDA_MART, 1)],
-    ],
+    "the kinds of best": [[LAMBDA_MART, GBRT, NET, CROSS_ENTROPY, RANK_SVM, again(LAMBDA_MART, 1)]],
     "6 LambdaMARTs, in coordinates": [[local(name) for name in _SIX]],
     "6 mixed, in coordinates": [[local(name) for name in _MIXED]],
     "fast": [[LAMBDA_MART], [local(CROSS_ENTROPY)]],
@@ -174,9 +169,21 @@ def train(
     """Train models on folds (quick: on two). `kind` names the folder for finished work."""
     setting.say(kind)
     store = None if setting.store is None else setting.store / "members" / kind
-    return setting.run(
-        rankers, list(parts)[: N_QUICK_FOLDS if setting.quick else None], store=store
-    )
+    return setting.run(rankers, list(parts)[: setting.n_folds], store=store)
+
+
+def train_members(
+    setting: Setting,
+    seed: int,
+    methods: Iterable[str],
+    parts: Iterable[Fold],
+    kind: str,
+    more: Mapping[str, Ranker] | None = None,
+) -> dict[str, MethodResult]:
+    """Train the members that some methods need, and more models."""
+    known = members(seed, n_trees_of(setting))
+    rankers = {name: known[name] for name in needed(methods)} | dict(more or {})
+    return train(setting, rankers, parts, kind)
 
 
 def n_trees_of(setting: Setting) -> int:
@@ -184,17 +191,12 @@ def n_trees_of(setting: Setting) -> int:
     return FEW_TREES if setting.quick else N_TREES
 
 
-def draw_seeds(setting: Setting, n_draws: int) -> list[int]:
-    """A seed for each draw, so far apart that models of two draws never share a seed."""
-    n_draws = 1 if setting.quick else n_draws
-    return [setting.seeds[0] + SEED_STEP * draw for draw in range(n_draws)]
+def sample_seeds(setting: Setting, n_samples: int) -> list[int]:
+    """A seed for each sample, so far apart that models of two samples never share a seed."""
+    n_samples = 1 if setting.quick else n_samples
+    return [setting.seeds[0] + SEED_STEP * sample for sample in range(n_samples)]
 
 
-def present(sources: Sources, names: Sequence[str]) -> list[str]:
+def available(sources: Sources, names: Sequence[str]) -> list[str]:
     """The named collections that exist. If none does, all that exist."""
     return [name for name in names if name in sources] or list(sources)
-
-
-def pairs_of(kinds: Iterable[str]) -> list[tuple[str, str]]:
-    """Each kind in coordinates against itself on the features, and recipes against equal cost."""
-    return [*((local(kind), kind) for kind in kinds), ("fast", "2 mixed"), ("best", "6 mixed")]

@@ -19,8 +19,8 @@ import pytest
 
 from localrank import experiments
 from localrank.experiments import EXPERIMENTS
-from localrank.experiments._local_rank_methods import COLLECTIONS, shares_won
-from localrank.experiments._published import published, published_cells, source
+from localrank.experiments.local_rank import COLLECTIONS, shares_won
+from localrank.experiments.published_numbers import published, published_cells, source
 
 NUMBERS = tomllib.loads((files(experiments) / "published.toml").read_text(encoding="utf-8"))
 PAPERS = {path.stem: path for path in Path(__file__).parent.glob("transcription/*.toml")}

@@ -16,7 +16,7 @@ from localrank.data._atomic import atomic_write
 from localrank.evaluation import PairedTest
 from localrank.evaluation.plots import Chart, draw_charts, write_charts
 from localrank.evaluation.significance import p_text
-from localrank.experiments._published import has_numbers, published_cells, source, whole
+from localrank.experiments.published_numbers import has_numbers, published_cells, source, whole
 
 Value = str | int | float | None
 Rows = Sequence[Sequence[Value]]
@@ -219,9 +219,13 @@ class Reproduction(printing.Printed):
         """
         return f"{self.experiment}-{self.data}".lower().replace(", ", "-")
 
-    def figure(self, name: str, caption: str, chart: Chart) -> None:
-        """Add a `Figure`; its file's name begins with the experiment and the data."""
-        self.figures.append(Figure(f"{self.name}-{name.lower()}", caption, chart))
+    def figure(self, name: str, caption: str, chart: Chart | str, **options: Any) -> None:
+        """Add a `Figure`: a chart, or the kind of one with its options.
+
+        Its file's name begins with the experiment and the data.
+        """
+        drawing = chart if isinstance(chart, Chart) else Chart(chart, **options)
+        self.figures.append(Figure(f"{self.name}-{name.lower()}", caption, drawing))
 
     @property
     def conclusion(self) -> str:
@@ -344,9 +348,10 @@ def plain(value: Value) -> Value:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
-def decided(test: PairedTest) -> bool | None:
-    """Whether the first method is better. None: the difference is within the noise."""
-    return test.sign > 0 if test.sign else None
+def decided(*tests: PairedTest) -> bool | None:
+    """Whether the first method is better in all tests. None: a difference is within the noise."""
+    lowest = min(test.sign for test in tests)
+    return lowest > 0 if lowest else None
 
 
 def difference(test: PairedTest) -> str:
@@ -361,13 +366,13 @@ def difference(test: PairedTest) -> str:
     return f"{test.mean_difference:+.4f}, {p_text(test.p)}"
 
 
-def counts(test: PairedTest) -> str:
-    """Queries won, tied and lost.
+def difference_cells(test: PairedTest) -> tuple[float, float, str]:
+    """A paired test in three cells: the difference, p, and the queries won, tied and lost.
 
     Examples
     --------
     >>> from localrank.evaluation import paired_test
-    >>> counts(paired_test([0.5, 0.7, 0.9], [0.4, 0.7, 0.6]))
+    >>> difference_cells(paired_test([0.5, 0.7, 0.9], [0.4, 0.7, 0.6]))[2]
     '2/1/0'
     """
-    return f"{test.wins}/{test.ties}/{test.losses}"
+    return test.mean_difference, test.p, f"{test.wins}/{test.ties}/{test.losses}"

@@ -2,16 +2,16 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import folds, make_queries
-from localrank.experiments._members import (
+from localrank.experiments import Setting
+from localrank.experiments.recipe_members import (
     COMPOSED,
-    draw_seeds,
+    available,
     members,
     needed,
-    present,
+    sample_seeds,
     train,
     with_recipes,
 )
-from localrank.experiments._setting import Setting
 from localrank.rankers import Ensemble, LambdaMART, ListwiseNet, QueryCoordinates, RankSVM
 from localrank.recipes import best, fast, global_ensemble, global_mixed
 from localrank.recipes.two_views import tree_kinds
@@ -112,13 +112,13 @@ def test_recipes_without_all_members_are_left_out(results):
     assert list(with_recipes(few)) == ["LambdaMART", "CrossEntropyMART", "2 mixed"]
 
 
-def test_draws_have_seeds_that_no_other_draw_has(tmp_path):
-    assert draw_seeds(setting(tmp_path, seeds=(7, 8)), 3) == [7, 1007, 2007]
-    assert draw_seeds(setting(tmp_path, quick=True), 3) == [0]
+def test_samples_have_seeds_that_no_other_sample_has(tmp_path):
+    assert sample_seeds(setting(tmp_path, seeds=(7, 8)), 3) == [7, 1007, 2007]
+    assert sample_seeds(setting(tmp_path, quick=True), 3) == [0]
 
     def seeds(seed):
-        drawn = {getattr(r, "random_state", None) for r in members(seed).values()}
-        return drawn - {None}
+        used = {getattr(r, "random_state", None) for r in members(seed).values()}
+        return used - {None}
 
     assert not seeds(0) & seeds(1000)
 
@@ -134,5 +134,5 @@ def test_finished_members_are_not_trained_again(parts, tmp_path):
 
 def test_known_collections_are_taken_or_whatever_there_is():
     sources = {"OHSUMED": None, "mine": None}
-    assert present(sources, ["ClueWeb09", "OHSUMED"]) == ["OHSUMED"]
-    assert present(sources, ["ClueWeb09"]) == ["OHSUMED", "mine"]
+    assert available(sources, ["ClueWeb09", "OHSUMED"]) == ["OHSUMED"]
+    assert available(sources, ["ClueWeb09"]) == ["OHSUMED", "mine"]

@@ -1,12 +1,27 @@
-"""The `scaling` argument of recipes, and the error for a wrong argument."""
+"""The arguments that several recipes share, and the error for a wrong one."""
 
 from __future__ import annotations
 
 from typing import Literal
 
+from localrank.aggregation import Aggregator, FixedScale
 from localrank.representations import Representation, Scaled
 
+Combine = Literal["standardised", "fixed"]
 Scaling = Literal["standard"] | None
+
+
+def combining(combine: Combine) -> Aggregator | None:
+    """The aggregator for an ensemble. None: the ensemble's default.
+
+    Examples
+    --------
+    >>> combining("fixed")
+    FixedScale()
+    """
+    if combine not in ("standardised", "fixed"):
+        raise wrong("combine", combine, "'standardised' or 'fixed'")
+    return FixedScale() if combine == "fixed" else None
 
 
 def scaled(representation: Representation, scaling: Scaling) -> Representation:

@@ -3,10 +3,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from localrank.data import RankingDataset
-from localrank.evaluation import MethodResult, paired_test
-from localrank.evaluation.fold_results import FoldResult
-from localrank.experiments._draws import MEASURES, Draws, cell, gain_test, slopes
-from localrank.experiments._draws import interval as plotted
+from localrank.evaluation import FoldResult, MethodResult, paired_test
+from localrank.experiments.repeated_runs import MEASURES, Repeats, cell, gain_test, slopes
+from localrank.experiments.repeated_runs import interval as plotted
 
 MAP = MEASURES[1]
 
@@ -21,21 +20,21 @@ def result(labels, scores):
 
 @pytest.fixture
 def two():
-    """In the first draw query 2 has one label, in both draws query 3."""
+    """In the first run query 2 has one label, in both runs query 3."""
     return [
         result([1, 0, 1, 1, 0, 0], [2.0, 1, 2, 1, 2, 1]),
         result([1, 0, 1, 0, 0, 0], [1.0, 2, 1, 2, 2, 1]),
     ]
 
 
-def test_values_are_means_of_the_draws(two):
-    assert_allclose(Draws(two).values("m", MAP), [0.75, 0.75, 0.0])
+def test_values_are_means_of_the_runs(two):
+    assert_allclose(Repeats(two).values("m", MAP), [0.75, 0.75, 0.0])
 
 
-def test_a_query_with_one_label_counts_in_no_draw_that_leaves_it_so(two):
-    values = Draws(two, two_labels=True).values("m", MAP)
+def test_a_query_with_one_label_counts_in_no_run_that_leaves_it_so(two):
+    values = Repeats(two, two_labels=True).values("m", MAP)
     assert_allclose(values, [0.75, 0.5, np.nan])
-    assert Draws(two, two_labels=True).mean("m", MAP) == pytest.approx(0.625)
+    assert Repeats(two, two_labels=True).mean("m", MAP) == pytest.approx(0.625)
 
 
 def test_gains_are_tested_as_pairs_of_values():

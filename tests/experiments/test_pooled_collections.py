@@ -4,7 +4,7 @@ from numpy.testing import assert_array_equal
 
 from localrank.data import folds, make_queries
 from localrank.evaluation import paired_test, run
-from localrank.experiments._pooled import ALL, HELD_OUT, Pooled
+from localrank.experiments.repeated_runs import ALL, HELD_OUT, Pooled
 from localrank.measures import NDCG
 from localrank.rankers import BestFeature, RankSVM
 

@@ -1,4 +1,4 @@
-"""Where and how an experiment runs."""
+"""Where and how an experiment runs, and what it reads from the results of methods."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from localrank.data import Fold, concatenate, folds
 from localrank.data.fold import Folds
 from localrank.evaluation import MethodResult, run
 from localrank.evaluation.runner import judged_queries
+from localrank.measures import Measure
 from localrank.rankers import Ranker
 
-N_QUICK_FOLDS = 2
 # Collections that test on one part and train on all others; the rest rotate as LETOR does.
 WITHOUT_VALIDATION = {"ClueWeb09"}
 
@@ -59,10 +59,15 @@ class Setting:
             raise ValueError(f"This experiment takes one seed. Got {len(self.seeds)}.")
         return self.seeds[0]
 
+    @property
+    def n_folds(self) -> int | None:
+        """How many of a collection's folds count: two if `quick`. None: all."""
+        return 2 if self.quick else None
+
     @cached_property
     def folds(self) -> Folds:
         """The folds of the folder; the first two if `quick`."""
-        return own_folds(self.folder)[: N_QUICK_FOLDS if self.quick else None]
+        return own_folds(self.folder)[: self.n_folds]
 
     @property
     def validated_folds(self) -> list[Fold]:
@@ -117,3 +122,35 @@ def with_validation(parts: Iterable[Fold]) -> list[Fold]:
             fold = replace(fold, train=train, valid=valid)
         validated.append(fold)
     return validated
+
+
+def chosen(result: MethodResult) -> list[str]:
+    """The values of the chosen parameters, one short text per fold."""
+    return [
+        "/".join(f"{value:g}" for value in run.chosen.values()) for run in result.runs if run.chosen
+    ]
+
+
+def mean_of_folds(result: MethodResult, measure: Measure) -> float:
+    """The mean of the folds' means, as LETOR computes it. Other means are over the queries."""
+    return float(np.mean(list(result.fold_means(measure).values())))
+
+
+def bound_means(result: MethodResult, measure: Measure) -> tuple[float, float, float]:
+    """Means with the selected groups, with the best groups in hindsight, and with random groups.
+
+    Parameters
+    ----------
+    result : MethodResult
+        The result of a run with `n_controls`.
+    measure : Measure
+        The measure of that run.
+    """
+    selected, names = result.values(measure), np.array(result.fold_names)
+    best, control = selected.copy(), selected.copy()
+    for fold in result.runs:
+        # With one group, nothing is chosen.
+        if fold.bound is not None:
+            best[names == fold.fold] = fold.bound.values
+            control[names == fold.fold] = fold.bound.control.mean(axis=0)
+    return float(selected.mean()), float(best.mean()), float(control.mean())
