@@ -198,7 +198,7 @@ class LocalRanker(Ranker):
             selector = clone(self.selector).fit(dataset, groups, representation, descriptions)
             held_out = None
             if valid is not None:
-                held_out = validation_queries(selector, self.ranker, valid)
+                held_out = _validation_queries(selector, self.ranker, valid)
             models = training.models(groups, held_out=held_out)
         self.models_ = models
         self.selector_ = selector
@@ -210,7 +210,7 @@ class LocalRanker(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         scores = np.zeros(dataset.n_documents)
-        for share in shares(self.selector_, self.models_, dataset):
+        for share in _shares(self.selector_, self.models_, dataset):
             of_model = share.model.predict_rows(share.queries)
             if share.standardised.any():
                 standardised = ZScore().aggregate_rows(share.queries, of_model[None])
@@ -232,7 +232,7 @@ class LocalRanker(Ranker):
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
-        for share in shares(self.selector_, self.models_, dataset):
+        for share in _shares(self.selector_, self.models_, dataset):
             queries, offsets = share.queries, share.queries.offsets
             of_model = contribution_rows(share.model, queries)
             if share.standardised.any():
@@ -396,7 +396,7 @@ _N_WEIGHTS = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Share:
+class _Share:
     """The queries that one model ranks, and its weight for each of their documents.
 
     Parameters
@@ -420,9 +420,9 @@ class Share:
     standardised: Flags
 
 
-def shares(
+def _shares(
     selector: Selector, models: Sequence[Ranker], dataset: RankingDataset
-) -> Iterator[Share]:
+) -> Iterator[_Share]:
     """The share of each model in the scores of a dataset.
 
     Queries are taken in blocks so that the weights fit into memory. Each block yields its own
@@ -434,7 +434,7 @@ def shares(
     >>> from localrank.recipes import local_rank
     >>> dataset, _ = make_queries(60)
     >>> ranker = local_rank(3).fit(dataset)
-    >>> [share.queries.n_queries for share in shares(ranker.selector_, ranker.models_, dataset)]
+    >>> [share.queries.n_queries for share in _shares(ranker.selector_, ranker.models_, dataset)]
     [11, 24, 25]
     """
     n_queries = max(_N_WEIGHTS // len(models), 1)
@@ -449,7 +449,7 @@ def shares(
         for number, queries in zip(groups, np.split(query, np.cumsum(sizes)[:-1]), strict=True):
             rows, _ = rows_of(dataset.offsets, positions[queries])
             ranked = block.taken(queries)
-            yield Share(
+            yield _Share(
                 models[number],
                 ranked,
                 rows,
@@ -458,7 +458,7 @@ def shares(
             )
 
 
-def validation_queries(
+def _validation_queries(
     selector: Selector, ranker: Ranker, valid: RankingDataset
 ) -> list[RankingDataset]:
     """The validation queries of each group: those that the selector sends to it.
