@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest package bench docs clean
+.PHONY: help setup demo test test-all bounds fuzz lint format coverage lowest newest package bench docs clean
 
 help:
 	@echo "make demo    set up and compare rankers on built-in queries"
@@ -14,6 +14,7 @@ help:
 	@echo "make format  let ruff reformat the code"
 	@echo "make coverage   run the tests and say which lines they miss"
 	@echo "make lowest     run the tests with the lowest versions of what localrank depends on"
+	@echo "make newest     run the tests of borrowed internals with the newest versions of everything"
 	@echo "make package    build the wheel and the sdist, and try them in a clean environment"
 	@echo "make bench   run the benchmarks"
 	@echo "make docs    build the documentation into site/"
@@ -58,6 +59,7 @@ test-all: setup .venv/.kernels
 # that no test compiled, so all are compiled anew, and apart.
 KERNEL_TESTS = tests/_kernels tests/data/test_letor.py tests/data/test_letor_limits.py \
   tests/aggregation/test_aggregators.py tests/representations/test_principal_components.py \
+  tests/representations/test_top_values.py tests/text/test_retrieval.py \
   tests/rankers/rank_svm/test_rank_svm.py \
   $(foreach module,$(KERNELS),$(wildcard \
     $(dir $(module:src/localrank/%=tests/%))test_$(patsubst _%,%,$(notdir $(module)))))
@@ -92,6 +94,24 @@ lowest:
 	@.cache/lowest/bin/python -m pip install --quiet --disable-pip-version-check uv
 	@.cache/lowest/bin/uv pip install --quiet --python .cache/lowest/bin/python --resolution lowest-direct -e ".[dev]"
 	@.cache/lowest/bin/python -m pytest -q -n 2 -W ignore::DeprecationWarning -W ignore::FutureWarning
+
+# Do the private parts of other libraries still work that localrank uses? These tests touch them.
+DOOR_TESTS = tests/test_borrowed_internals.py tests/_kernels tests/trees tests/persistence \
+  tests/test_persistence.py tests/test_golden.py tests/_base/test_estimator.py \
+  tests/_base/test_parallel.py tests/data/test_letor.py tests/rankers/test_scikit_learn.py \
+  tests/rankers/boosted_trees tests/serving/test_uvicorn.py
+
+# Versions before their release too, unless they do not go together.
+newest:
+	@$(PYTHON) -m venv --clear .cache/newest
+	@.cache/newest/bin/python -m pip install --quiet --disable-pip-version-check uv
+	@.cache/newest/bin/uv pip install --quiet --python .cache/newest/bin/python --upgrade \
+	  --prerelease=allow -e ".[dev]" || \
+	  .cache/newest/bin/uv pip install --quiet --python .cache/newest/bin/python --upgrade -e ".[dev]"
+	@.cache/newest/bin/uv pip list --quiet --python .cache/newest/bin/python | \
+	  grep -iE "^(numba|llvmlite|lightgbm|scikit-learn|threadpoolctl|numpy|uvicorn) "
+	@.cache/newest/bin/python -m pytest -q -n 2 -W ignore::DeprecationWarning \
+	  -W ignore::FutureWarning $(wildcard $(DOOR_TESTS))
 
 package: setup
 	@rm -rf dist

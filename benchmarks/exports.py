@@ -41,7 +41,7 @@ from localrank.export._routed_models import ROUTER, scores_of
 from localrank.export.base import Files, GroupTarget
 from localrank.export.vespa.application import VERSION
 from localrank.export.writing import read_files, target
-from localrank.formulas import Routed, Router
+from localrank.formulas import Formula, Routed, Router
 from localrank.rankers import Ranker
 from localrank.registry import METHODS, make_ranker
 
@@ -81,13 +81,15 @@ class Asked(Target):
     Engines are started only once for all models, and a local model makes several requests.
     """
 
+    takes = (Formula,)
+
     def __init__(self, target: Target) -> None:
         self._target = target
         self.chooses_groups = target.chooses_groups  # type: ignore[misc]
         self.cases: list[Case] = []
         self.answers: list[Floats] = []
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         return self._target.files(model)
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:

@@ -130,7 +130,7 @@ def cell(
 def parts(trees: Trees, rows: Array) -> None:
     """Print what ranking values and summing leaves cost, and the least that summing may."""
     trees.score(rows)
-    scorer = trees._scorer_32 if rows.dtype == np.float32 else trees._scorer_64
+    scorer = trees._scorers[rows.dtype]
     ranks, scores = np.empty(len(rows) * scorer._n_columns, np.uint8), np.zeros(len(rows))
     calls = {
         "ranks of values": lambda: scorer._rank_values(rows, *scorer._columns, ranks),

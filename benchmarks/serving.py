@@ -40,9 +40,10 @@ from localrank.data import RankingDataset
 from localrank.persistence import load
 from localrank.rankers import Ranker
 from localrank.recipes import best
-from localrank.serving._bodies import ARROW, JSON, decoded, encoded
+from localrank.serving._messages import ARROW, JSON
 from localrank.serving._models import Loaded
 from localrank.serving._ranking import rankings, scored
+from localrank.serving._requests import decoded, encoded
 from localrank.serving.settings import Settings
 
 N_DOCUMENTS, N_LISTS, N_DIFFERENT = 100, 10, 50

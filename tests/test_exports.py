@@ -70,6 +70,7 @@ def test_a_name_that_is_not_there_is_an_error():
         localrank.ranker  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_the_examples_of_one_file_run_alone():
     # Then pytest is what imports the rest of the package.
     root = Path(__file__).parents[1]

@@ -137,12 +137,40 @@ class DummyAggregator(Aggregator):
         return np.nan_to_num(counts).max(axis=0)
 """,
     ),
+    "export": (
+        "from localrank.export.dummy import DummyTarget as DummyTarget",
+        """
+import json
+
+import numpy as np
+
+from localrank.export.base import Target, columns_by_name, one_file
+from localrank.formulas import Linear
+from localrank.registry import declare
+
+
+@declare("dummy", "weights by feature, as JSON")
+class DummyTarget(Target):
+    takes = (Linear,)
+    holder = "a file of weights"
+
+    def _files(self, model):
+        weights = dict(zip(model.feature_names, model.formula.weights.tolist()))
+        return {"weights.json": json.dumps(weights), "README.md": f"# {model.name}\\n"}
+
+    def scores(self, files, dataset):
+        columns = columns_by_name(dataset)
+        with one_file(files, "weights.json") as text:
+            weights = {columns[name]: weight for name, weight in json.loads(text).items()}
+        return dataset.features[:, list(weights)].astype(np.float64) @ list(weights.values())
+""",
+    ),
     "measures": (
         "from localrank.measures.dummy import DummyMeasure as DummyMeasure",
         """
 from dataclasses import dataclass
 
-from localrank.measures._cut import RelevanceMeasure
+from localrank.measures.base import RelevanceMeasure
 from localrank.measures.precision import Precision
 
 
@@ -199,6 +227,7 @@ SUITES = {
     "selection": "selection/test_selector_contracts.py",
     "aggregation": "aggregation/test_aggregators.py",
     "measures": "measures/test_measure_contracts.py",
+    "export": "export/test_target_contracts.py",
     "data/formats": "data/formats/test_format_contracts.py",
 }
 
@@ -245,6 +274,7 @@ def test_newcomers_are_listed(call):
     listed = json.loads(call("-m", "localrank", "methods", "--json"))
     assert {"dummy", "dummy-recipe"} <= set(listed["methods"])
     assert all("dummy" in known for known in listed["parts"].values())
+    assert "dummy" in listed["targets"]
 
 
 def test_newcomers_are_chosen_by_name(call, tmp_path):
@@ -261,6 +291,20 @@ def test_newcomers_are_chosen_by_name(call, tmp_path):
         assert part in out
     lists = ("--method", "multiple-hyperplanes", "--set", "aggregator=dummy")
     call(*train, *lists, "-o", tmp_path / "lists.localrank")
+
+
+def test_a_new_target_is_written_and_verified_by_name(call, tmp_path):
+    dataset, _ = make_queries(40, n_features=5, random_state=0)
+    write_letor(dataset, tmp_path / "train.txt")
+    train = ("-m", "localrank", "train", tmp_path / "train.txt", "--method", "rank-svm")
+    call(*train, "-o", tmp_path / "model.localrank")
+    options = ("--to", "dummy", "-o", tmp_path / "out", "--verify", tmp_path / "train.txt")
+    out = call("-m", "localrank", "export", tmp_path / "model.localrank", *options, "--json")
+    assert json.loads(out)["n_equal_lists"] == 40
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "README.md",
+        "weights.json",
+    ]
 
 
 def test_a_new_format_is_read_by_commands_and_from_python(call, tmp_path):

@@ -150,7 +150,7 @@ def test_kernels_of_the_installed_package_are_read_where_they_cannot_be_written(
 
 def test_kernels_are_compiled_anew_when_a_module_they_are_made_of_changes(installed):
     counts = [run(installed, "-c", SORT, NUMBA_CACHE_DIR=str(installed)).stdout for _ in range(2)]
-    arrays = installed / "localrank" / "arrays.py"
+    arrays = installed / "localrank" / "_base" / "arrays.py"
     arrays.write_text(arrays.read_text(encoding="utf-8") + "\n", encoding="utf-8")
     counts.append(run(installed, "-c", SORT, NUMBA_CACHE_DIR=str(installed)).stdout)
     assert int(counts[0]) > 0

@@ -1,6 +1,6 @@
 import pytest
 
-from localrank._base.distributed import connection
+from localrank._base import distributed as cluster_work
 from localrank.data import make_queries, write_letor
 
 
@@ -39,7 +39,7 @@ def test_training_and_ranking_on_a_cluster_give_the_same_files(run, data, tmp_pa
 
 
 def test_an_error_on_a_cluster_is_one_line(run, data, tmp_path, monkeypatch):
-    monkeypatch.setattr(connection, "_TO_CONNECT", 1)
+    monkeypatch.setattr(cluster_work, "_TO_CONNECT", 1)
     code, out, err = run("train", data, "-o", tmp_path / "m", "--dask", "tcp://127.0.0.1:9")
     assert (code, out) == (1, "")
     assert err.startswith("error: tcp://127.0.0.1:9: no Dask scheduler answered")

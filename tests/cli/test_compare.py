@@ -256,7 +256,7 @@ def test_wrong_requests_are_refused_before_any_work(run, collection, tmp_path, o
 def test_methods_lists_every_method_and_part_with_its_parameters(run):
     code, out, _ = run("methods", "--json")
     assert code == 0
-    listed, parts = json.loads(out).values()
+    listed, parts, _ = json.loads(out).values()
     assert listed["local-rank"]["parameters"]["n_clusters"] == "4"
     assert listed["local-rank"]["kind"] == "local"
     code, out, _ = run("methods")

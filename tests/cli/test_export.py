@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import localrank
-from localrank.cli.export import TARGETS
 from localrank.data import RankingDataset, make_queries, read_letor, write_letor
 from localrank.export import Verification, targets
 from localrank.export.lightgbm_file import LightGBM
@@ -21,8 +20,16 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_the_help_names_every_target():
-    assert set(TARGETS) == targets().keys()
+def test_the_list_that_the_help_names_has_every_target(run):
+    _, out, _ = run("export", "--help")
+    assert "localrank methods" in " ".join(out.split())
+    _, out, _ = run("methods", "--json")
+    summaries = {name: target.declaration.summary for name, target in targets().items()}
+    listed = json.loads(out)["targets"]
+    assert {name: entry["summary"] for name, entry in listed.items()} == summaries
+    _, out, _ = run("methods")
+    for name in summaries:
+        assert f" {name} " in out.partition("Export targets")[2]
 
 
 def test_an_export_is_written_and_verified(run, folder, tmp_path):

@@ -55,6 +55,7 @@ def test_hard_numbers_of_lines_out_of_order_are_all_read(tmp_path):
     assert (read_letor(tmp_path / "file.txt").features == float(HARD)).all()
 
 
+@pytest.mark.slow
 def test_wide_lines_out_of_order_write_into_no_other_memory(tmp_path):
     columns = [*range(2, 100_001), 1]
     line = "0 qid:1 " + " ".join(f"{column}:{HARD}" for column in columns) + "\n"
@@ -65,6 +66,7 @@ def test_wide_lines_out_of_order_write_into_no_other_memory(tmp_path):
 # Memory is in proportion to what was read.
 
 
+@pytest.mark.slow
 @needs_linux
 def test_short_lines_before_wide_ones_reserve_no_memory_for_wide_ones(tmp_path):
     wide = "0 qid:1 " + " ".join(f"{column}:0.123456" for column in range(1, 137)) + "\n"
@@ -73,6 +75,7 @@ def test_short_lines_before_wide_ones_reserve_no_memory_for_wide_ones(tmp_path):
     assert read_apart(tmp_path / "file.txt", megabytes=250) == ("80000 136 0.0 1.0", "")
 
 
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.parametrize("form", ["0 qid:{} 1:1\n", "0 qid:1 1:1 #docid = {}\n"])
 def test_one_long_id_takes_no_room_in_all_rows(form, tmp_path):
@@ -85,6 +88,7 @@ def test_one_long_id_takes_no_room_in_all_rows(form, tmp_path):
     assert ids.tolist() == [*(f"i{number}" for number in range(100_000)), "i" * 1000]
 
 
+@pytest.mark.slow
 @needs_linux
 def test_blank_lines_reserve_no_rows(tmp_path):
     wide = "0 qid:1 " + " ".join(f"{column}:1" for column in range(1, 137)) + "\n"
@@ -92,6 +96,7 @@ def test_blank_lines_reserve_no_rows(tmp_path):
     assert read_apart(tmp_path / "file.txt", megabytes=150) == ("2 136 1.0 1.0", "")
 
 
+@pytest.mark.slow
 @needs_linux
 @pytest.mark.parametrize("first", ["0 qid:1 100000:1\n", "0 qid:1 1:1\n"])
 def test_table_that_cannot_fit_is_refused_with_its_size(first, tmp_path):

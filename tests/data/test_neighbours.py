@@ -104,7 +104,7 @@ def test_parts_with_sizes_rotate(tmp_path):
 def test_weights_are_ignored_with_a_word(tmp_path):
     (tmp_path / "train.txt").write_text("0 qid:7 1:1\n")
     (tmp_path / "train.txt.weight").write_text("2.5\n")
-    with pytest.warns(UserWarning, match="train.txt.weight: not used"):
+    with pytest.warns(UserWarning, match="train.txt.weight is not used"):
         read_letor(tmp_path / "train.txt")
 
 

@@ -62,6 +62,11 @@ def test_the_verdict_names_a_leader_where_nothing_is_significant():
     )
 
 
+def test_only_what_is_significant_is_called_worse():
+    assert "Significantly worse than base: a (-0.0200)." in judged(a=(WORSE, None, None))
+    assert "ignificantly worse" not in judged(a=(CHANCE, "mix", CHANCE))
+
+
 @pytest.mark.parametrize(
     ("leader", "words"),
     [

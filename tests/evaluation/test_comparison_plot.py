@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.evaluation import paired_test
-from localrank.evaluation._comparison_overview import plot
+from localrank.evaluation._comparison_overview import chart
 from localrank.measures import NDCG
 
 TEST = paired_test([0.5, 0.7], [0.4, 0.7])
@@ -31,7 +31,7 @@ def comparison(opponents, at_equal_cost):
 
 
 def test_each_method_has_its_gain_and_interval_in_its_row():
-    figure = plot(comparison({"a": "mix", "b": "base"}, {"a": gain(0.1, 0.3)}))
+    figure = chart(comparison({"a": "mix", "b": "base"}, {"a": gain(0.1, 0.3)})).draw()
     (axes,) = figure.axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
     marks = [line for line in axes.lines if line.get_marker() != "None"]
@@ -45,7 +45,7 @@ def test_each_method_has_its_gain_and_interval_in_its_row():
 
 
 def test_the_baseline_as_the_only_opponent_is_drawn_once():
-    figure = plot(comparison({"a": "base", "b": "base"}, {"a": gain(0.2, 0.01)}))
+    figure = chart(comparison({"a": "base", "b": "base"}, {"a": gain(0.2, 0.01)})).draw()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["to base"]
 
 
@@ -54,11 +54,11 @@ def test_more_methods_make_a_taller_figure():
     many = SimpleNamespace(**vars(few))
     many.finished = {f"m{i}": None for i in range(15)}
     many.entries = {name: SimpleNamespace(role="method") for name in many.finished}
-    assert plot(many).get_figheight() > 2 * plot(few).get_figheight()
+    assert chart(many).draw().get_figheight() > 2 * chart(few).draw().get_figheight()
 
 
 def test_without_a_method_there_is_nothing_to_plot():
     alone = comparison({}, {})
     alone.finished = {"base": None}
     with pytest.raises(ValueError, match="no method to plot"):
-        plot(alone)
+        chart(alone)

@@ -275,6 +275,7 @@ def test_curves_are_those_of_the_methods_they_are_named_after(graded, scores, me
         assert_allclose(calibration.per_query[curve], measure(graded, scores[method]))
 
 
+@pytest.mark.slow
 def test_selection_and_fusion_are_those_of_the_recipe(monkeypatch):
     dataset, _ = make_queries(45, n_documents=(110, 120), n_features=5, n_types=2, random_state=3)
     parts = list(folds(dataset, 2, validation=False))

@@ -187,6 +187,7 @@ def test_text_collections_are_ranked_by_their_raw_features(texts):
     assert sum("on med" in claim.says for claim in reproduction.claims) == 2
 
 
+@pytest.mark.slow
 def test_one_text_collection_goes_by_its_own_folder(texts):
     setting = Setting(texts / "med", quick=True, n_jobs=1, say=lambda line: None)
     reproduction = reproduce(setting)

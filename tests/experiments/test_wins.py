@@ -103,6 +103,7 @@ def test_clueweb_trains_on_four_parts_and_others_on_three(data):
     assert not wins.has_validation(data / "ClueWeb09")
 
 
+@pytest.mark.slow
 def test_collections_are_pooled_but_for_the_one_for_information(data, cheap):
     reproduction = wins.reproduce(Setting(data, quick=True, n_jobs=1, say=lambda line: None))
     assert reproduction.data == "OHSUMED, ClueWeb09"
@@ -141,6 +142,7 @@ def test_finished_work_is_not_done_again(data, cheap, tmp_path):
     assert [table.rows for table in again.tables] == [table.rows for table in first.tables]
 
 
+@pytest.mark.slow
 def test_sections_get_the_shuffled_folds_of_every_collection(data, cheap, monkeypatch):
     seen = {}
     monkeypatch.setattr(

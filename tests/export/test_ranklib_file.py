@@ -8,7 +8,7 @@ from localrank.formulas import Linear
 
 
 def test_trees_that_learned_from_missing_values_are_refused(rng):
-    with pytest.raises(NotExportable, match="learned from missing values.*Take xgboost-json"):
+    with pytest.raises(NotExportable, match="learned from missing values.*Use xgboost-json"):
         RankLib().files(tree_model(rng, KNOWS_MISSING))
 
 

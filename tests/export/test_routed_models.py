@@ -11,7 +11,7 @@ from localrank.export import NotExportable, Target, export, verify
 from localrank.export._routed_models import files_of, group_models, scores_of
 from localrank.export.base import GroupTarget
 from localrank.export.writing import exported_model, read_files, target
-from localrank.formulas import Routed
+from localrank.formulas import Formula, Routed
 from localrank.grouping import Agglomerative
 from localrank.rankers import LambdaMART, RankSVM
 from localrank.recipes import adaptive_training
@@ -125,7 +125,9 @@ def test_a_group_that_the_engine_does_not_take_is_named(lists):
 class OneForAll(GroupTarget):
     """An engine whose model holds all groups, and a query says which."""
 
-    def files(self, model):
+    takes = (Formula,)
+
+    def _files(self, model):
         weights = [group.weights.tolist() for group in model.formula.groups]
         return {"model.json": json.dumps(weights), "README.md": "Say the group.\n"}
 
@@ -149,9 +151,10 @@ def test_an_engine_may_hold_all_groups_in_one_model(selector, lists):
 class Chooser(Target):
     """An engine that chooses by itself, where a file says how."""
 
+    takes = (Formula,)
     chooses_groups = True
 
-    def files(self, model):
+    def _files(self, model):
         if isinstance(model.formula, Routed) and model.formula.router.needs_service:
             raise NotExportable("It", "it cannot choose", "Let others choose.")
         return {"whole.json": model.name, "README.md": ""}

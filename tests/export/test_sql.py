@@ -101,7 +101,7 @@ def test_deep_trees_are_not_nested(rng):
 
 
 def test_as_many_trees_as_are_taken_can_be_run_and_more_are_refused(rng):
-    trees = random_trees(rng, sql.MOST_TREES, 3)
+    trees = random_trees(rng, sql.MAX_TREES, 3)
     dataset = documents(rng, trees).taken(np.arange(3))
     scores = SQL().scores(files_of(TreeSum(trees), N_FEATURES), dataset)
     assert (scores == trees.score(dataset.features)).all()
@@ -111,7 +111,7 @@ def test_as_many_trees_as_are_taken_can_be_run_and_more_are_refused(rng):
 
 def test_long_queries_are_refused(rng, monkeypatch):
     trees = random_trees(rng, 10, 20)
-    monkeypatch.setattr(sql, "MOST_CHARACTERS", 5000)
+    monkeypatch.setattr(sql, "MAX_CHARACTERS", 5000)
     with pytest.raises(NotExportable, match=r"characters cannot be exported: .* at most 5,000"):
         files_of(TreeSum(trees), N_FEATURES)
 

@@ -1,7 +1,7 @@
 import pytest
 
 from localrank.data import make_queries
-from localrank.export import NotExportable, export, targets
+from localrank.export import NotExportable, export
 from localrank.export.writing import exported_model
 from localrank.rankers import DuhKirchhoff, LambdaMART
 
@@ -69,9 +69,3 @@ def test_features_without_names_have_their_numbers():
     unnamed = dataset.replaced(feature_names=None)
     names = exported_model(LambdaMART(5).fit(unnamed)).feature_names
     assert names == tuple(f"f{number}" for number in range(1, dataset.n_features + 1))
-
-
-def test_every_target_says_what_it_is():
-    for name, target in targets().items():
-        assert target.declaration.name == name  # type: ignore[attr-defined]
-        assert target.declaration.summary  # type: ignore[attr-defined]

@@ -93,7 +93,7 @@ def test_well_separated_types_are_found_by_a_sample_as_by_all_queries():
 
 
 def test_more_queries_than_can_be_held_in_pairs_are_refused(monkeypatch):
-    monkeypatch.setattr(agglomerative, "_MOST_CLUSTERED", 30)
+    monkeypatch.setattr(agglomerative, "_MAX_CLUSTERED", 30)
     points = np.arange(31.0)[:, None]
     with pytest.raises(ValueError, match=r"at most 30 queries .* Got 31 queries with 465 pairs"):
         Agglomerative(2, max_queries=None).group(Mean(), points)

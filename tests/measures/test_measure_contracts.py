@@ -23,7 +23,7 @@ from localrank.measures import (
     precision,
     reciprocal_rank,
 )
-from localrank.measures._cut import CutMeasure
+from localrank.measures.base import CutMeasure
 from localrank.measures.parsing import measures_of
 
 ALL = list(measures_of("default"))

@@ -21,8 +21,8 @@ pytest.importorskip("starlette", reason="the service is not installed")
 import uvicorn
 
 from localrank.serving import Application, Settings
-from localrank.serving._page import page as whole_page
-from localrank.serving._page import policy
+from localrank.serving.application import page as whole_page
+from localrank.serving.application import policy
 
 NAMES = ["bm25", "page rank", 'the "title", in full', "age", "clicks", "length"]
 HOSTILE = '</script><img src=x onerror="window.hacked=1"><b>bold</b>'

@@ -1,6 +1,6 @@
 import pytest
 
-from localrank.text._delimited import delimited_kind, delimited_records
+from localrank.text._file_formats import delimited_kind, delimited_records
 
 IDS = frozenset({"id", "_id"})
 

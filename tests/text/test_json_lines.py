@@ -1,6 +1,6 @@
 import pytest
 
-from localrank.text._json_lines import json_records
+from localrank.text._file_formats import json_records
 
 
 def written(tmp_path, text):

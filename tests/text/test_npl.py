@@ -1,6 +1,6 @@
 import pytest
 
-from localrank.text._npl import npl_judgments, npl_records
+from localrank.text._file_formats import npl_judgments, npl_records
 
 
 def written(tmp_path, text):

@@ -1,6 +1,6 @@
 import pytest
 
-from localrank.text._smart import smart_judgments, smart_records
+from localrank.text._file_formats import smart_judgments, smart_records
 
 
 def written(tmp_path, text):

@@ -55,7 +55,7 @@ def test_files_follow_each_other_and_ids_are_unique_in_all(tmp_path):
     first = written(tmp_path, "a.tsv", "1\ta\n2\tb\n")
     second = written(tmp_path, "b.tsv", "3\tc\n")
     assert [document["id"] for document in read_corpus([first, second])] == ["1", "2", "3"]
-    with pytest.raises(ValueError, match=r"a\.tsv:1: repeats the id '1'"):
+    with pytest.raises(ValueError, match=r"a\.tsv:1: the record repeats the id '1'"):
         list(read_corpus([first, second, first]))
 
 
@@ -71,10 +71,13 @@ def test_a_corpus_is_what_an_extractor_reads(tmp_path):
     [
         ("", r"a\.jsonl: the file is empty"),
         ("\n \n", r"a\.jsonl: the file is empty"),
-        ('{"text": "x"}', r"a\.jsonl:1: has no id under 'id' or '_id'"),
-        ('{"id": ""}', r"a\.jsonl:1: has no id under"),
-        ('{"id": null}', r"a\.jsonl:1: has no id under"),
-        ('{"id": "1"}\n{"id": 1}', r"a\.jsonl:2: repeats the id '1'. Ids must be unique"),
+        ('{"text": "x"}', r"a\.jsonl:1: the record has no id under 'id' or '_id'"),
+        ('{"id": ""}', r"a\.jsonl:1: the record has no id under"),
+        ('{"id": null}', r"a\.jsonl:1: the record has no id under"),
+        (
+            '{"id": "1"}\n{"id": 1}',
+            r"a\.jsonl:2: the record repeats the id '1'. Ids must be unique",
+        ),
         ('{"id": 1.5}', r"a\.jsonl:1: an id must be a text or a whole number. Got 1.5"),
         ('{"id": true}', r"a\.jsonl:1: an id must be a text or a whole number. Got True"),
         ('{"id": {}}', r"a\.jsonl:1: an id must be a text or a whole number"),
@@ -153,7 +156,7 @@ def test_a_field_may_be_named(tmp_path):
 def test_queries_need_texts_and_different_ids(tmp_path):
     with pytest.raises(ValueError, match=r"q\.jsonl:1: .* no text under 'text' or 'query'"):
         read_queries(written(tmp_path, "q.jsonl", '{"id": 1, "text": null}'))
-    with pytest.raises(ValueError, match=r"q\.tsv:2: repeats the id '1'"):
+    with pytest.raises(ValueError, match=r"q\.tsv:2: the record repeats the id '1'"):
         read_queries(written(tmp_path, "q.tsv", "1\ta\n1\tb\n"))
     with pytest.raises(ValueError, match=r"q\.csv: the file has no queries"):
         read_queries(written(tmp_path, "q.csv", "id,text\n"))

@@ -3,8 +3,8 @@ import gzip
 
 import pytest
 
-from localrank.text import _text_lines as text_lines
-from localrank.text._text_lines import numbered_lines
+from localrank.text import _file_formats as file_formats
+from localrank.text._file_formats import numbered_lines
 
 
 def test_lines_have_numbers_and_no_ends(tmp_path):
@@ -52,7 +52,7 @@ def test_nul_bytes_are_refused_with_their_line(tmp_path):
 
 
 def test_an_endless_line_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(text_lines, "MAX_LINE", 10)
+    monkeypatch.setattr(file_formats, "MAX_LINE", 10)
     path = tmp_path / "a.txt"
     path.write_text("short\n" + "x" * 11)
     with pytest.raises(ValueError, match=r"a\.txt:2: the line is longer than 10 bytes"):

@@ -1,7 +1,7 @@
 import pytest
 
-from localrank.text import _trec_markup as trec_markup
-from localrank.text._trec_markup import trec_documents, trec_topics
+from localrank.text import _file_formats as file_formats
+from localrank.text._file_formats import trec_documents, trec_topics
 
 
 def written(tmp_path, text):
@@ -43,7 +43,7 @@ def test_a_document_without_end_is_refused_where_it_begins(tmp_path):
 
 
 def test_a_document_that_does_not_end_is_not_kept_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(trec_markup, "MAX_LINE", 10)
+    monkeypatch.setattr(file_formats, "MAX_LINE", 10)
     with pytest.raises(ValueError, match=r"file:2: no </DOC> follows within 10 characters"):
         list(trec_documents(written(tmp_path, "\n<DOC>\n123456\n123456\n"), "utf-8"))
 

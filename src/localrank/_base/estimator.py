@@ -7,9 +7,15 @@ when it is needed: to train, to search a grid, or by a model that holds one of i
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from localrank._base.scikit_learn_internals import (
+    diagram,
+    own_routing,
+    set_request,
+    with_diagram,
+)
 
 if TYPE_CHECKING:
     # Untyped: parts of one kind have different parameters and fitted attributes.
@@ -81,33 +87,21 @@ class Estimator(Base):
 
     def get_metadata_routing(self) -> Any:
         """What `fit`, `predict` and `score` take besides X and y, for scikit-learn's routing."""
-        routing = _twin(self).get_metadata_routing()
-        for request in (routing, *vars(routing).values()):
-            if hasattr(request, "owner"):
-                request.owner = self
-        return routing
+        return own_routing(_twin(self).get_metadata_routing(), self)
 
     def set_fit_request(self, **requests: bool | str | None) -> Self:
         """Choose what scikit-learn's routing passes to `fit`: True, False or an alias."""
-        return self._set_request("fit", requests)
+        set_request(self, "fit", requests)
+        return self
 
     def set_predict_request(self, **requests: bool | str | None) -> Self:
         """Choose what scikit-learn's routing passes to `predict`."""
-        return self._set_request("predict", requests)
+        set_request(self, "predict", requests)
+        return self
 
     def set_score_request(self, **requests: bool | str | None) -> Self:
         """Choose what scikit-learn's routing passes to `score`."""
-        return self._set_request("score", requests)
-
-    def _set_request(self, method: str, requests: dict[str, bool | str | None]) -> Self:
-        routing = self.get_metadata_routing()
-        request = getattr(routing, method)
-        for name, choice in requests.items():
-            if name not in request.requests:
-                raise TypeError(f"{type(self).__name__}.{method} takes no {name!r}.")
-            request.add_request(param=name, alias=choice)
-        # scikit-learn's `clone` looks for it under this name.
-        self._metadata_request = routing
+        set_request(self, "score", requests)
         return self
 
     def _defaults(self) -> dict[str, Any]:
@@ -117,9 +111,7 @@ class Estimator(Base):
 
     def _repr_html_(self) -> Any:
         """A notebook shows scikit-learn's diagram, with a box for each part."""
-        from sklearn.utils import estimator_html_repr
-
-        return estimator_html_repr(_twin(self))
+        return diagram(_twin(self))
 
 
 def is_estimator(value: Any) -> bool:
@@ -175,11 +167,11 @@ def _twin(part: Estimator) -> Any:
 def _twin_class(cls: Any) -> Any:
     from sklearn.base import BaseEstimator
 
-    return type(cls.__name__, (BaseEstimator, cls), {"_sk_visual_block_": _diagram})
+    return with_diagram(cls, BaseEstimator, _parts)
 
 
-def _diagram(part: Estimator) -> _Block:
-    """What scikit-learn draws: the part, and inside it the parts among its parameters."""
+def _parts(part: Estimator) -> dict[str, Any]:
+    """The parts among the parameters of a part, in lists too, as a diagram shows them."""
     parts: dict[str, Any] = {}
     for name in part._defaults():
         value = getattr(part, name)
@@ -187,24 +179,6 @@ def _diagram(part: Estimator) -> _Block:
             parts[name] = value
         elif isinstance(value, list | tuple) and value and all(map(is_estimator, value)):
             parts |= {f"{name}[{place}]": item for place, item in enumerate(value)}
-    if not parts:
-        return _Block("single", part, type(part).__name__, str(part))
-    twins = [_twin(item) if isinstance(item, Estimator) else item for item in parts.values()]
-    names = [f"{name}: {type(item).__name__}" for name, item in parts.items()]
-    return _Block("parallel", twins, names, [str(item) for item in parts.values()])
-
-
-@dataclass
-class _Block:
-    """A box of scikit-learn's diagram, with the attributes that it reads."""
-
-    kind: str
-    estimators: Any
-    names: Any
-    name_details: Any
-    name_caption: None = None
-    doc_link_label: None = None
-    dash_wrapped: bool = True
-
-    def _sk_visual_block_(self) -> _Block:
-        return self
+    return {
+        name: _twin(item) if isinstance(item, Estimator) else item for name, item in parts.items()
+    }

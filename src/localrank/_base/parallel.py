@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import threadpoolctl
 from threadpoolctl import threadpool_limits
 
-from localrank._base.distributed.scope import client_in_scope, in_task
+from localrank._base.distributed import client_in_scope, in_task
 from localrank._base.estimator import Estimator, clone, is_estimator
 from localrank._base.progress import progress
 
@@ -232,7 +232,7 @@ def as_finished(
             del get
             index += 1  # noqa: SIM113 (enumerate holds on to what it gave last)
         return
-    from localrank._base.distributed.tasks import finished_tasks
+    from localrank._base.distributed import finished_tasks
 
     yield from finished_tasks(client, _OneThread(function), calls, description)
 

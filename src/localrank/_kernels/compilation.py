@@ -10,11 +10,9 @@ and kept in a file for later processes. Unlike numba's own cache this one
 
 from __future__ import annotations
 
-import gc
 import linecache
 import multiprocessing
 import os
-import pickle
 import re
 import secrets
 import stat
@@ -30,18 +28,11 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 import numba
-import numba.core.caching
-import numba.core.event
-from numba.core.compiler import CompileResult
-from numba.core.serialize import dumps
-from numba.misc.appdirs import AppDirs
+
+from localrank._kernels.numba_internals import keep_compiled, pause_garbage_collection
 
 # A type checker knows numba in part only.
 _config: Any = numba.config
-_rebuild: Any = CompileResult._rebuild
-_dumps: Any = dumps
-_AppDirs: Any = AppDirs
-_register: Any = numba.core.event.register
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -83,34 +74,15 @@ def kernel(function: Any = None, /, **options: Any) -> Any:
         return lambda function: kernel(function, **options)
     compiled: Any = numba.njit(nogil=True, **options)(function)
     if not _config.DISABLE_JIT:  # else it is the function itself
-        compiled._cache = _Cache(function)
+        keep_compiled(compiled, _Files(function))
     return compiled
 
 
-class _Pause(numba.core.event.Listener):
-    """No search for garbage while something is compiled: it takes an eighth of the time."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._was_enabled = True
-
-    def on_start(self, event: Any) -> None:
-        if self._depth == 0:
-            self._was_enabled = gc.isenabled()
-            gc.disable()
-        self._depth += 1
-
-    def on_end(self, event: Any) -> None:
-        self._depth -= 1
-        if self._depth == 0 and self._was_enabled:
-            gc.enable()
+pause_garbage_collection()
 
 
-_register("numba:compile", _Pause())
-
-
-class _Cache(numba.core.caching._Cache):
-    """The files of one kernel: what numba asks before it compiles, and tells after."""
+class _Files:
+    """The files of one kernel, one for each type of arguments and each processor."""
 
     def __init__(self, function: Any) -> None:
         cells = [cell.cell_contents for cell in function.__closure__ or ()]
@@ -123,43 +95,31 @@ class _Cache(numba.core.caching._Cache):
         folder = folder_to_write()
         return None if folder is None else str(folder)
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        target_context.refresh()
-        file_name = self._file_name(sig, target_context.codegen())
+    def read(self, key: str) -> bytes | None:
         for folder in _folders_to_read():
-            content = _read(folder / file_name)
+            content = _read(folder / self._file_name(key))
             if content is not None:
-                return _rebuild(target_context, *pickle.loads(content))
+                return content
         _announce()
         return None
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        compiled_kernels.append(self._name)
+    def write(self, key: str, content: bytes) -> None:
         folder = folder_to_write()
-        if folder is not None and not data.library.has_dynamic_globals:
-            path = folder / self._file_name(sig, data.target_context.codegen())
+        if folder is not None:
             # What cannot be kept, on a full disk, is compiled again next time.
             with suppress(OSError):
-                _write(path, _dumps(data._reduce()))
+                _write(folder / self._file_name(key), content)
 
-    def _file_name(self, sig: Any, codegen: Any) -> str:
+    def was_compiled(self) -> None:
+        compiled_kernels.append(self._name)
+
+    def _file_name(self, key: str) -> str:
         """One name for each content, so that files are never changed, and none is out of date."""
-        made_of = (self._identity, sig, codegen.magic_tuple(), _PLATFORM)
+        made_of = (self._identity, key, _PYTHON)
         return f"{self._name}-{sha256(repr(made_of).encode()).hexdigest()[:32]}.nbc"
 
-    def enable(self) -> None: ...
 
-    def disable(self) -> None: ...
-
-    def flush(self) -> None: ...
-
-
-_PLATFORM = (
-    numba.__version__,
-    _config.BOUNDSCHECK,
-    sys.implementation.cache_tag,
-    getattr(sys, "abiflags", ""),
-)
+_PYTHON = (sys.implementation.cache_tag, getattr(sys, "abiflags", ""))
 
 
 @cache
@@ -206,12 +166,21 @@ def _folders() -> Iterator[Path]:
 
 
 def _folders_of_user() -> Iterator[Path]:
-    home = Path(_AppDirs(appname="localrank", appauthor=False).user_cache_dir)
+    home = _cache_of_user()
     if home.is_absolute():  # not so for a user without a home
         yield home
     temporary = _temporary_folder()
     if temporary is not None:
         yield temporary
+
+
+def _cache_of_user() -> Path:
+    if sys.platform == "win32":
+        local = os.environ.get("LOCALAPPDATA", os.path.expanduser(r"~\AppData\Local"))
+        return Path(local, "localrank", "Cache")
+    if sys.platform == "darwin":
+        return Path(os.path.expanduser("~/Library/Caches"), "localrank")
+    return Path(os.environ.get("XDG_CACHE_HOME", os.path.expanduser("~/.cache")), "localrank")
 
 
 def _temporary_folder() -> Path | None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._kernels.compilation import kernel
-from localrank._kernels.offsets import longest_query
+from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import read_only
 
 # A variance below this share of the largest cannot be told from rounding. A spread of a millionth

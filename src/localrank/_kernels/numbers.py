@@ -11,23 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from localrank._kernels.text import (
-    DOT,
-    MINUS,
-    NINE,
-    PLUS,
-    ZERO,
+from localrank._kernels import compilation
+from localrank._kernels.instructions import (
     blanks_at,
     byte_at,
     fma,
-    inlined,
-    kernel,
     no_digits_at,
     points_at,
     trailing_zeros,
     word_at,
 )
 
+# Kernels that read text by address: there is no index to check.
+kernel = compilation.kernel(boundscheck=False, error_model="numpy")
+inlined = compilation.kernel(boundscheck=False, error_model="numpy", forceinline=True)
+
+ZERO, NINE, DOT, MINUS, PLUS = (ord(c) for c in "09.-+")
 # Outcomes of reading a number.
 NUMBER, UNSURE, NO_NUMBER = range(3)
 

@@ -11,30 +11,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localrank._kernels.numbers import (
-    MAX_MAGNITUDE,
-    NO_NUMBER,
-    NUMBER,
-    UNSURE,
-    parse_number,
-    plain_number,
-)
-from localrank._kernels.text import (
-    COLON,
-    EQUALS,
-    HASH,
-    NEWLINE,
-    NINE,
-    RETURN,
-    ZERO,
+from localrank._kernels.instructions import (
     blanks_at,
     byte_at,
-    inlined,
-    kernel,
     line_ends_at,
     trailing_zeros,
     word_at,
 )
+from localrank._kernels.numbers import (
+    MAX_MAGNITUDE,
+    NINE,
+    NO_NUMBER,
+    NUMBER,
+    UNSURE,
+    ZERO,
+    inlined,
+    kernel,
+    parse_number,
+    plain_number,
+)
+
+NEWLINE, RETURN, HASH, COLON, EQUALS = (ord(c) for c in "\n\r#:=")
 
 MAX_FEATURES = 100_000
 # Of a query or document id, in bytes.

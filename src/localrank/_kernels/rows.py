@@ -56,3 +56,21 @@ def centred_rows(features: Floats, rows: Integers, offsets: Integers) -> Floats:
             for column in range(n_features):
                 centred[place, column] = features[row, column] - mean[column]
     return centred
+
+
+@kernel(inline="always")
+def longest_query(offsets: Integers) -> int:
+    """The most documents of a query.
+
+    `np.diff(offsets).max()` is the same, and takes two seconds to compile.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> longest_query(np.array([0, 3, 5]))
+    3
+    """
+    longest = 0
+    for query in range(len(offsets) - 1):
+        longest = max(longest, offsets[query + 1] - offsets[query])
+    return longest

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localrank._base.arrays import Floats, Integers
+from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import Estimator
 from localrank._base.rules import check_parameters
-from localrank.aggregation._kernels import counts_below
+from localrank._kernels.compilation import kernel
+from localrank._kernels.sorting import read_only, sort_rows
 from localrank.data import RankingDataset
 
 
@@ -186,3 +187,57 @@ class ScoreAggregator(Aggregator):
                 f"without some documents."
             )
         return lists
+
+
+def counts_below(lists: Array, offsets: Integers) -> Floats:
+    """The number of documents that each list puts below a document; tied ones count half.
+
+    A document's average rank is the number of its query's documents minus this count.
+
+    Parameters
+    ----------
+    lists : ndarray of shape (n_lists, n_documents)
+        Scores; larger is better. NaN for documents that a list does not hold: they are tied
+        below those that it holds.
+    offsets : ndarray of shape (n_queries + 1,)
+        Start of each query's documents, and the end of the last.
+
+    Returns
+    -------
+    ndarray of shape (n_lists, n_documents)
+        The counts. NaN if a list holds no document of the query.
+
+    Examples
+    --------
+    >>> counts_below(np.array([[0.3, 0.9, 0.3, np.nan, np.nan]]), np.array([0, 4, 5]))
+    array([[1.5, 3. , 1.5, 0. , nan]])
+    """
+    values = np.where(np.isnan(lists), -np.inf, lists)
+    counts: Floats = _counts_below(
+        read_only(values, np.float64), read_only(offsets, np.int64), int(np.diff(offsets).max())
+    )
+    return counts
+
+
+@kernel
+def _counts_below(lists: Floats, offsets: Integers, longest: int) -> Floats:
+    counts = np.empty(lists.shape)
+    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for place in range(len(lists)):
+        values = lists[place]
+        for query in range(len(offsets) - 1):
+            begin, end = offsets[query], offsets[query + 1]
+            size = end - begin
+            sort_rows(values, begin, end, order, spare)
+            silent = values[order[0]] == -np.inf
+            first = 0
+            while first < size:
+                last = first + 1
+                while last < size and values[order[last]] == values[order[first]]:
+                    last += 1
+                # Those after the tie, and half of the others in it.
+                count = np.nan if silent else (size - last) + (last - first - 1) / 2
+                for i in range(first, last):
+                    counts[place, order[i]] = count
+                first = last
+    return counts

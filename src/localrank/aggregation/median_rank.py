@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from localrank._base.arrays import Floats, Integers
-from localrank.aggregation._kernels import medians
+from localrank._kernels.compilation import kernel
+from localrank._kernels.sorting import read_only
 from localrank.aggregation.base import RankAggregator
 from localrank.registry import declare
 
@@ -31,3 +34,35 @@ class MedianRank(RankAggregator):
 
     def _aggregate(self, counts: Floats, offsets: Integers) -> Floats:
         return medians(counts)
+
+
+def medians(counts: Floats) -> Floats:
+    """The median of each column without NaN; 0 if all are NaN.
+
+    Examples
+    --------
+    >>> medians(np.array([[1.0, np.nan, 4.0], [3.0, np.nan, np.nan]]))
+    array([2., 0., 4.])
+    """
+    values: Floats = _medians(read_only(counts.T, np.float64))
+    return values
+
+
+@kernel
+def _medians(rows: Floats) -> Floats:
+    values = np.zeros(len(rows))
+    ascending = np.empty(rows.shape[1])
+    for row in range(len(rows)):
+        n = 0
+        for value in rows[row]:
+            if np.isnan(value):
+                continue
+            place = n
+            while place > 0 and ascending[place - 1] > value:
+                ascending[place] = ascending[place - 1]
+                place -= 1
+            ascending[place] = value
+            n += 1
+        if n > 0:
+            values[row] = (ascending[(n - 1) // 2] + ascending[n // 2]) / 2
+    return values

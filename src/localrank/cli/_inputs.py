@@ -209,35 +209,6 @@ def column_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def known_categories(text: str) -> dict[str, str] | int | str | None:
-    """The value of `--query-categories`: a file's categories by query id, or a feature."""
-    path = Path(text)
-    if path.suffix in (".txt", ".tsv", ".csv") and not path.is_file():
-        raise FileNotFoundError(f"{path}: there is no such file.")
-    if not text or not path.is_file():
-        return None if not text else int(text) if text.isdigit() else text
-    categories: dict[str, str] = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if not line.strip():
-            continue
-        cells = (
-            re.split(r"[\t,]", line, maxsplit=1)
-            if re.search(r"[\t,]", line)
-            else line.split(None, 1)
-        )
-        query, *category = (cell.strip() for cell in cells)
-        if not query or not category or not category[0]:
-            raise ValueError(
-                f"{path}:{number}: a line must hold a query id and its category, separated by a "
-                f"tab, a comma or a blank. Got {line!r} instead."
-            )
-        if categories.setdefault(query, category[0]) != category[0]:
-            raise ValueError(f"{path}:{number}: query {query} has two categories.")
-    if not categories:
-        raise ValueError(f"{path} has no lines.")
-    return categories
-
-
 def parse_measures(text: str, convention: str = "default") -> list[Measure]:
     """Measures by their names. Commas separate names; commas in parentheses do not."""
     from localrank.measures import parse_measure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -73,7 +74,7 @@ def compare(
     Example: localrank compare data.parquet -o report
     """
     from localrank import evaluation
-    from localrank.cli._inputs import check_folder, known_categories, limit_of, parse_measures
+    from localrank.cli._inputs import check_folder, limit_of, parse_measures
     from localrank.cli._tables import say
 
     check_folder(output)
@@ -86,7 +87,7 @@ def compare(
         tune=tune,
         n_controls=3 if bounds else 0,
         max_documents=limit_of(max_documents),
-        categories=known_categories(query_categories),
+        categories=_known_categories(query_categories),
         store=output / "parts",
         title=title_of(data),
         n_jobs=n_jobs,
@@ -147,3 +148,32 @@ def report(comparison: Comparison, output: Path, as_json: bool) -> None:
 def title_of(paths: Sequence[Path]) -> str:
     """The title of the report: the names of the paths."""
     return paths[0].resolve().name if len(paths) == 1 else " ".join(path.name for path in paths)
+
+
+def _known_categories(text: str) -> dict[str, str] | int | str | None:
+    """The value of `--query-categories`: a file's categories by query id, or a feature."""
+    path = Path(text)
+    if path.suffix in (".txt", ".tsv", ".csv") and not path.is_file():
+        raise FileNotFoundError(f"{path}: there is no such file.")
+    if not text or not path.is_file():
+        return None if not text else int(text) if text.isdigit() else text
+    categories: dict[str, str] = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        cells = (
+            re.split(r"[\t,]", line, maxsplit=1)
+            if re.search(r"[\t,]", line)
+            else line.split(None, 1)
+        )
+        query, *category = (cell.strip() for cell in cells)
+        if not query or not category or not category[0]:
+            raise ValueError(
+                f"{path}:{number}: a line must hold a query id and its category, separated by a "
+                f"tab, a comma or a blank. Got {line!r} instead."
+            )
+        if categories.setdefault(query, category[0]) != category[0]:
+            raise ValueError(f"{path}:{number}: query {query} has two categories.")
+    if not categories:
+        raise ValueError(f"{path} has no lines.")
+    return categories

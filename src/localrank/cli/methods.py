@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -10,11 +11,12 @@ import typer
 def methods(
     as_json: bool = typer.Option(False, "--json", help="Print the methods and parts as JSON."),
 ) -> None:
-    """List the methods, the parts they are built from, and the parameters of each.
+    """List the methods, the parts they are built from, the parameters, and the export targets.
 
     Example: localrank methods
     """
     from localrank.cli._tables import print_json
+    from localrank.export import targets
     from localrank.registry import METHODS, PACKAGES, parameters, parts
 
     of_kinds = {kind: parts(kind) for kind in PACKAGES if kind != "ranker"}
@@ -40,6 +42,10 @@ def methods(
                     }
                     for kind, known in of_kinds.items()
                 },
+                "targets": {
+                    name: {"summary": target.declaration.summary}
+                    for name, target in targets().items()
+                },
             }
         )
         return
@@ -48,9 +54,10 @@ def methods(
         _list(f"{kind.capitalize()} methods, with the parameters that --set takes", members)
     for kind, known in of_kinds.items():
         _list(f"{kind.capitalize()}s: --set {kind}=NAME, {kind}__PARAMETER=VALUE", known)
+    _list("Export targets: localrank export --to NAME", targets())
 
 
-def _list(title: str, known: dict[str, Any]) -> None:
+def _list(title: str, known: Mapping[str, Any]) -> None:
     from localrank.cli._tables import print_facts
     from localrank.registry import parameters
 

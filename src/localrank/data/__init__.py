@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from localrank.data.partitions import PartitionedDataset as PartitionedDataset
     from localrank.data.reading import read as read
     from localrank.data.synthetic import make_queries as make_queries
-    from localrank.data.table_files import write_table as write_table
     from localrank.data.tables import read_table as read_table
+    from localrank.data.tables import write_table as write_table
     from localrank.data.trec import Qrels as Qrels
     from localrank.data.trec import Run as Run
     from localrank.data.trec import align as align

@@ -22,7 +22,7 @@ from localrank.data._letor_reader import LetorReader
 from localrank.data._query_sizes import check_sizes, read_sizes, warn_of_unused
 from localrank.data.dataset import RankingDataset
 from localrank.data.partition_files import damage_named
-from localrank.data.tables import csv_options, describe, read_columns
+from localrank.data.tables import csv_options, describe, read_table
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +172,8 @@ class TableBatches:
     def batches(self, path: Path) -> Iterator[Batch]:
         """The rows of a file."""
         first, columns, described = 1, dict(self.columns), None
+        optional = [] if columns.get("document_id") else ["document_id"]
+        columns["document_id"] = columns.get("document_id") or "document_id"
         if description := self.column_description or descriptions.beside(path):
             described = describe(path, Path(description))
             label, features = described.chosen(
@@ -179,15 +181,13 @@ class TableBatches:
             )
             columns |= {"qid": described.qid, "label": label, "features": features}
             columns["document_id"] = described.document_id
-        ids = (columns.get("qid", "qid"), columns.get("document_id") or "document_id")
+        ids = (columns.get("qid", "qid"), columns["document_id"] or "document_id")
         with damage_named(path):
             for table in self._tables(path, ids, described):
                 if table.num_rows == 0:
                     continue
                 try:
-                    yield self._batch(
-                        read_columns(table, **columns, find_document_id=described is None)
-                    )
+                    yield self._batch(read_table(table, **columns, optional=optional))
                 except AdvisedError as error:
                     raise error.at(str(path)) from None
                 except ValueError as error:

@@ -25,7 +25,7 @@ from localrank.data._row_batches import Batch, written_as_integers
 from localrank.data.formats import LetorText, TableFiles
 from localrank.data.partitions import UNFINISHED
 from localrank.data.reading import check_options, format_of
-from localrank.data.table_files import parquet_files
+from localrank.data.tables import parquet_files
 
 _PART = re.compile(r"part-\d{5,}\.parquet")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmg]i?b)?", re.IGNORECASE)

@@ -11,13 +11,13 @@ from typing import Any, Literal
 import narwhals.stable.v1 as nw
 
 from localrank.data import _column_description as descriptions
+from localrank.data._atomic import atomic_write
 from localrank.data._checks import natural_ids
 from localrank.data._column_description import ColumnDescription
 from localrank.data._columns import as_numbers
 from localrank.data._compression import damage_named, open_binary
 from localrank.data._errors import AdvisedError
 from localrank.data.dataset import RankingDataset
-from localrank.data.formats.base import Labels
 
 Categories = Literal["ordinal"] | None
 
@@ -32,6 +32,7 @@ def read_table(
     ignore: Sequence[str] = (),
     categories: Categories = None,
     column_description: str | PathLike[str] | None = None,
+    optional: Sequence[str] = (),
 ) -> RankingDataset:
     """Read a table with one row per document.
 
@@ -61,6 +62,8 @@ def read_table(
         CatBoost's description (`.cd`) of a text table. It names the columns of the query, the
         label, the document id and the features, so `qid`, `document_id` and the name of the label
         are ignored. None: use `train.cd` if it lies beside `train.tsv`.
+    optional : sequence of str, default=()
+        Columns that the table may lack: of labels, of document ids, or to leave out.
 
     Examples
     --------
@@ -76,40 +79,6 @@ def read_table(
     array([[7.5, 1. ],
            [9. , 0. ]])
     """
-    return read_columns(
-        table,
-        qid=qid,
-        label=label,
-        document_id=document_id,
-        features=features,
-        ignore=ignore,
-        categories=categories,
-        column_description=column_description,
-    )
-
-
-def read_columns(
-    table: Any,
-    *,
-    qid: str = "qid",
-    label: str | None = "label",
-    document_id: str | None = None,
-    features: Sequence[str] | None = None,
-    ignore: Sequence[str] = (),
-    categories: Categories = None,
-    column_description: str | PathLike[str] | None = None,
-    labels: Labels = "needed",
-    find_document_id: bool = False,
-) -> RankingDataset:
-    """Read a table as `read_table` does; the labels and document ids may be optional.
-
-    Parameters
-    ----------
-    labels : "needed", "optional" or "ignored", default="needed"
-        Whether the table must have the column of labels. Ignored labels may be missing values.
-    find_document_id : bool, default=False
-        Whether `document_id=None` means the column `document_id`, if the table has it.
-    """
     if categories not in (None, "ordinal"):
         raise AdvisedError(
             "",
@@ -124,8 +93,6 @@ def read_columns(
                 f"Got the string {value!r} instead."
             )
     source, described = "", None
-    if found := find_document_id and document_id is None:
-        document_id = "document_id"
     if isinstance(table, str | PathLike):
         path, source = Path(table), f"{table}: "
         column_description = column_description or descriptions.beside(path)
@@ -140,13 +107,12 @@ def read_columns(
             f"Got a {type(table).__name__} instead."
         )
     frame = as_frame(table, source)
+    absent = set(optional) - set(frame.columns)
+    label, document_id = (None if name in absent else name for name in (label, document_id))
+    ignore = [name for name in ignore if name not in absent]
     if features is None:
         others = (qid, label, document_id, *ignore)
         features = [name for name in frame.columns if name not in others]
-    if labels == "ignored" or (labels == "optional" and label not in frame.columns):
-        label = None
-    if found and document_id not in frame.columns:
-        document_id = None
     roles = {"qid": qid, "label": label, "document_id": document_id}
     _check_columns(frame, roles, features, ignore, source)
     numbers = as_numbers(
@@ -304,3 +270,40 @@ def csv_options(
             column_types=types, strings_can_be_null=True, quoted_strings_can_be_null=False
         ),
     }
+
+
+def write_table(dataset: RankingDataset, path: str | PathLike[str]) -> None:
+    """Write a dataset as a Parquet file, its documents in input order.
+
+    The columns are those of `RankingDataset.to_frame`. A file of that name is replaced once the
+    new one is complete. Needs pyarrow.
+
+    Parameters
+    ----------
+    dataset : RankingDataset
+    path : path
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> dataset = RankingDataset.from_arrays([[3.0], [1.0]], [1, 0], [7, 7], feature_names=["bm25"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_table(dataset, f"{folder}/train.parquet")
+    ...     read_table(f"{folder}/train.parquet").feature_names
+    ('bm25',)
+    """
+    parquet = parquet_files()
+    table = dataset.to_frame("pyarrow")
+    with atomic_write(path) as file:
+        parquet.write_table(table, file, compression="zstd")
+
+
+def parquet_files() -> Any:
+    """The module for Parquet; without pyarrow, an error that says what to install."""
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError(
+            "Writing Parquet needs pyarrow. Install it with pip install 'localrank[tables]'."
+        ) from None
+    return parquet

@@ -10,14 +10,12 @@ import numpy as np
 
 from localrank._base.printing import Table
 from localrank.evaluation._opponents import MAX_MODELS
-from localrank.evaluation.plots import Interval, draw_intervals
+from localrank.evaluation.plots import Chart, Interval
 from localrank.evaluation.runner import MethodResult
 from localrank.evaluation.significance import PairedTest, p_text
 from localrank.measures import Measure
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from localrank.evaluation.comparison import Comparison
 
 # What a method costs, beside the seconds of its training.
@@ -379,7 +377,7 @@ def _number(value: float) -> str:
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def plot(comparison: Comparison) -> Figure:
+def chart(comparison: Comparison) -> Chart:
     """Gains by the first measure, to the baseline and at equal cost."""
     measure = comparison.measures[0]
     names = _methods(comparison)
@@ -389,17 +387,12 @@ def plot(comparison: Comparison) -> Figure:
     if any(opponent != comparison.baseline for opponent in comparison.opponents.values()):
         marks["at equal cost, to the stronger opponent"] = comparison.at_equal_cost
     title = f"Gain in {measure} with its 95 % interval; filled: p < 0.05, corrected"
-    figure = draw_intervals(
-        {
-            title: {
-                name: [_interval(tests.get(method), measure) for method in names]
-                for name, tests in marks.items()
-            }
-        },
-        names,
-    )
-    figure.set_size_inches(7.5, 1.6 + INCHES_PER_ROW * len(names))
-    return figure
+    intervals = {
+        name: [_interval(tests.get(method), measure) for method in names]
+        for name, tests in marks.items()
+    }
+    size = 7.5, 1.6 + INCHES_PER_ROW * len(names)
+    return Chart("intervals", panels={title: intervals}, ticks=names, size=size)
 
 
 def _interval(tests: Mapping[Measure, PairedTest] | None, measure: Measure) -> Interval:

@@ -25,7 +25,7 @@ from localrank.measures.base import mean_of_queries
 if TYPE_CHECKING:
     from localrank.evaluation.comparison import Comparison
 
-# Most documents in the query explorer, over all its queries.
+# At most this many documents in the query explorer, over all its queries.
 N_DOCUMENTS = 40_000
 # Parts that only the page has. They grow with the number of queries.
 ON_THE_PAGE = ("queries", "explorer", "calibration", "maps", "smaller_is_better")

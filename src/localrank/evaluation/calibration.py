@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,13 +15,9 @@ from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.printing import UNBROKEN, Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.evaluation.plots import Chart
-from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.evaluation.significance import PairedTest, corrected, p_text, paired_test
 from localrank.measures import Measure, parse_measure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FAILURE, SCORE = "failure_level", "best_feature_score"
 BASELINE, BEST_FEATURE, CONTROL = "baseline", "best feature", "control"
@@ -141,15 +137,8 @@ class Calibration(Printed, Plotted):
             tables.append(Table(title, ["level", "queries", *self.per_query], rows))
         return [*tables, *self.verdict.splitlines()]
 
-    def plot(self) -> Figure:
-        """Both views as a matplotlib figure: bounds dashed, the control dotted.
-
-        Needs the extra `localrank[plots]`.
-        """
-        return self.chart().draw()
-
     def chart(self) -> Chart:
-        """What the plot shows, as data."""
+        """Both views, bounds dashed, the control dotted."""
         views = {}
         for view in self.levels:
             levels = self.by_level(view)

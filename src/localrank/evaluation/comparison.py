@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,10 +25,10 @@ from localrank.data._passes import in_partitions
 from localrank.data.drawing import Limit, checked_limit
 from localrank.data.fold import Folds
 from localrank.evaluation import _comparison_report as comparison_report
-from localrank.evaluation._comparison_overview import Overview, plot
+from localrank.evaluation._comparison_overview import Overview, chart
 from localrank.evaluation._opponents import Entry, Methods, entries, equal_cost_opponents
 from localrank.evaluation.fold_results import fingerprint
-from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.evaluation.query_groups import Agreement, agreements, categories_by_query
 from localrank.evaluation.runner import MethodResult, run
 from localrank.evaluation.significance import PairedTest, corrected
@@ -37,9 +37,6 @@ from localrank.measures import Measure, parse_measure
 from localrank.persistence import library_versions
 from localrank.rankers._inputs import all_drawn, drawn_in_memory
 from localrank.registry import METHODS
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Tests = dict[str, dict[Measure, PairedTest]]
 
@@ -147,12 +144,9 @@ class Comparison(Printed, Plotted):
         """The table for a paper; needs the package booktabs."""
         return as_latex(self.overview.on_paper())
 
-    def plot(self) -> Figure:
-        """The gain of each method, to the baseline and at equal cost, with its interval.
-
-        Needs the extra `localrank[plots]`.
-        """
-        return plot(self)
+    def chart(self) -> Chart:
+        """The gain of each method, to the baseline and at equal cost, with its interval."""
+        return chart(self)
 
     def _shown(self) -> list[str | Table]:
         return self.overview.in_brief()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,14 +18,10 @@ from localrank._base.estimator import check_is_fitted
 from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.evaluation.plots import Chart
-from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.measures import OrderErrorRate, evaluate
 from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers._linear import LinearRanker
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Most different labels that errors are counted for: 190 pairs.
 MAX_LEVELS = 20
@@ -67,12 +63,8 @@ class HyperplaneCosines(Printed, Plotted):
         ]
         return [Table("Cosine between hyperplanes", ["", *self.names], rows)]
 
-    def plot(self) -> Figure:
-        """A heat map, as a matplotlib figure. Needs the extra `localrank[plots]`."""
-        return self.chart().draw()
-
     def chart(self) -> Chart:
-        """What the plot shows, as data."""
+        """A heat map."""
         return Chart(
             "cosines",
             names=self.names,
@@ -118,12 +110,8 @@ class OrderErrorRates(Printed, Plotted):
         ]
         return [Table("Document pairs in the wrong order", ["labels", "pairs", *self.rates], rows)]
 
-    def plot(self) -> Figure:
-        """Bars, as a matplotlib figure. Needs the extra `localrank[plots]`."""
-        return self.chart().draw()
-
     def chart(self) -> Chart:
-        """What the plot shows, as data."""
+        """Bars for each pair of labels."""
         names = _pair_names(self.label_pairs)
         return Chart(
             "bars",

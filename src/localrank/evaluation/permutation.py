@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +14,11 @@ from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.evaluation.plots import draw_bars
-from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.rankers import Ranker
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-# Most features of a printed or drawn result.
+# At most this many features stand in a printed or drawn result.
 N_SHOWN = 15
 
 
@@ -67,18 +63,18 @@ class PermutationImportance(Printed, Plotted):
         }
         return frame_of(columns, library, self.frame_library)
 
-    def plot(self) -> Figure:
-        """Bars of the features that matter most. Needs the extra `localrank[plots]`."""
+    def chart(self) -> Chart:
+        """Bars of the features that matter most."""
         shown = self._order()[:N_SHOWN]
-        figure = draw_bars(
-            {f"Loss in {self.measure} without a feature": {"mean loss": self.means[shown]}},
-            [self.feature_names[column] for column in shown],
-            f"loss in {self.measure}",
+        title = f"Loss in {self.measure} without a feature"
+        return Chart(
+            "bars",
+            panels={title: {"mean loss": self.means[shown]}},
+            ticks=[self.feature_names[column] for column in shown],
+            y_label=f"loss in {self.measure}",
             numbers="%.3f",
+            rotation=60,
         )
-        for axes in figure.axes:
-            axes.tick_params(axis="x", labelrotation=60)
-        return figure
 
     def _order(self) -> Integers:
         return np.argsort(-self.means, kind="stable")

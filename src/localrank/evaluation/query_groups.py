@@ -15,7 +15,7 @@ from localrank.data import RankingDataset
 from localrank.data._feature_columns import column_of, known_columns
 from localrank.data._frames import FrameLibrary, frame_of
 from localrank.grouping import Groups
-from localrank.grouping._categories import categories_of
+from localrank.grouping.known_groups import categories_of
 from localrank.local_ranker import LocalRanker
 from localrank.rankers import Ranker
 from localrank.rankers._linear import LinearRanker

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -27,8 +27,7 @@ from localrank.data._frames import FrameLibrary, frame_of
 from localrank.data._passes import in_partitions
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.fold_results import FoldResult, Store, described, fingerprint
-from localrank.evaluation.plots import draw_bars
-from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.evaluation.query_groups import group_map
 from localrank.evaluation.significance import PairedTest, paired_test
 from localrank.evaluation.tuning import Grid, tune
@@ -37,9 +36,6 @@ from localrank.measures import NDCG, Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.persistence import library_versions
 from localrank.rankers import Ranker
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,11 +93,16 @@ class MethodResult(Printed, Plotted):
         columns |= {str(measure): self.values(measure) for measure in self._measures()}
         return frame_of(columns, library, self.test.frame_library)
 
-    def plot(self) -> Figure:
-        """The mean of each fold, by the measures asked for. Needs the extra `localrank[plots]`."""
+    def chart(self) -> Chart:
+        """The mean of each fold, by the measures asked for."""
         means = {str(m): list(self.fold_means(m).values()) for m in self._measures()}
-        folds = [run.fold for run in self.runs]
-        return draw_bars({self.name: means}, folds, "mean of the fold", numbers="%.3f")
+        return Chart(
+            "bars",
+            panels={self.name: means},
+            ticks=[run.fold for run in self.runs],
+            y_label="mean of the fold",
+            numbers="%.3f",
+        )
 
     def values(self, measure: str | Measure) -> Floats:
         """One value per test query. NaN: the measure skips the query."""

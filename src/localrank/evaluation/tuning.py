@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import joblib
 import numpy as np
@@ -20,15 +20,11 @@ from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
 from localrank.data._deferred import view
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.evaluation.plots import draw_bars, draw_curves
-from localrank.evaluation.plots.style import Plotted
+from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.rankers import Ranker
 from localrank.rankers._inputs import has_two_labels, held_out_queries
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 Grid = Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]]
 Parameters = dict[str, Any]
@@ -113,18 +109,19 @@ class Tuning(Printed, Plotted):
         """One row per combination; `library` as in `RankingDataset.to_frame`."""
         return frame_of(columns_of(self.rows), library, self.frame_library)
 
-    def plot(self) -> Figure:
+    def chart(self) -> Chart:
         """The mean against a parameter, a curve for each choice of the others.
 
         The parameter is the first that is a number in every combination. Without one, each
-        combination has a bar. Needs the extra `localrank[plots]`.
+        combination has a bar.
         """
         title, y_label = f"{self.measure} of held-out queries", f"mean {self.measure}"
         parameter = _numeric_parameter([trial.parameters for trial in self.path])
         if parameter is None:
             ticks = [parameters_text(trial.parameters) for trial in self.path]
             means = [trial.mean for trial in self.path]
-            return draw_bars({title: {str(self.measure): means}}, ticks, y_label, numbers="%.4f")
+            panels = {title: {str(self.measure): means}}
+            return Chart("bars", panels=panels, ticks=ticks, y_label=y_label, numbers="%.4f")
         points: dict[str, list[tuple[float, float]]] = {}
         for trial in self.path:
             fixed = {name: value for name, value in trial.parameters.items() if name != parameter}
@@ -136,7 +133,9 @@ class Tuning(Printed, Plotted):
         }
         values = [value for x, _ in curves.values() for value in x]
         wide = min(values) > 0 and max(values) > WIDE * min(values)
-        return draw_curves({title: curves}, parameter, y_label, log_x=wide)
+        return Chart(
+            "curves", panels={title: curves}, x_label=parameter, y_label=y_label, log_x=wide
+        )
 
     def _shown(self) -> list[str | Table]:
         n_queries = int(np.sum(~np.isnan(self.path[0].values)))

@@ -30,7 +30,7 @@ from localrank.measures import Measure, parse_measure
 from localrank.rankers import RankSVM
 from localrank.recipes import pca_queries
 from localrank.representations import Scaled, TopScores
-from localrank.representations.top_scores._top_values import top_values
+from localrank.representations.top_scores import top_values
 
 PAPER = "pca-queries"
 NAMES = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@3", "p@5", "p@10")

@@ -12,8 +12,13 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from localrank._base.arrays import Floats, Integers
 from localrank.data import RankingDataset
-from localrank.text._npl import npl_judgments, npl_records
-from localrank.text._smart import Records, smart_judgments, smart_records
+from localrank.text._file_formats import (
+    Records,
+    npl_judgments,
+    npl_records,
+    smart_judgments,
+    smart_records,
+)
 
 ENCODING = "latin-1"
 

@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from localrank.export.base import ExportedModel as ExportedModel
     from localrank.export.base import Target as Target
     from localrank.export.elastic import Elastic as Elastic
-    from localrank.export.elasticsearch_ltr import ElasticsearchLTR as ElasticsearchLTR
     from localrank.export.lightgbm_file import LightGBM as LightGBM
+    from localrank.export.ltr_plugin import ElasticsearchLTR as ElasticsearchLTR
+    from localrank.export.ltr_plugin import OpenSearchLTR as OpenSearchLTR
     from localrank.export.onnx.target import ONNX as ONNX
-    from localrank.export.opensearch_ltr import OpenSearchLTR as OpenSearchLTR
     from localrank.export.ranklib_file import RankLib as RankLib
     from localrank.export.solr.target import Solr as Solr
     from localrank.export.sql import SQL as SQL

@@ -270,6 +270,18 @@ def single_sum(terms: list[Array]) -> Floats:
     return total.astype(np.float64)
 
 
+def knows_missing(trees: Trees) -> bool:
+    """Whether the trees learned where missing values go."""
+    return bool((trees.decisions & MISSING).any())
+
+
+def zero_for_missing(features: Array) -> Array:
+    """Features in single precision, with 0 for missing values."""
+    with np.errstate(over="ignore"):
+        rounded = features.astype(np.float32)
+    return np.nan_to_num(rounded, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
 def _next_single(values: Floats) -> Floats:
     with np.errstate(over="ignore"):
         following = np.nextafter(values.astype(np.float32), np.float32(np.inf))

@@ -12,10 +12,9 @@ import numpy as np
 
 from localrank._base.arrays import Flags, Floats
 from localrank.data import RankingDataset
-from localrank.export._reading import reading
-from localrank.export.base import ExportedModel, Files, GroupTarget, Target
+from localrank.export.base import ExportedModel, Files, GroupTarget, Target, one_file
 from localrank.formulas import NotExportable, Routed, Router
-from localrank.formulas.routing import routed_scores
+from localrank.formulas.steps import routed_scores
 
 ROUTER = "router.json"
 
@@ -102,7 +101,7 @@ def scores_of(
     """
     if ROUTER not in files and (router is None or target.chooses_groups):
         return target.scores(files, dataset)
-    with reading(files, ROUTER) as text:
+    with one_file(files, ROUTER) as text:
         content = json.loads(text)
         names, standardises = content["models"], content["standardised"]
     weights = router_weights(content, dataset)

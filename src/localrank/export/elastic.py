@@ -11,9 +11,16 @@ import numpy as np
 from localrank._base.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.export._node_tables import NodeTable, node_tables, singles
-from localrank.export._reading import columns_by_name, reading
-from localrank.export._single_models import check_single_range, trees_of
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import (
+    ExportedModel,
+    Files,
+    Target,
+    check_single_range,
+    columns_by_name,
+    one_file,
+    trees_of,
+)
+from localrank.formulas import TreeSum
 from localrank.registry import declare
 
 
@@ -37,9 +44,12 @@ class Elastic(Target):
     ['description', 'inference_config', 'definition']
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+    takes = (TreeSum,)
+    holder = "Elasticsearch's trained model"
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         _check_name(model.name)
-        trees = trees_of(model, "Elasticsearch's trained model")
+        trees = trees_of(model, self.holder)
         check_single_range(model, "Elasticsearch")
         names = list(model.feature_names)
         ensemble = {
@@ -58,7 +68,7 @@ class Elastic(Target):
             "aggregate_output": {"weighted_sum": {}},
         }
         body = {
-            "description": f"{model.facts.get('ranker', model.name)}, exported by localrank",
+            "description": f"{model.ranker}, exported by localrank",
             "inference_config": {
                 "learning_to_rank": {"feature_extractors": [_extractor(name) for name in names]}
             },
@@ -71,7 +81,7 @@ class Elastic(Target):
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         numbers = columns_by_name(dataset)
-        with reading(files, "model.json") as text:
+        with one_file(files, "model.json") as text:
             body = json.loads(text)
             extractors = [
                 extractor["query_extractor"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
-from localrank.export._reading import reading
-from localrank.export._single_models import trees_of
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import ExportedModel, Files, Target, one_file
+from localrank.formulas import TreeSum
 from localrank.registry import declare
 from localrank.trees import read_lightgbm_text, write_lightgbm_text
 
@@ -27,8 +28,11 @@ class LightGBM(Target):
     True
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        trees = trees_of(model, "LightGBM's file", zero_may_be_missing=True)
+    takes = (TreeSum,)
+    holder = "LightGBM's file"
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        trees = cast(TreeSum, model.formula).trees
         text = write_lightgbm_text(trees, "lambdarank", model.feature_names)
         return {
             f"{model.name}.txt": text,
@@ -36,7 +40,7 @@ class LightGBM(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        with reading(files, ".txt") as text:
+        with one_file(files, ".txt") as text:
             trees = read_lightgbm_text(text.decode())
         return trees.score(dataset.features)
 

@@ -8,16 +8,22 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.export._node_tables import NodeTable, in_single_precision, node_tables, single_sum
-from localrank.export._reading import reading
-from localrank.export._single_models import (
-    check_single_range,
+from localrank.export._node_tables import (
+    NodeTable,
+    in_single_precision,
     knows_missing,
-    refusal,
-    trees_of,
+    node_tables,
+    single_sum,
     zero_for_missing,
 )
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import (
+    ExportedModel,
+    Files,
+    Target,
+    check_single_range,
+    one_file,
+    trees_of,
+)
 from localrank.formulas import Linear, NotExportable, TreeSum
 from localrank.registry import declare
 from localrank.trees import Trees
@@ -42,16 +48,16 @@ class RankLib(Target):
     0:0.5 1:2.0 2:-1.0
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        match model.formula:
-            case TreeSum():
-                text = _trees_text(_without_missing(model))
-            case Linear(weights=weights, constant=constant):
-                pairs = [(0, constant), *enumerate(weights.tolist(), 1)]
-                text = " ".join(f"{number}:{float(value)!r}" for number, value in pairs)
-                text = f"{LINEAR}\n{text}\n"
-            case _:
-                raise refusal(model, "RankLib's file")
+    takes = (TreeSum, Linear)
+    holder = "RankLib's file"
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        if isinstance(model.formula, Linear):
+            weights = [model.formula.constant, *model.formula.weights.tolist()]
+            text = " ".join(f"{number}:{float(value)!r}" for number, value in enumerate(weights))
+            text = f"{LINEAR}\n{text}\n"
+        else:
+            text = _trees_text(_without_missing(model, self.holder))
         names = "\n".join(f"{number}. {name}" for number, name in enumerate(model.feature_names, 1))
         return {
             f"{model.name}.txt": text,
@@ -60,7 +66,7 @@ class RankLib(Target):
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         features = zero_for_missing(dataset.features)
-        with reading(files, ".txt") as text:
+        with one_file(files, ".txt") as text:
             lines = text.decode().split("\n")
             body = "\n".join(line for line in lines if not line.startswith("##"))
             if lines[0] == LINEAR:
@@ -69,14 +75,14 @@ class RankLib(Target):
         return single_sum([table.outputs(features, np.less_equal) for table in tables])
 
 
-def _without_missing(model: ExportedModel) -> Trees:
-    trees = trees_of(model, "RankLib's file")
+def _without_missing(model: ExportedModel, holder: str) -> Trees:
+    trees = trees_of(model, holder)
     check_single_range(model, "RankLib")
     if knows_missing(trees):
         raise NotExportable(
-            str(model.facts.get("ranker", model.name)),
+            model.ranker,
             "it learned from missing values, and RankLib treats them as 0",
-            "Take xgboost-json or lightgbm, which keep them, or fill them in before training.",
+            "Use xgboost-json or lightgbm, which keep them, or fill them in before training.",
         )
     return trees
 

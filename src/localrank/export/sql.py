@@ -12,9 +12,7 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.export._node_tables import ZERO, plain_thresholds
-from localrank.export._reading import reading
-from localrank.export._single_models import refusal
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import ExportedModel, Files, Target, one_file
 from localrank.formulas import (
     Column,
     Formula,
@@ -32,9 +30,9 @@ from localrank.trees.nested import Leaf, Split, nested
 
 # Limits of databases. SQLite and DuckDB allow expressions 1,000 levels deep, and each tree of a
 # sum is one level. Services limit the length of a query, BigQuery to a million characters.
-MOST_TREES, MOST_CHARACTERS = 800, 1_000_000
+MAX_TREES, MAX_CHARACTERS = 800, 1_000_000
 # PostgreSQL allows this many columns in a table, SQLite 2,000.
-MOST_COLUMNS = 1600
+MAX_COLUMNS = 1600
 # The file that creates the table of documents.
 TABLE = "documents.sql"
 # SQLite reads numbers exactly from 1 / _LARGEST to _LARGEST.
@@ -65,7 +63,10 @@ class SQL(Target):
     True
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+    takes = (Linear, TreeSum, WeightedSum, OnColumns)
+    holder = "an SQL expression"
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         if f"{model.name.lower()}.sql" == TABLE:
             raise ValueError(
                 f"A model for SQL cannot have the name {model.name!r}: the table has this name. "
@@ -74,16 +75,16 @@ class SQL(Target):
         _check_names(model.feature_names)
         columns = [_quoted(name) for name in model.feature_names]
         if not all(map(_is_expression, model.formula.walk())):
-            raise _refusal(model)
+            raise self._refusal(model)
         score = "score"
         while score in (name.lower() for name in model.feature_names):
             score += "_"
         expression = _expression(model.formula, [f"d.{column}" for column in columns])
         query = f'SELECT d.*,\n{expression}\nAS "{score}"\nFROM "documents" AS d\n'
-        if len(query) > MOST_CHARACTERS:
+        if len(query) > MAX_CHARACTERS:
             raise NotExportable(
                 f"A query of {len(query):,} characters",
-                f"many databases take at most {MOST_CHARACTERS:,}",
+                f"many databases take at most {MAX_CHARACTERS:,}",
                 "Train fewer or smaller trees, or export to onnx.",
             )
         types = ",\n".join(f"  {column} DOUBLE PRECISION" for column in columns)
@@ -99,22 +100,31 @@ class SQL(Target):
         rows = np.asarray(dataset.features, np.float64).astype(object)
         rows[np.isnan(dataset.features)] = None
         with closing(sqlite3.connect(":memory:")) as connection:
-            with reading(files, TABLE) as table:
+            with one_file(files, TABLE) as table:
                 connection.execute(table.decode())
                 places = ", ".join("?" * dataset.n_features)
                 connection.executemany(f'INSERT INTO "documents" VALUES ({places})', rows.tolist())
-            with reading(queries, ".sql") as query:
+            with one_file(queries, ".sql") as query:
                 scores = np.array([row[-1] for row in connection.execute(query.decode())], float)
                 if len(scores) != dataset.n_documents:
                     raise ValueError(f"{len(scores)} scores of {dataset.n_documents} documents")
         return scores
 
+    def _refusal(self, model: ExportedModel) -> NotExportable:
+        if all(isinstance(step, Net) or _is_expression(step) for step in model.formula.walk()):
+            return NotExportable(
+                model.ranker,
+                "a net is too long for one expression",
+                "Use onnx, or run the model with `localrank serve`.",
+            )
+        return super()._refusal(model)
+
 
 def _check_names(names: Sequence[str]) -> None:
-    if len(names) > MOST_COLUMNS:
+    if len(names) > MAX_COLUMNS:
         raise NotExportable(
             f"A model with {len(names):,} features",
-            f"databases limit the columns of a table, PostgreSQL to {MOST_COLUMNS:,}",
+            f"databases limit the columns of a table, PostgreSQL to {MAX_COLUMNS:,}",
             "Train with fewer features, or export to onnx.",
         )
     first: dict[str, str] = {}
@@ -136,18 +146,7 @@ def _is_expression(step: Formula) -> bool:
     """Whether a step of a formula is an expression of a document's columns."""
     if isinstance(step, OnColumns):
         return {column.kind for column in step.columns} <= {"feature", "product"}
-    return isinstance(step, Linear | TreeSum | WeightedSum)
-
-
-def _refusal(model: ExportedModel) -> NotExportable:
-    steps = list(model.formula.walk())
-    if all(isinstance(step, Net) or _is_expression(step) for step in steps):
-        return NotExportable(
-            str(model.facts.get("ranker", model.name)),
-            "a net is too long for one expression",
-            "Take onnx, or run the model with `localrank serve`.",
-        )
-    return refusal(model, "an SQL expression")
+    return isinstance(step, SQL.takes)
 
 
 def _expression(formula: Formula, columns: list[str]) -> str:
@@ -191,10 +190,10 @@ def _linear(formula: Linear, columns: list[str]) -> str:
 
 def _trees(trees: Trees, columns: list[str]) -> str:
     """A sum of trees, added up from first to last as the rankers do."""
-    if trees.n_trees > MOST_TREES:
+    if trees.n_trees > MAX_TREES:
         raise NotExportable(
             f"A sum of {trees.n_trees:,} trees",
-            f"databases limit the depth of an expression, and more than {MOST_TREES} trees come "
+            f"databases limit the depth of an expression, and more than {MAX_TREES} trees come "
             f"near that limit",
             "Train fewer trees, or export to onnx.",
         )
@@ -260,10 +259,9 @@ def _number(value: float) -> str:
 
 
 def _readme(model: ExportedModel, score: str) -> str:
-    made = f" by localrank {model.facts['localrank']}" if "localrank" in model.facts else ""
     return f"""# {model.name}.sql
 
-A ranker as one query of standard SQL, written{made}.
+A ranker as one query of standard SQL, written{model.by_localrank}.
 
 - `documents.sql` creates a table `documents` with a column for each feature. Add the columns that
   you need, such as the ids of queries and documents, or create a view of this name with these

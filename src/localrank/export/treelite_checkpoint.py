@@ -12,9 +12,8 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.export._node_tables import plain_thresholds
-from localrank.export._reading import reading
-from localrank.export._single_models import trees_of
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import ExportedModel, Files, Target, one_file, trees_of
+from localrank.formulas import TreeSum
 from localrank.registry import declare
 from localrank.trees import write_lightgbm_text
 
@@ -39,8 +38,11 @@ class Treelite(Target):
     ['README.md', 'localrank.checkpoint']
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        trees = trees_of(model, "Treelite's checkpoint")
+    takes = (TreeSum,)
+    holder = "Treelite's checkpoint"
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        trees = trees_of(model, self.holder)
         # Treelite compares values as they are, also those that LightGBM treats as zero.
         trees = replace(trees, thresholds=plain_thresholds(trees))
         text = write_lightgbm_text(trees, "lambdarank")
@@ -55,7 +57,7 @@ class Treelite(Target):
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
         treelite = _treelite()
-        with reading(files, f".{FORMAT}") as saved:
+        with one_file(files, f".{FORMAT}") as saved:
             model = treelite.Model.deserialize_bytes(saved)
         features = np.ascontiguousarray(dataset.features, np.float64)
         scores: Floats = treelite.gtil.predict(model, features, nthread=1).astype(np.float64)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import localrank
 from localrank._base.names import unknown
 from localrank.data._atomic import atomic_write
-from localrank.export._reading import numbered_names
 from localrank.export._routed_models import files_of
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import ExportedModel, Files, Target, numbered_names
 from localrank.formulas import simplified
 from localrank.registry import declared
 
@@ -135,13 +134,13 @@ def export(
 def _check_place(place: Path, files: Files) -> None:
     """Refuse a folder with other files, which would be mixed with those of the export."""
     if place.exists() and not place.is_dir():
-        raise ValueError(f"{place}: is a file. Give a folder for the export.")
+        raise ValueError(f"{place} is a file. Give a folder for the export.")
     # Stop at the first one: a folder that was given by mistake may hold millions of files.
     for path in place.rglob("*"):
         name = path.relative_to(place).as_posix()
         if path.is_file() and name not in files:
             raise ValueError(
-                f"{place}: holds other files, such as {name}. Give a new folder for the export."
+                f"{place} holds other files, such as {name}. Give a new folder for the export."
             )
 
 
@@ -149,7 +148,7 @@ def read_files(folder: str | PathLike[str]) -> dict[str, bytes]:
     """Read the files of an export from disk."""
     place = Path(folder)
     if not place.is_dir():
-        raise ValueError(f"{place}: is not a folder. Give a folder that `export` wrote.")
+        raise ValueError(f"{place} is not a folder. Give a folder that `export` wrote.")
     return {
         path.relative_to(place).as_posix(): path.read_bytes()
         for path in sorted(place.rglob("*"))

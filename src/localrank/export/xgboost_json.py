@@ -17,9 +17,15 @@ from localrank.export._node_tables import (
     single_sum,
     singles,
 )
-from localrank.export._reading import reading
-from localrank.export._single_models import check_single_range, trees_of
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import (
+    ExportedModel,
+    Files,
+    Target,
+    check_single_range,
+    one_file,
+    trees_of,
+)
+from localrank.formulas import TreeSum
 from localrank.registry import declare
 
 # The oldest version of XGBoost that reads the file.
@@ -47,8 +53,11 @@ class XGBoostJSON(Target):
     ['README.md', 'localrank.json']
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        trees = trees_of(model, "XGBoost's file")
+    takes = (TreeSum,)
+    holder = "XGBoost's file"
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
+        trees = trees_of(model, self.holder)
         check_single_range(model, "XGBoost")
         tables = [
             siblings_together(in_single_precision(table, "<")) for table in node_tables(trees)
@@ -84,7 +93,7 @@ class XGBoostJSON(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        with reading(files, ".json") as text:
+        with one_file(files, ".json") as text:
             learner = json.loads(text)["learner"]
             tables = [_table(tree) for tree in learner["gradient_booster"]["model"]["trees"]]
         features = singles(dataset.features)

@@ -23,10 +23,10 @@ class NotExportable(ValueError):  # noqa: N818 - says what the model is
 
     Examples
     --------
-    >>> raise NotExportable("DuhKirchhoff", "it trains a model for each query", "Take RankSVM.")
+    >>> raise NotExportable("DuhKirchhoff", "it trains a model for each query", "Use RankSVM.")
     Traceback (most recent call last):
     localrank.formulas.base.NotExportable: DuhKirchhoff cannot be exported: it trains a model for
-    each query. Take RankSVM.
+    each query. Use RankSVM.
     """
 
     def __init__(self, what: str, reason: str, instead: str) -> None:

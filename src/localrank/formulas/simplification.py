@@ -8,10 +8,14 @@ from dataclasses import replace
 import numpy as np
 
 from localrank.formulas.base import Formula
-from localrank.formulas.column_formulas import OnColumns
-from localrank.formulas.document_formulas import Linear, TreeSum
-from localrank.formulas.routing import Routed
-from localrank.formulas.sums import Standardised, WeightedSum
+from localrank.formulas.steps import (
+    Linear,
+    OnColumns,
+    Routed,
+    Standardised,
+    TreeSum,
+    WeightedSum,
+)
 from localrank.trees import Trees, joined
 
 

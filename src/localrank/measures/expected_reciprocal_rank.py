@@ -10,9 +10,8 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._base.rules import refuse
 from localrank._kernels.compilation import kernel
-from localrank.measures._cut import CutMeasure
 from localrank.measures._ties import RankedLists, tie_end
-from localrank.measures.base import is_number
+from localrank.measures.base import CutMeasure, is_number
 
 
 @dataclass(frozen=True, repr=False)

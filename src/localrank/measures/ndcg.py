@@ -11,8 +11,8 @@ from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, one_of
 from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
-from localrank.measures._cut import CutMeasure
 from localrank.measures._ties import RankedLists, tie_end
+from localrank.measures.base import CutMeasure
 
 # Gains of higher labels may overflow.
 _HIGHEST = 1000

@@ -10,8 +10,8 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, one_of
 from localrank._kernels.compilation import kernel
-from localrank.measures._cut import RelevanceMeasure
 from localrank.measures._ties import RankedLists, tie_end
+from localrank.measures.base import RelevanceMeasure
 
 
 @dataclass(frozen=True, repr=False)

@@ -28,6 +28,7 @@ from localrank._base.rules import (
     texts,
     whole,
 )
+from localrank._base.scikit_learn_internals import make_boosted, make_tree
 
 CLUSTERERS = {
     "AgglomerativeClustering": "cluster",
@@ -110,8 +111,14 @@ CLASSIFIERS: dict[str, tuple[str, Rules]] = {
 }
 METRICS = ("minkowski", "euclidean", "manhattan", "chebyshev", "cosine")
 NAMES = sorted([*CLUSTERERS, *CLASSIFIERS])
-# Fields of a tree's nodes that scoring needs.
-NODES = ("left_child", "right_child", "feature", "threshold", "missing_go_to_left")
+# Fields of a tree's nodes that scoring needs, and the attributes of a tree that hold them.
+NODES = {
+    "left_child": "children_left",
+    "right_child": "children_right",
+    "feature": "feature",
+    "threshold": "threshold",
+    "missing_go_to_left": "missing_go_to_left",
+}
 
 
 def knows(cls: type) -> bool:
@@ -126,6 +133,12 @@ def state_of(part: Any) -> dict[str, dict[str, Any]]:
     if "trees_" in known:
         _check_boosted(part.get_params(deep=False))
         fitted |= _boosted_state(part) if fitted else {}
+    lost = [name for name, rule in known.items() if name not in fitted and not rule.may_lack]
+    if lost and "n_features_in_" in vars(part):
+        raise ValueError(
+            f"A {type(part).__name__} cannot be saved: this version of scikit-learn stores "
+            f"{', '.join(lost)} in another way."
+        )
     for name, value in fitted.items():
         if isinstance(value, np.ndarray) and value.dtype == np.int32:
             fitted[name] = value.astype(np.int64)
@@ -212,27 +225,25 @@ def _boosted(classifier: Any, fitted: dict[str, Any]) -> Any:
     if prior is not None:
         start = DummyClassifier(strategy="prior").fit(np.zeros((n_classes, 1)), range(n_classes))
         start.class_prior_ = prior
-    vars(classifier).update(
-        {name: value for name, value in fitted.items() if name not in ("prior_", "trees_")},
-        estimators_=estimators,
-        init_=start,
-        n_estimators_=len(stages),
-        n_trees_per_iteration_=per_stage,
+    return make_boosted(
+        classifier,
+        {
+            **{name: value for name, value in fitted.items() if name not in ("prior_", "trees_")},
+            "estimators_": estimators,
+            "init_": start,
+            "n_estimators_": len(stages),
+            "n_trees_per_iteration_": per_stage,
+        },
     )
-    classifier._loss = classifier._get_loss(sample_weight=None)
-    return classifier
 
 
 def _tree_state(tree: Any) -> dict[str, NDArray[Any]]:
-    nodes = tree.__getstate__()["nodes"]
-    fields = {field: np.ascontiguousarray(nodes[field]) for field in NODES}
+    fields = {field: np.ascontiguousarray(getattr(tree, name)) for field, name in NODES.items()}
     return {**fields, "values": tree.value}
 
 
 def _tree(state: Any, n_features: int, n_values: int) -> Any:
     """A decision tree, checked that every path from the root ends at a leaf."""
-    from sklearn.tree._tree import NODE_DTYPE, Tree
-
     if not isinstance(state, dict) or set(state) != {*NODES, "values"}:
         raise ValueError("a decision tree lacks a field, or a field has a wrong type or shape")
     left, right, feature, threshold, missing = (np.asarray(state[field]) for field in NODES)
@@ -257,12 +268,8 @@ def _tree(state: Any, n_features: int, n_values: int) -> Any:
     )
     if not sound:
         raise ValueError("a decision tree has a path that does not end at a leaf, or a wrong value")
-    nodes = np.zeros(n, NODE_DTYPE)
-    for field in NODES:
-        nodes[field] = state[field]
-    tree = Tree(n_features, np.array([n_values], np.intp), 1)
-    tree.__setstate__({"max_depth": n, "node_count": n, "nodes": nodes, "values": values.copy()})
-    return tree
+    arrays = (left, right, feature, threshold.astype(np.float64), missing.astype(np.uint8))
+    return make_tree(dict(zip(NODES, arrays, strict=True)), values.copy(), n_features)
 
 
 @cache

@@ -34,7 +34,7 @@ INNER = {
     "Groups": "grouping.base",
     "Index": "text._index",
     "KnownGroups": "grouping.known_groups",
-    "LSH": "selection.lsh.lsh",
+    "LSH": "selection.lsh",
     "LocalMetrics": "rankers.lgmml._local_metrics",
     "LocalRanker": "local_ranker",
     "MLR": "rankers.mlr.mlr",

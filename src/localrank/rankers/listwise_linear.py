@@ -15,8 +15,7 @@ from localrank._base.estimator import drawn_seed
 from localrank._base.parallel import one_blas_thread
 from localrank._base.rules import Rules, facts, number, optional, real, whole
 from localrank._kernels.compilation import kernel
-from localrank._kernels.offsets import longest_query
-from localrank._kernels.rows import projections
+from localrank._kernels.rows import longest_query, projections
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.data._content_order import row_keys

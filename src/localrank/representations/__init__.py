@@ -18,6 +18,6 @@ if TYPE_CHECKING:
     from localrank.representations.relevant_mean import RelevantMean as RelevantMean
     from localrank.representations.scaled import Scaled as Scaled
     from localrank.representations.top_documents import TopDocuments as TopDocuments
-    from localrank.representations.top_scores.top_scores import TopScores as TopScores
+    from localrank.representations.top_scores import TopScores as TopScores
 else:
     __getattr__, __dir__ = on_use(__name__)

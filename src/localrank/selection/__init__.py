@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from localrank.selection.cells import Cells as Cells
     from localrank.selection.clairvoyant import Clairvoyant as Clairvoyant
     from localrank.selection.classifier import Classifier as Classifier
-    from localrank.selection.lsh.lsh import LSH as LSH
+    from localrank.selection.lsh import LSH as LSH
     from localrank.selection.nearest_centroid import NearestCentroid as NearestCentroid
     from localrank.selection.nearest_queries import NearestQueries as NearestQueries
     from localrank.selection.nearest_query import NearestQuery as NearestQuery

@@ -10,7 +10,7 @@ from localrank._base.rules import Rule, Rules, check_together, integers, optiona
 from localrank.grouping.base import Groups
 from localrank.selection.base import Selector
 from localrank.selection.cells import Cells
-from localrank.selection.lsh.lsh import LSH
+from localrank.selection.lsh import LSH
 
 Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 

@@ -80,7 +80,7 @@ class Clairvoyant(Selector):
         raise NotExportable(
             "A model with Clairvoyant",
             "it chooses by the labels of the list that it ranks",
-            "Take a selector that serves new queries, such as NearestCentroid or Classifier.",
+            "Use a selector that serves new queries, such as NearestCentroid or Classifier.",
         )
 
     def _fit(self, groups: Groups) -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from localrank._base.arrays import Array, Floats
 from localrank._base.rules import Rules, check_together, integers, one_of, optional, texts, whole
 from localrank.data import RankingDataset
-from localrank.grouping._categories import categories_of, category_column, known_categories
 from localrank.grouping.base import Groups
+from localrank.grouping.known_groups import categories_of, category_column, known_categories
 from localrank.rankers import Ranker
 from localrank.registry import declare
 from localrank.representations.base import Representation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 
 from prometheus_client import (
     CollectorRegistry,
@@ -28,63 +29,44 @@ class Metrics:
     """
 
     def __init__(self) -> None:
-        registry = CollectorRegistry()
-        self._registry = registry
-        self.requests = Counter(
-            "localrank_requests", "Requests to rank.", ["model", "status"], registry=registry
-        )
-        self.seconds = Histogram(
+        self._registry = CollectorRegistry()
+        counter = partial(Counter, registry=self._registry)
+        histogram = partial(Histogram, registry=self._registry)
+        gauge = partial(Gauge, multiprocess_mode="livesum", registry=self._registry)
+        self.requests = counter("localrank_requests", "Requests to rank.", ["model", "status"])
+        self.seconds = histogram(
             "localrank_request_seconds",
             "Time from a request's arrival to its answer.",
             ["model"],
             buckets=SECONDS,
-            registry=registry,
         )
-        self.lists = Counter("localrank_lists", "Lists ranked.", ["model"], registry=registry)
-        self.documents = Histogram(
-            "localrank_list_documents",
-            "Documents in a ranked list.",
-            ["model"],
-            buckets=DOCUMENTS,
-            registry=registry,
+        self.lists = counter("localrank_lists", "Lists ranked.", ["model"])
+        self.documents = histogram(
+            "localrank_list_documents", "Documents in a ranked list.", ["model"], buckets=DOCUMENTS
         )
-        self.pending = Gauge(
-            "localrank_pending_requests",
-            "Requests that wait or are being ranked.",
-            multiprocess_mode="livesum",
-            registry=registry,
+        self.pending = gauge(
+            "localrank_pending_requests", "Requests that wait or are being ranked."
         )
-        self.reloads = Counter(
-            "localrank_reloads",
-            "New model files, loaded or refused.",
-            ["model", "result"],
-            registry=registry,
+        self.reloads = counter(
+            "localrank_reloads", "New model files, loaded or refused.", ["model", "result"]
         )
-        self.ready = Gauge(
-            "localrank_ready",
-            "Workers that can answer with every model.",
-            multiprocess_mode="livesum",
-            registry=registry,
-        )
-        self.shadow_correlation = Histogram(
+        self.ready = gauge("localrank_ready", "Workers that can answer with every model.")
+        self.shadow_correlation = histogram(
             "localrank_shadow_correlation",
             "Spearman's rank correlation of the shadow model's ranking with the answer.",
             ["model", "shadow"],
             buckets=CORRELATIONS,
-            registry=registry,
         )
-        self.shadow_overlap = Histogram(
+        self.shadow_overlap = histogram(
             "localrank_shadow_overlap",
             "Share of the first ten documents that the shadow model ranks among its first ten too.",
             ["model", "shadow"],
             buckets=OVERLAPS,
-            registry=registry,
         )
-        self.shadow_skipped = Counter(
+        self.shadow_skipped = counter(
             "localrank_shadow_skipped",
             "Lists that the shadow model did not rank: it was busy, or refused them.",
             ["shadow"],
-            registry=registry,
         )
 
     def exposed(self) -> bytes:

@@ -18,8 +18,7 @@ from localrank._base.names import unknown
 from localrank.persistence import load_ranker_and_texts, read_manifest
 from localrank.rankers import Ranker
 from localrank.serving._explaining import reasons
-from localrank.serving._failures import Refused
-from localrank.serving._messages import Id, Model
+from localrank.serving._messages import Id, Model, Refused
 from localrank.serving.settings import Settings
 from localrank.warmup import made_up_lists, rank_by_made_up_words
 

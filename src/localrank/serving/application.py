@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import gc
+import hashlib
 import hmac
 import logging
 import signal
@@ -12,7 +14,8 @@ import traceback
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import cache, partial
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -23,22 +26,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from localrank._base.parallel import one_blas_thread
-from localrank.serving._bodies import (
-    ARROW,
-    JSON,
-    answer_format,
-    content_format,
-    decoded,
-    encoded,
-)
-from localrank.serving._failures import Refused
-from localrank.serving._messages import Models, Problem
+from localrank.serving._messages import ARROW, JSON, Models, Problem, Refused, openapi
 from localrank.serving._metrics import CONTENT_TYPE, Metrics
 from localrank.serving._models import ServedModels
-from localrank.serving._openapi import openapi
-from localrank.serving._page import page, policy
-from localrank.serving._ranking import rankings, scored
-from localrank.serving._shadow import Shadow
+from localrank.serving._ranking import Shadow, rankings, scored
+from localrank.serving._requests import answer_format, content_format, decoded, encoded
 from localrank.serving.settings import Settings
 
 log = logging.getLogger("localrank.serving")
@@ -322,3 +314,49 @@ def _broken(error: Exception) -> Response:
     frames = "".join(traceback.format_tb(error.__traceback__))
     log.error("%s in a request\n%s", type(error).__name__, frames)
     return _json(Problem("The service failed to answer this request. Its log says where."), 500)
+
+
+# The files that make up the page's script. They share one scope.
+SCRIPTS = ("elements", "reading", "ranking", "page")
+
+
+@cache
+def page() -> str:
+    """The page in one file. It fetches nothing but answers of the service.
+
+    Examples
+    --------
+    >>> page().splitlines()[0]
+    '<!doctype html>'
+    """
+    styled = _asset("page.html").replace("{{style}}", _asset("page.css"))
+    return styled.replace("{{script}}", _script())
+
+
+@cache
+def policy() -> str:
+    """The content security policy: only the page's script and style, and requests to the service.
+
+    Examples
+    --------
+    >>> policy().partition(";")[0]
+    "default-src 'none'"
+    """
+    return (
+        "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; "
+        "form-action 'none'; frame-ancestors 'none'; "
+        f"script-src {_digest(_script())}; style-src {_digest(_asset('page.css'))}"
+    )
+
+
+def _script() -> str:
+    parts = "".join(_asset(f"{name}.js") for name in SCRIPTS)
+    return f'(() => {{\n"use strict";\n{parts}}})();\n'
+
+
+def _asset(name: str) -> str:
+    return (files("localrank.serving") / "assets" / name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
-import signal
 import socket
 import tempfile
 from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
-from prometheus_client.multiprocess import mark_process_dead
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.supervisors import Multiprocess
 
 from localrank.persistence import load_ranker
+from localrank.serving._uvicorn import http_protocol, run_workers
 from localrank.serving.application import Application
 from localrank.serving.settings import Settings
 
@@ -24,8 +20,6 @@ log = logging.getLogger("localrank.serving")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 # The most seconds that running requests get when the service stops.
 GRACE = 30
-# The most seconds and bytes that the head of a request may take.
-HEAD_SECONDS, HEAD_BYTES = 10, 1 << 16
 # Seconds after which a worker that does not react is replaced. A starting worker does not react.
 PATIENCE = 60
 
@@ -76,7 +70,7 @@ def serve(
         "log_config": None,
         "access_log": access_log,
         "server_header": False,
-        "http": _Connection,
+        "http": http_protocol(),
         "ws": "none",
         "timeout_graceful_shutdown": GRACE,
         "timeout_worker_healthcheck": PATIENCE,
@@ -91,8 +85,7 @@ def serve(
     with tempfile.TemporaryDirectory(prefix="localrank-metrics-") as folder:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         app: Any = _Worker(settings, log_level)
-        config = uvicorn.Config(app, factory=True, workers=workers, **options)
-        _Workers(config, sockets=[config.bind_socket()]).run()
+        run_workers(uvicorn.Config(app, factory=True, workers=workers, **options))
 
 
 def _check_address(host: str, port: int) -> None:
@@ -118,69 +111,6 @@ def _serve_alone(settings: Settings, options: dict[str, Any]) -> None:
     server.run()
     if problems:
         raise ValueError(problems[0])
-
-
-class _Connection(HttpToolsProtocol):
-    """A connection that is closed if the head of a request comes too slowly or is too long.
-
-    The application sees a request only when its head is complete. Without these limits, anybody
-    could keep connections open or fill the memory.
-    """
-
-    _n_bytes = 0
-    _waiting: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        super().connection_made(transport)
-        self._wait()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        super().connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        self._n_bytes += len(data)
-        super().data_received(data)
-        if self._waiting is not None and self._n_bytes > HEAD_BYTES:
-            self.transport.close()
-
-    def on_message_begin(self) -> None:
-        self._wait()
-        super().on_message_begin()
-
-    def on_headers_complete(self) -> None:
-        self._stop_waiting()
-        super().on_headers_complete()
-
-    def _wait(self) -> None:
-        self._stop_waiting()
-        self._n_bytes = 0
-        self._waiting = self.loop.call_later(HEAD_SECONDS, self.transport.close)
-
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
-
-
-class _Workers(Multiprocess):
-    """Workers that load their models again on SIGHUP instead of being replaced."""
-
-    def keep_subprocess_alive(self) -> None:
-        for process in self.processes:
-            # If this end stayed open here, a worker that dies during the health check would be
-            # waited for.
-            process.child_conn.close()
-        before = {process.pid for process in self.processes}
-        super().keep_subprocess_alive()
-        for pid in before - {process.pid for process in self.processes}:
-            # A dead worker's requests no longer wait.
-            mark_process_dead(pid)  # type: ignore[no-untyped-call]
-
-    def handle_hup(self) -> None:
-        for process in self.processes:
-            if process.pid is not None:
-                os.kill(process.pid, signal.SIGHUP)
 
 
 def _log(level: str) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from localrank.text.example_texts import ExampleTexts as ExampleTexts
     from localrank.text.example_texts import load_example as load_example
     from localrank.text.extractor import FeatureExtractor as FeatureExtractor
-    from localrank.text.files import load_extractor as load_extractor
+    from localrank.text.extractor import load_extractor as load_extractor
     from localrank.text.judgments import read_judgments as read_judgments
     from localrank.text.naming import feature_names as feature_names
     from localrank.text.sources import Corpus as Corpus

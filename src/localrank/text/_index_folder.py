@@ -137,10 +137,10 @@ def _new_folder(folder: str | PathLike[str]) -> Iterator[Path]:
     """A folder to write an index to. If an error ends the block, the written files are deleted."""
     path = Path(folder)
     if path.exists() and not path.is_dir():
-        raise ValueError(f"{path}: is a file. Give a folder for the index.")
+        raise ValueError(f"{path} is a file. Give a folder for the index.")
     is_new = not path.exists()
     if not is_new and any(path.iterdir()):
-        raise ValueError(f"{path}: is not empty. Give a new folder for the index, or empty it.")
+        raise ValueError(f"{path} is not empty. Give a new folder for the index, or empty it.")
     path.mkdir(parents=True, exist_ok=True)
     try:
         yield path
@@ -217,7 +217,7 @@ def mapped_index(folder: Path, files: Files, n_fields: int) -> Index:
 
     def array(name: str) -> Any:
         if name not in files:
-            raise ValueError(f"{folder / EXTRACTOR_FILE}: does not name {name}.npy.")
+            raise ValueError(f"{folder / EXTRACTOR_FILE} does not name {name}.npy.")
         dtype = _DTYPES[name.rpartition(".")[2]]
         return mapped_array(folder / f"{name}.npy", dtype, ArrayFacts(*files[name]))
 
@@ -328,20 +328,20 @@ def mapped_array(path: Path, dtype: str, facts: ArrayFacts) -> Array:
     try:
         file = path.open("rb")
     except FileNotFoundError:
-        raise ValueError(f"{path}: the file is missing. Build the index again.") from None
+        raise ValueError(f"{path} is missing. Build the index again.") from None
     with file:
         size = os.fstat(file.fileno()).st_size
         wanted = _HEADER + prod(shape) * kind.itemsize
         if size != wanted:
             raise ValueError(
-                f"{path}: has {size:,} bytes and should have {wanted:,}. Build the index again."
+                f"{path} has {size:,} bytes and should have {wanted:,}. Build the index again."
             )
         if (
             file.read(_HEADER) != _header(kind, shape)
             or hashlib.file_digest(file, "sha256").hexdigest() != facts.digest
         ):
             raise ValueError(
-                f"{path}: is damaged, or belongs to another index. Build the index again."
+                f"{path} is damaged, or belongs to another index. Build the index again."
             )
         if not prod(shape):
             return np.empty(shape, kind)

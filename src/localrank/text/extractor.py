@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,12 +16,11 @@ from localrank._base.rules import Rule, Rules, check_parameters, instance, numbe
 from localrank.data import RankingDataset, Run
 from localrank.data._checks import text_ids
 from localrank.data._offsets import offsets_of
-from localrank.persistence.files import save_model
+from localrank.persistence.files import load_part, save_model
 from localrank.text._corpus import Reader, keys_of_fields
 from localrank.text._index import Index, build_index
-from localrank.text._index_folder import store_index
-from localrank.text._query_features import Documents, QueryFeatures, Settings
-from localrank.text._questions import (
+from localrank.text._index_folder import EXTRACTOR_FILE, StoredIndex, mapped_index, store_index
+from localrank.text._queries import (
     Candidates,
     Judgments,
     Queries,
@@ -33,6 +33,7 @@ from localrank.text._questions import (
     named_queries,
     with_candidates,
 )
+from localrank.text._query_features import Documents, QueryFeatures, Settings
 from localrank.text.analysis import Analyzer
 from localrank.text.naming import PROXIMITY, WHOLE, feature_names
 
@@ -212,7 +213,7 @@ class FeatureExtractor(Estimator):
         queries : mapping of id to text, or sequence of texts
             Queries. The texts of a sequence have the ids "1", "2", ...
         depth : int, default=100
-            The most documents for each query.
+            At most this many documents for each query.
 
         Examples
         --------
@@ -264,7 +265,7 @@ class FeatureExtractor(Estimator):
             match no query or no document are refused; some that do not match, warned about. None:
             the dataset has no labels.
         depth : int, default=100
-            The most candidates for each query.
+            At most this many candidates for each query.
         with_judged : bool, default=False
             Whether to add judged documents that are not candidates, after them. The data then
             holds everything that was judged, which differs from what `retrieve` finds in service.
@@ -394,3 +395,63 @@ class FeatureExtractor(Estimator):
             feature_names=self.feature_names,
             input_order=None,
         )
+
+
+def load_extractor(
+    path: str | PathLike[str],
+    *,
+    classes: Sequence[type] = (),
+    public_key: bytes | None = None,
+) -> FeatureExtractor:
+    """Load an extractor from a file that `save` wrote, or open one whose index is in a folder.
+
+    Nothing in the files is executed. The files of a folder are read once to check them, and are
+    then used from disk.
+
+    Parameters
+    ----------
+    path : path
+        A file; or a folder that `fit(corpus, folder=…)` wrote, or any folder with a file
+        `extractor.localrank`.
+    classes : sequence of type
+        Classes of your own that the file may use, such as an analyzer: a
+        `localrank._base.estimator.Estimator` with a `__call__`.
+    public_key : bytes, optional
+        An Ed25519 key of 32 bytes. A file that was not signed with its private key is refused.
+        None: signatures are not checked.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> extractor = FeatureExtractor(features=["bm25"]).fit([{"id": 1, "text": "rice, beans"}])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     extractor.save(f"{folder}/index.localrank")
+    ...     load_extractor(f"{folder}/index.localrank").n_documents
+    1
+    """
+    file = Path(path)
+    if file.is_dir():
+        file /= EXTRACTOR_FILE
+        if not file.is_file():
+            raise ValueError(
+                f"{path} has no {EXTRACTOR_FILE}. The folder is not an index, or building it was "
+                f"interrupted."
+            )
+    model: StoredIndex | FeatureExtractor = load_part(
+        file, _is_extractor, "fitted extractor", classes=classes, public_key=public_key
+    )
+    if isinstance(model, FeatureExtractor):
+        return model
+    extractor: FeatureExtractor = model.extractor
+    extractor.index_ = mapped_index(file.parent, model.files_, len(extractor.field_names))
+    try:
+        extractor._check_fitted()
+    except ValueError as error:
+        raise ValueError(f"{file.parent}: the index cannot be used: {error}.") from None
+    return extractor
+
+
+def _is_extractor(value: Any) -> bool:
+    if isinstance(value, StoredIndex):
+        return isinstance(value.extractor, FeatureExtractor)
+    return isinstance(value, FeatureExtractor) and hasattr(value, "index_")

@@ -10,12 +10,16 @@ import numpy as np
 
 from localrank.data import Qrels, read_qrels
 from localrank.data._checks import is_missing, text_ids
-from localrank.text._delimited import delimited_kind, delimited_records
-from localrank.text._ir_datasets_source import is_named, named_judgments
-from localrank.text._json_lines import json_records
-from localrank.text._npl import npl_judgments
-from localrank.text._smart import smart_judgments
-from localrank.text._text_lines import numbered_lines
+from localrank.text._file_formats import (
+    delimited_kind,
+    delimited_records,
+    is_named,
+    json_records,
+    named_judgments,
+    npl_judgments,
+    numbered_lines,
+    smart_judgments,
+)
 from localrank.text.sources import Source, check_source, first_line, frame_rows, is_frame
 
 FORMATS = ("trec", "json", "csv", "tsv", "smart", "npl")

@@ -11,13 +11,20 @@ from typing import Any
 
 from localrank.data._checks import is_missing
 from localrank.data._errors import AdvisedError
-from localrank.text._delimited import delimited_kind, delimited_records
-from localrank.text._ir_datasets_source import is_named, named_documents, named_queries
-from localrank.text._json_lines import json_records
-from localrank.text._npl import npl_records
-from localrank.text._smart import Records, smart_records
-from localrank.text._text_lines import numbered_lines
-from localrank.text._trec_markup import trec_documents, trec_topics
+from localrank.text._file_formats import (
+    Records,
+    delimited_kind,
+    delimited_records,
+    is_named,
+    json_records,
+    named_documents,
+    named_queries,
+    npl_records,
+    numbered_lines,
+    smart_records,
+    trec_documents,
+    trec_topics,
+)
 
 # Names of ids. The first that a record has becomes its "id".
 DOCUMENT_IDS = ("id", "_id", "docno", "doc_id", "document_id", "docid")
@@ -183,7 +190,7 @@ def check_source(source: Source) -> None:
     if not Path(source).exists():
         raise FileNotFoundError(f"{source}: there is no such file.")
     if Path(source).is_dir():
-        raise ValueError(f"{source}: is a folder. Give the files in it, as a list.")
+        raise ValueError(f"{source} is a folder. Give the files in it, as a list.")
 
 
 def is_frame(source: Source) -> bool:
@@ -267,13 +274,13 @@ def _identified(
     """The record with its id under "id", first. Refuses a missing or repeated id."""
     key = next((name for name in names if not _absent(record.get(name))), None)
     if key is None:
-        raise ValueError(f"{where}: has no id under {' or '.join(map(repr, names))}.")
+        raise ValueError(f"{where}: the record has no id under {' or '.join(map(repr, names))}.")
     value = record[key]
     if isinstance(value, bool | float | list | dict):
         raise ValueError(f"{where}: an id must be a text or a whole number. Got {value!r} instead.")
     name = str(value)
     if name in seen:
-        raise ValueError(f"{where}: repeats the id {name!r}. Ids must be unique.")
+        raise ValueError(f"{where}: the record repeats the id {name!r}. Ids must be unique.")
     seen.add(name)
     return {"id": name, **{other: record[other] for other in record if other != key}}
 

@@ -16,7 +16,7 @@ from localrank.data import RankingDataset
 from localrank.data._checks import is_missing
 from localrank.persistence import save_model
 from localrank.rankers import Ranker
-from localrank.text._questions import Judgments, Queries
+from localrank.text._queries import Judgments, Queries
 from localrank.text.extractor import FeatureExtractor
 
 
@@ -142,7 +142,7 @@ class TextRanker(Estimator):
         corpus : iterable of dict, or DataFrame, optional
             Documents to fit the extractor on. None: the extractor is already fitted.
         depth : int, default=100
-            The most candidates for each query.
+            At most this many candidates for each query.
         with_judged : bool, default=False
             Whether to learn from judged documents that are not candidates, too. These are nearly
             all relevant and have a low BM25. A model may learn to prefer a low BM25, which is
@@ -182,7 +182,7 @@ class TextRanker(Estimator):
             None: the candidates that BM25 finds in the index. If no document contains a word of
             the query, the result is empty.
         depth : int, default=100
-            The most candidates, if no documents are given.
+            At most this many candidates, if no documents are given.
         """
         dataset, ids = self.list_of(query, documents, depth=depth)
         scores = np.empty(0) if dataset is None else self.ranker_.predict(dataset)

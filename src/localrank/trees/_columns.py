@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +20,8 @@ DEFAULT_LEFT, MISSING = 0b0010, 0b1100
 MISSING_ZERO = 0b0100
 
 
-@dataclass(frozen=True, eq=False)
-class Columns:
-    """Columns of feature values, with the thresholds that they are compared with.
+class Columns(NamedTuple):
+    """Columns of feature values with their thresholds: the arguments of `rank_values`.
 
     A feature has one column for each way in which its splits treat missing values, and several if
     there are many thresholds.
@@ -46,11 +44,6 @@ class Columns:
     starts: NDArray[np.int64]
     at_zero: NDArray[Any]
     at_missing: NDArray[Any]
-
-    @property
-    def arrays(self) -> tuple[NDArray[Any], ...]:
-        """The arguments of `rank_values`."""
-        return (self.features, self.thresholds, self.starts, self.at_zero, self.at_missing)
 
 
 def columns_of(trees: Trees, dtype: Any) -> tuple[Columns, NDArray[np.int32], NDArray[np.uint8]]:

@@ -28,9 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank._kernels.compilation import kernel
+from localrank._kernels.numba_internals import COMPILER_ERRORS
 from localrank._kernels.sorting import read_only
 from localrank.trees._columns import columns_of
-from localrank.trees._scoring import BLOCK, padded, rank_values
+from localrank.trees._scoring import (
+    BLOCK,
+    padded,
+    rank_values,
+    rank_values_in_loops,
+    warn_of_loops,
+)
 
 if TYPE_CHECKING:
     from localrank.trees.trees import Trees
@@ -53,7 +60,7 @@ class TreeContributions:
         self._rank_values: Any = rank_values
         self._n_features = trees.n_features
         self._n_columns = len(columns.features)
-        self._columns: Any = columns.arrays
+        self._columns: Any = columns
         split_parents, leaf_parents, shares, depth = _parents(
             trees.left_children,
             trees.right_children,
@@ -90,7 +97,12 @@ class TreeContributions:
         totals = np.empty((self._n_features, BLOCK))
         for first in range(0, len(rows), BLOCK):
             block = rows[first : first + BLOCK]
-            self._rank_values(block, *self._columns, ranks)
+            try:
+                self._rank_values(block, *self._columns, ranks)
+            except COMPILER_ERRORS as error:
+                warn_of_loops(error)
+                self._rank_values = rank_values_in_loops
+                self._rank_values(block, *self._columns, ranks)
             totals[:] = 0.0
             self._add(ranks, padded(len(block)), *self._trees, totals)
             result[first : first + BLOCK] = totals[:, : len(block)].T

@@ -14,13 +14,16 @@ References
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from localrank._kernels.compilation import kernel
-from localrank.trees._lanes import (
+from localrank._kernels.instructions import (
+    ZERO_THRESHOLD,
     above,
     add,
     all_bits,
@@ -157,6 +160,35 @@ def rank_values(
 
 
 @kernel
+def rank_values_in_loops(
+    features: NDArray[Any],
+    columns: NDArray[np.int64],
+    thresholds: NDArray[Any],
+    starts: NDArray[np.int64],
+    at_zero: NDArray[Any],
+    at_missing: NDArray[Any],
+    ranks: NDArray[np.uint8],
+) -> None:
+    """The same without instructions written by hand."""
+    first = 0
+    while first < len(features):
+        size = _size(len(features) - first)
+        for i in range(len(columns)):
+            place = first * len(columns) + i * size
+            for document in range(min(size, len(features) - first)):
+                value = features[first + document, columns[i]]
+                if value != value:
+                    value = at_missing[i]
+                elif abs(value) <= ZERO_THRESHOLD:
+                    value = at_zero[i]
+                n_below = 0
+                for k in range(starts[i], starts[i + 1]):
+                    n_below += thresholds[k] < value
+                ranks[place + document] = n_below
+        first += size
+
+
+@kernel
 def sum_leaves(
     ranks: NDArray[np.uint8],
     n_documents: int,
@@ -202,7 +234,7 @@ def walk_trees(
     leaf_values: NDArray[np.float64],
     scores: NDArray[np.float64],
 ) -> None:
-    """The same for trees of more than 256 leaves: follow the splits."""
+    """The same for trees of more than 256 leaves, without instructions by hand: follow splits."""
     first = 0
     while first < n_documents:
         size = _size(n_documents - first)
@@ -230,3 +262,14 @@ def padded(n_documents: int) -> int:
     """
     rest = n_documents % BLOCK
     return n_documents - rest + (rest and _block_size(rest))
+
+
+def warn_of_loops(error: Exception) -> None:
+    """Say that trees are scored without instructions written by hand."""
+    warnings.warn(
+        f"numba {numba.__version__} cannot compile the instructions that localrank scores trees "
+        f"with ({type(error).__name__}). Loops score them, several times slower. Scores do not "
+        f"change.",
+        RuntimeWarning,
+        stacklevel=3,
+    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from localrank.trees.trees import Trees
 
 # LightGBM's bound on numbers.
-MOST = 1e300
+_LIMIT = 1e300
 
 
 def read_lightgbm_text(text: str) -> Trees:
@@ -81,7 +81,7 @@ def _trees(n_features: int, parts: list[str], divisor: int) -> Trees:
         leaf_offsets=np.cumsum([0, *n_leaves]),
         split_features=joined("split_feature").astype(np.int32),
         # A split that separates missing values from all others has the threshold inf.
-        thresholds=np.clip(joined("threshold"), -MOST, MOST),
+        thresholds=np.clip(joined("threshold"), -_LIMIT, _LIMIT),
         decisions=joined("decision_type").astype(np.uint8),
         left_children=joined("left_child").astype(np.int32),
         right_children=joined("right_child").astype(np.int32),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numba
 import numpy as np
-from numba.core import codegen
+from llvmlite import binding
 from numpy.typing import ArrayLike, NDArray
 
 from localrank._kernels.compilation import kernel
+from localrank._kernels.numba_internals import COMPILER_ERRORS
 from localrank._kernels.sorting import read_only
 from localrank.trees._columns import DEFAULT_LEFT, MISSING, columns_of
 from localrank.trees._scoring import (
@@ -19,8 +21,10 @@ from localrank.trees._scoring import (
     ROW,
     padded,
     rank_values,
+    rank_values_in_loops,
     sum_leaves,
     walk_trees,
+    warn_of_loops,
 )
 
 if TYPE_CHECKING:
@@ -130,8 +134,9 @@ class Trees:
             the same result; everything else as float64.
         """
         values = self._admitted(features)
-        is_single = values.dtype == np.float32
-        return (self._scorer_32 if is_single else self._scorer_64).score(values)
+        if values.dtype not in self._scorers:
+            self._scorers[values.dtype] = Scorer(self, values.dtype)
+        return self._scorers[values.dtype].score(values)
 
     def contributions(self, features: ArrayLike) -> tuple[NDArray[np.float64], float]:
         """Shapley values: what each feature adds to the score of each document, and the base.
@@ -150,9 +155,13 @@ class Trees:
         base : float
             Mean of the leaves, weighted by their training documents, summed over the trees.
         """
+        # Only explanations need it.
+        from localrank.trees._contributions import TreeContributions
+
         values = self._admitted(features)
-        is_single = values.dtype == np.float32
-        contributor = self._contributor_32 if is_single else self._contributor_64
+        if values.dtype not in self._contributors:
+            self._contributors[values.dtype] = TreeContributions(self, values.dtype)
+        contributor = self._contributors[values.dtype]
         return contributor.of(values), contributor.base
 
     def importances(self, kind: Literal["gain", "split"] = "gain") -> NDArray[np.float64]:
@@ -197,27 +206,14 @@ class Trees:
             )
         return values
 
+    # Made when they are first needed, one for each dtype of features.
     @cached_property
-    def _scorer_32(self) -> Scorer:
-        return Scorer(self, np.float32)
-
-    @cached_property
-    def _scorer_64(self) -> Scorer:
-        return Scorer(self, np.float64)
+    def _scorers(self) -> dict[Any, Scorer]:
+        return {}
 
     @cached_property
-    def _contributor_32(self) -> TreeContributions:
-        return self._contributor(np.float32)
-
-    @cached_property
-    def _contributor_64(self) -> TreeContributions:
-        return self._contributor(np.float64)
-
-    def _contributor(self, dtype: Any) -> TreeContributions:
-        # Only explanations need it.
-        from localrank.trees._contributions import TreeContributions
-
-        return TreeContributions(self, dtype)
+    def _contributors(self) -> dict[Any, TreeContributions]:
+        return {}
 
     def _check_sizes(self) -> None:
         offsets = self.leaf_offsets
@@ -315,61 +311,62 @@ class Scorer:
 
     def __init__(self, trees: Trees, dtype: Any) -> None:
         columns, split_columns, cuts = columns_of(trees, dtype)
-        self._rank_values: Any = rank_values
         self._n_columns = len(columns.features)
-        self._columns: Any = columns.arrays
-        self._add_scores: Any
-        self._trees: Any
+        self._columns: Any = columns
+        self._paths: Any = (
+            split_columns,
+            cuts,
+            trees.left_children,
+            trees.right_children,
+            read_only(trees.split_offsets, np.int64),
+            trees.leaf_offsets,
+            trees.leaf_values,
+        )
+        self._rank_values: Any = rank_values
+        self._add_scores: Any = walk_trees
+        self._trees: Any = self._paths
         if np.diff(trees.leaf_offsets).max() <= MAX_LEAVES:
-            rows = rows_of(trees, split_columns, cuts)
             self._add_scores = sum_leaves
-            self._trees = (
-                rows.columns,
-                rows.cuts,
-                rows.masks,
-                rows.starts,
-                rows.bases,
-                rows.row_starts,
-                rows.leaf_values,
-                _n_tables(),
-            )
-        else:
-            self._add_scores = walk_trees
-            self._trees = (
-                split_columns,
-                cuts,
-                trees.left_children,
-                trees.right_children,
-                read_only(trees.split_offsets, np.int64),
-                trees.leaf_offsets,
-                trees.leaf_values,
-            )
+            self._trees = (*rows_of(trees, split_columns, cuts), _n_tables())
 
     def score(self, features: NDArray[Any]) -> NDArray[np.float64]:
         """One score per row of a contiguous array."""
         rows = read_only(features, features.dtype)
         scores = np.zeros(padded(len(rows)))
         ranks = np.empty(min(len(scores), SLAB) * self._n_columns, np.uint8)
-        for first in range(0, len(rows), SLAB):
-            slab = rows[first : first + SLAB]
-            self._rank_values(slab, *self._columns, ranks)
-            self._add_scores(ranks, len(slab), self._n_columns, *self._trees, scores[first:])
+        try:
+            for first in range(0, len(rows), SLAB):
+                slab = rows[first : first + SLAB]
+                self._rank_values(slab, *self._columns, ranks)
+                self._add_scores(ranks, len(slab), self._n_columns, *self._trees, scores[first:])
+        except COMPILER_ERRORS as error:
+            if self._rank_values is rank_values_in_loops:
+                raise
+            warn_of_loops(error)
+            self._rank_values = rank_values_in_loops
+            self._add_scores, self._trees = walk_trees, self._paths
+            return self.score(features)
         return scores[: len(rows)]
 
 
 @cache
 def _n_tables() -> int:
     """Rows of leaf values to keep in registers: useful if one instruction can look up eight."""
-    features: Any = codegen.get_host_cpu_features
-    return MAX_TABLES if "+avx512f" in features() else 0
+    config: Any = numba.config
+    try:
+        has = binding.get_host_cpu_features().get("avx512f", False)
+    except RuntimeError:  # LLVM does not know the processor
+        has = False
+    if config.CPU_FEATURES is not None:
+        has = "+avx512f" in config.CPU_FEATURES
+    return MAX_TABLES if has else 0
 
 
 # Leaves have numbers of 8 bits where documents find them by masks.
 MAX_LEAVES = 256
 
 
-@dataclass(frozen=True, eq=False)
-class Rows:
+class Rows(NamedTuple):
     """The leaves of trees in rows of eight, from left to right, and what rules them out.
 
     A split rules out the leaves on its left. It has an entry in every row with such leaves; the

@@ -2,7 +2,8 @@ import sys
 
 import pytest
 
-from localrank._base.distributed import client_in_scope, connected, connection, sent
+from localrank._base import distributed as cluster_work
+from localrank._base.distributed import client_in_scope, connected
 from localrank._base.memory import available_memory
 
 
@@ -38,7 +39,7 @@ def test_local_workers_have_one_thread_and_a_share_of_the_memory():
 
 def test_an_address_where_nothing_answers_is_said_in_seconds(monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(connection, "_TO_CONNECT", 1)
+    monkeypatch.setattr(cluster_work, "_TO_CONNECT", 1)
     with (
         pytest.raises(OSError, match="tcp://127.0.0.1:9: no Dask scheduler answered in 1 s"),
         connected("tcp://127.0.0.1:9"),
@@ -48,7 +49,7 @@ def test_an_address_where_nothing_answers_is_said_in_seconds(monkeypatch):
 
 def test_a_scheduler_without_workers_is_an_error(monkeypatch):
     distributed = pytest.importorskip("distributed")
-    monkeypatch.setattr(sent, "TO_FIND_WORKERS", 1)
+    monkeypatch.setattr(cluster_work, "TO_FIND_WORKERS", 1)
     with (
         distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster,
         pytest.raises(OSError, match="had no workers for 1 s. Start some with `dask worker tcp:"),

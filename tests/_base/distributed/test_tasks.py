@@ -10,7 +10,8 @@ import pytest
 from cluster_tasks import Counted, Lasting, die, die_once, process
 from threadpoolctl import threadpool_info
 
-from localrank._base.distributed import client_in_scope, sent, tasks
+from localrank._base import distributed as cluster_work
+from localrank._base.distributed import client_in_scope
 from localrank._base.parallel import as_finished, cpu_seconds, in_parallel
 from localrank.data import make_queries
 from localrank.evaluation import permutation_importance, tune
@@ -163,7 +164,7 @@ def test_calls_are_read_only_as_far_as_there_is_room(client):
         get()
         ahead.append(n_read - n_done)
     assert n_read == len(ahead) == 40
-    assert max(ahead) == tasks.N_AHEAD * 2
+    assert max(ahead) == cluster_work.N_AHEAD * 2
 
 
 def test_leaving_early_cancels_what_is_left(client, tmp_path):
@@ -237,8 +238,8 @@ def test_a_task_that_ends_every_worker_is_named(single, monkeypatch):
 
 @pytest.mark.slow
 def test_a_cluster_that_has_lost_all_workers_is_an_error(single, monkeypatch):
-    monkeypatch.setattr(sent, "TO_FIND_WORKERS", 1)
-    monkeypatch.setattr(tasks, "TO_LOOK", 0.5)
+    monkeypatch.setattr(cluster_work, "TO_FIND_WORKERS", 1)
+    monkeypatch.setattr(cluster_work, "TO_LOOK", 0.5)
 
     async def stay_away():
         pass
@@ -255,7 +256,7 @@ def test_a_cluster_that_has_lost_all_workers_is_an_error(single, monkeypatch):
 
 @pytest.mark.slow
 def test_data_that_is_lost_too_often_is_an_error(single, monkeypatch):
-    monkeypatch.setattr(tasks, "N_AGAIN", 0)
+    monkeypatch.setattr(cluster_work, "N_AGAIN", 0)
     with (
         single.as_current(),
         pytest.raises(RuntimeError, match="Sums, task 1: its data was lost 1 times"),

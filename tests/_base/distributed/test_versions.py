@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from localrank._base.distributed.tasks import check_versions
+from localrank._base.distributed import check_versions
 from localrank._base.parallel import in_parallel
 
 

@@ -1,6 +1,7 @@
 import re
 
-from localrank._base.distributed import described_workers, peak_memory, workers
+from localrank._base import distributed as cluster_work
+from localrank._base.distributed import described_workers, peak_memory
 
 
 def test_a_line_says_what_workers_there_are(client):
@@ -11,14 +12,14 @@ def test_a_line_says_what_workers_there_are(client):
 
 def test_peak_memory_is_that_of_the_worker_that_took_most(client):
     first, _ = client.nthreads()
-    before = client.run(workers._peak)
+    before = client.run(cluster_work._peak)
     taken = 400_000_000
 
     def take():
         bytearray(b"x") * taken
 
     client.run(take, workers=[first])
-    after = client.run(workers._peak)
+    after = client.run(cluster_work._peak)
     assert after[first] >= before[first] + 0.5 * taken
     low, high = min(after.values()) / 1e9, max(after.values()) / 1e9
     assert peak_memory(client) == f"Workers' peak memory: {low:.1f}–{high:.1f} GB of 2.0 GB"

@@ -4,8 +4,7 @@ from onnx_exports import files_of, in_every_runtime, lists, made_in, random_list
 
 from localrank.data import make_queries
 from localrank.export import NotExportable
-from localrank.export.onnx._columns import Aggregates
-from localrank.export.onnx._list_columns import Coordinates, Lists
+from localrank.export.onnx._columns import Aggregates, Coordinates, Lists
 from localrank.rankers import LambdaMART, QueryCoordinates
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 

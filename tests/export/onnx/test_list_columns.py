@@ -4,7 +4,7 @@ from onnx_exports import in_every_runtime, lists, made_in, random_lists, same
 from scipy.stats import rankdata
 
 from localrank.data._filling import Filling
-from localrank.export.onnx._list_columns import Coordinates, Lists, total
+from localrank.export.onnx._columns import Coordinates, Lists, total
 from localrank.rankers.query_coordinates.query_coordinates import query_coordinates
 
 

@@ -104,5 +104,5 @@ def test_choices_that_take_more_than_the_list_are_refused(formula, reason):
 
 def test_the_nearest_training_query_is_refused_with_what_can_be_taken(some_lists):
     formula = local(Mean(), NearestQuery()).fit(some_lists).formula()
-    with pytest.raises(NotExportable, match=r"60 training queries. Take a selector .* Nearest"):
+    with pytest.raises(NotExportable, match=r"60 training queries. Use a selector .* Nearest"):
         files_of(formula, 5)

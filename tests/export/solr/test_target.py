@@ -130,7 +130,7 @@ def test_a_feature_with_small_and_large_thresholds_is_read_twice():
     assert len({feature["name"] for feature in store}) == len(model["features"]) == 2
 
 
-def test_a_further_reading_does_not_take_the_name_of_a_feature():
+def test_a_feature_that_is_divided_in_two_ways_does_not_take_the_name_of_a_feature():
     trees = on_one_feature(stumps([1e-35, 1000.0]))
     both = Trees(**(trees.__getstate__() | {"n_features": 2}))
     store, model = parsed(files_of(TreeSum(both), names=["f", "f_again"]))

@@ -171,10 +171,10 @@ def test_fields_of_type_float_round_the_features(linear, queries):
 )
 def test_columns_that_vespa_cannot_make_are_refused(kind, instead, linear):
     made = OnColumns((Column(kind, 0),), linear, lambda dataset: dataset)
-    with pytest.raises(NotExportable, match=f"over the hits of a query. Take .*{instead}"):
+    with pytest.raises(NotExportable, match=f"over the hits of a query. Use .*{instead}"):
         profile_of(made)
     # Fixed scales alone would not help.
-    with pytest.raises(NotExportable, match=f"over the hits of a query. Take .*{instead}"):
+    with pytest.raises(NotExportable, match=f"over the hits of a query. Use .*{instead}"):
         profile_of(Standardised(made))
 
 

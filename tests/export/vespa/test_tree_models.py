@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from trees.random_trees import N_FEATURES, random_documents, random_trees
 
-from localrank.export.vespa._tree_models import in_single_precision, score_trees, write_trees
+from localrank.export.vespa._rank_profile import write_trees
+from localrank.export.vespa.application import in_single_precision, score_trees
 from localrank.formulas import NotExportable
 
 NAMES = [f"x{number}" for number in range(N_FEATURES)]

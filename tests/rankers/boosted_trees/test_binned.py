@@ -39,14 +39,6 @@ def test_models_do_not_depend_on_the_size_of_blocks(ranker, monkeypatch):
     assert_array_equal(ranker.fit(train, valid=valid).predict(dataset), scores)
 
 
-def test_a_lightgbm_that_takes_no_blocks_trains_the_same_model(monkeypatch):
-    dataset, _ = make_queries(60, n_features=5, random_state=0)
-    train, valid = dataset.select(range(45)), dataset.select(range(45, 60))
-    scores = LambdaMART(9).fit(train, valid=valid).predict(dataset)
-    monkeypatch.setattr(module, "_TAKES_BLOCKS", False)
-    assert_array_equal(LambdaMART(9).fit(train, valid=valid).predict(dataset), scores)
-
-
 def test_bins_of_very_many_documents_are_chosen_by_a_sample_that_takes_little_room(monkeypatch):
     dataset, _ = make_queries(60, n_documents=(10, 10), n_features=5, random_state=0)
     sizes = []

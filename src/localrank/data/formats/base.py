@@ -93,5 +93,6 @@ class Format(ABC):
     def sample(self) -> tuple[str, bytes]:
         """The name and the content of a small file, for contract tests.
 
-        It has three documents of two queries and two features.
+        All formats have the same three documents: of the queries 7, 7 and 8, with the labels 1, 0
+        and 2 (if the format has labels) and the features (0.5, 3), (2, 0) and (0, 1).
         """

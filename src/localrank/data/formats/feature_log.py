@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from localrank.data._compression import plain_name
 from localrank.data._errors import AdvisedError
+from localrank.data.dataset import RankingDataset
 from localrank.data.formats.base import Format, Wanted
 from localrank.registry import declare
 
 if TYPE_CHECKING:
-    from localrank.data.dataset import RankingDataset
     from localrank.data.feature_logs._labelling import LogReport
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localrank.data.dataset import RankingDataset
 from localrank.data.formats.base import Format, Wanted
 from localrank.registry import declare
 
 if TYPE_CHECKING:
     from localrank.data._row_batches import LetorBatches
-    from localrank.data.dataset import RankingDataset
 
 
 @declare("letor", "LETOR and SVMlight text, also compressed")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from localrank.data.dataset import RankingDataset
 from localrank.data.formats.base import Wanted
-from localrank.data.formats.table import TableFiles
+from localrank.data.formats.table import TableFiles, without_labels
 from localrank.registry import declare
-
-if TYPE_CHECKING:
-    from localrank.data.dataset import RankingDataset
 
 
 @declare("partitions", "folders of Parquet or Arrow files with whole queries, read when needed")
@@ -39,12 +37,12 @@ class PartitionFiles(TableFiles):
         from localrank.data.partitions import PartitionedDataset, partition_paths
 
         files = [file for path in paths for file in partition_paths(path)]
-        label = options.get("label", "label")
-        if label is not None and wanted.labels == "optional":
+        if wanted.labels == "optional":
+            label = options.get("label", "label")
             with damage_named(files[0]):
                 options["label"] = label if label in open_table(files[0]).schema.names else None
-        elif label is not None and wanted.labels == "ignored":
-            options |= {"label": None, "ignore": [*options.get("ignore", ()), label]}
+        elif wanted.labels == "ignored":
+            options = without_labels(options)
         return PartitionedDataset.open(files, **options)
 
     def sample(self) -> tuple[str, bytes]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from localrank.data._errors import AdvisedError
+from localrank.data.dataset import RankingDataset
 from localrank.data.formats.base import Format, Wanted
 from localrank.registry import declare
 
 if TYPE_CHECKING:
     from localrank.data._row_batches import TableBatches
-    from localrank.data.dataset import RankingDataset
 
 
 @declare("table", "tables with one row for each document: Parquet, CSV, Arrow")
@@ -47,14 +47,15 @@ class TableFiles(Format):
 
     def read(self, paths: Sequence[Path], wanted: Wanted, **options: Any) -> RankingDataset:
         from localrank.data.concatenation import concatenate
-        from localrank.data.tables import read_columns
+        from localrank.data.tables import read_table
 
-        return concatenate(
-            [
-                read_columns(path, **options, labels=wanted.labels, find_document_id=True)
-                for path in paths
-            ]
-        )
+        optional = [] if options.get("document_id") else ["document_id"]
+        if wanted.labels != "needed":
+            optional.append(options.get("label", "label"))
+        if wanted.labels == "ignored":
+            options = without_labels(options)
+        options["document_id"] = options.get("document_id") or "document_id"
+        return concatenate([read_table(path, **options, optional=optional) for path in paths])
 
     def batches(
         self, dtype: np.dtype[Any], batch_bytes: int, advance: Callable[[], None], **options: Any
@@ -71,3 +72,10 @@ class TableFiles(Format):
 
     def sample(self) -> tuple[str, bytes]:
         return "sample.csv", b"qid,label,bm25,clicks\n7,1,0.5,3\n7,0,2,0\n8,2,0,1\n"
+
+
+def without_labels(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that leave out the column of labels."""
+    label = options.get("label", "label")
+    ignore = [*options.get("ignore", ()), *([] if label is None else [label])]
+    return options | {"label": None, "ignore": ignore}

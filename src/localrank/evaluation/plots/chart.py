@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from os import PathLike
 from pathlib import Path
@@ -71,6 +72,25 @@ class Chart:
         Numbers have seven significant digits. NaN and infinity become None.
         """
         return {"kind": self.kind, **_plain(self.options)}
+
+
+class Plotted:
+    """A result with a chart that `plot()` draws and `save_plot(path)` writes to a file.
+
+    Both need the extra `localrank[plots]`. Notebooks show the figure that `plot()` returns.
+    """
+
+    @abstractmethod
+    def chart(self) -> Chart:
+        """What the plot shows, as data."""
+
+    def plot(self) -> Figure:
+        """The chart as a matplotlib figure. Needs the extra `localrank[plots]`."""
+        return self.chart().draw()
+
+    def save_plot(self, path: str | PathLike[str]) -> None:
+        """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
+        save_figure(self.plot(), path)
 
 
 def write_charts(charts: Mapping[str, Chart], path: str | PathLike[str]) -> None:

@@ -38,6 +38,7 @@ def draw_bars(
     y_label: str,
     *,
     numbers: str | None = None,
+    rotation: float = 0,
 ) -> Figure:
     """Grouped bars: a group for each tick, with a bar for each name, in one or more panels.
 
@@ -49,6 +50,8 @@ def draw_bars(
     y_label : str
     numbers : str, optional
         Format of the heights above the bars, such as "%.3f". None: no numbers.
+    rotation : float, default=0
+        Angle of the ticks' names, in degrees.
 
     Examples
     --------
@@ -68,6 +71,7 @@ def draw_bars(
             if numbers:
                 panel.bar_label(drawn, fmt=numbers, fontsize=7, padding=1)
         panel.set_xticks(range(len(ticks)), ticks)
+        panel.tick_params(axis="x", labelrotation=rotation)
         panel.grid(axis="x", visible=False)
     axes[0].set_ylabel(y_label)
     add_legend(figure)
@@ -116,7 +120,10 @@ def draw_curves(
 
 @styled
 def draw_intervals(
-    panels: Mapping[str, Mapping[str, Sequence[Interval]]], ticks: Sequence[str]
+    panels: Mapping[str, Mapping[str, Sequence[Interval]]],
+    ticks: Sequence[str],
+    *,
+    size: tuple[float, float] | None = None,
 ) -> Figure:
     """Differences from zero with intervals: a row for each tick, with a mark for each name.
 
@@ -125,6 +132,8 @@ def draw_intervals(
     panels : dict from title to dict from name to list of (mean, (low, high), filled)
         One interval per tick. `filled` says whether its mark is filled.
     ticks : sequence of str
+    size : (float, float), optional
+        Width and height in inches. None: they depend on the number of panels.
 
     Examples
     --------
@@ -146,6 +155,8 @@ def draw_intervals(
         panel.set_yticks(range(len(ticks)), ticks)
         panel.invert_yaxis()
     add_legend(figure)
+    if size is not None:
+        figure.set_size_inches(*size)
     return figure
 
 

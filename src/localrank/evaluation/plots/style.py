@@ -1,8 +1,7 @@
-"""What all plots share: colours, panels, the legend, files, and results that can be plotted."""
+"""What all plots share: colours, panels, the legend, and files."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Collection
 from functools import wraps
 from os import PathLike
@@ -117,18 +116,3 @@ def save_figure(figure: Figure, path: str | PathLike[str]) -> None:
 def write_figure(figure: Figure, file: BinaryIO, file_format: str) -> None:
     """Write a figure as "svg", "png" or "pdf", without a date."""
     figure.savefig(file, format=file_format, metadata=DATELESS[file_format])
-
-
-class Plotted:
-    """A result that `plot()` draws and `save_plot(path)` writes to a file.
-
-    Both need the extra `localrank[plots]`. Notebooks show the figure that `plot()` returns.
-    """
-
-    @abstractmethod
-    def plot(self) -> Figure:
-        """The result as a matplotlib figure. Needs the extra `localrank[plots]`."""
-
-    def save_plot(self, path: str | PathLike[str]) -> None:
-        """Write the plot as .svg, .png or .pdf. Needs the extra `localrank[plots]`."""
-        save_figure(self.plot(), path)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from localrank.export.onnx._columns import table_of
-from localrank.export.onnx._list_columns import Lists, total
-from localrank.export.onnx._steps import Steps, Value
-from localrank.export.onnx._trees import sum_of_trees
+from localrank._base.arrays import Flags, Integers
+from localrank.export._node_tables import ZERO, left_if_missing, plain_thresholds
+from localrank.export.onnx._columns import Lists, table_of, total
+from localrank.export.onnx._steps import ML_DOMAIN, Steps, Value
 from localrank.formulas import (
     CategoryRouter,
     CentreRouter,
@@ -25,6 +27,8 @@ from localrank.formulas import (
     TreeSum,
     WeightedSum,
 )
+from localrank.trees import Trees
+from localrank.trees._columns import MISSING_ZERO
 
 # Scores whose distance from their mean, relative to the largest, is at most this count as equal.
 _NOISE = 1e-12
@@ -148,7 +152,7 @@ def _refusal(reason: str) -> NotExportable:
     return NotExportable(
         "A choice between models of groups",
         reason,
-        "Take a selector that a graph can compute, such as NearestCentroid or Classifier with "
+        "Use a selector that a graph can compute, such as NearestCentroid or Classifier with "
         "Mean or TopDocuments, or run the model with `localrank serve`.",
     )
 
@@ -254,3 +258,95 @@ def _by_category(
     is_category = steps.apply("Equal", first, known).as_floats()
     weights = steps.apply("Unsqueeze", is_category, np.array([0])) @ to_groups
     return steps.where(weights.sum(axis=1) <= 0.0, np.nan, weights)
+
+
+# Codes of the operator TreeEnsemble: add up leaves; `value <= threshold` takes the true branch.
+_SUM, _AT_MOST = 1, 0
+
+
+def sum_of_trees(steps: Steps, table: Value, trees: Trees) -> Value:
+    """The sum of the leaves that each row of a table falls into, in double precision.
+
+    Parameters
+    ----------
+    steps : Steps
+    table : Value of shape (n_documents, n_features)
+    trees : Trees
+    """
+    n_leaves = np.diff(trees.leaf_offsets)
+    # The operator does not support trees without a split.
+    constant = float(trees.leaf_values[trees.leaf_offsets[:-1][n_leaves == 1]].sum())
+    if (n_leaves == 1).all():
+        return steps.apply("Expand", constant, table.size(0))
+    scores = steps.apply_for(
+        1,
+        "TreeEnsemble",
+        _without_zeros(steps, table, trees),
+        domain=ML_DOMAIN,
+        **_attributes(trees),
+    )[0]
+    scores = steps.apply("Squeeze", scores, np.array([1]))
+    return scores + constant if constant else scores
+
+
+def _attributes(trees: Trees) -> dict[str, Any]:
+    from onnx import numpy_helper
+
+    starts, n_leaves = trees.split_offsets, np.diff(trees.leaf_offsets)
+    tree = np.repeat(np.arange(trees.n_trees), n_leaves - 1)
+    in_tree = np.repeat(n_leaves > 1, n_leaves)
+    leaf_numbers = np.cumsum(in_tree) - 1
+    children = {}
+    for side in ("left", "right"):
+        child = getattr(trees, f"{side}_children").astype(np.int64)
+        is_leaf = child < 0
+        leaf = leaf_numbers[trees.leaf_offsets[tree] + np.where(is_leaf, ~child, 0)]
+        children[side] = is_leaf, np.where(is_leaf, leaf, starts[tree] + child)
+    n_unused = _unused_leaves(*children["left"], *children["right"])
+    unused = np.zeros(n_unused)
+    attributes: dict[str, Any] = {
+        "n_targets": 1,
+        "aggregate_function": _SUM,
+        "post_transform": 0,
+        "tree_roots": starts[:-1][n_leaves > 1].tolist(),
+        "nodes_featureids": trees.split_features.tolist(),
+        "nodes_splits": numpy_helper.from_array(plain_thresholds(trees)),
+        "nodes_modes": numpy_helper.from_array(np.full(len(tree), _AT_MOST, np.uint8)),
+        "nodes_missing_value_tracks_true": left_if_missing(trees).astype(int).tolist(),
+        "leaf_targetids": [0] * int(n_unused + in_tree.sum()),
+        "leaf_weights": numpy_helper.from_array(np.append(unused, trees.leaf_values[in_tree])),
+    }
+    for side, name in (("left", "true"), ("right", "false")):
+        is_leaf, number = children[side]
+        attributes[f"nodes_{name}leafs"] = is_leaf.astype(int).tolist()
+        attributes[f"nodes_{name}nodeids"] = (number + n_unused * is_leaf).tolist()
+    return attributes
+
+
+def _unused_leaves(
+    left_is_leaf: Flags, left: Integers, right_is_leaf: Flags, right: Integers
+) -> int:
+    """How many unused leaves to put first, so that no leaf has the number of its sibling.
+
+    onnxruntime up to 1.23 mistakes a root for a leaf if a leaf and a split below it have the same
+    number.
+    """
+    mixed = left_is_leaf != right_is_leaf
+    taken = set(np.where(left_is_leaf, right - left, left - right)[mixed].tolist())
+    return next(number for number in range(len(taken) + 1) if number not in taken)
+
+
+def _without_zeros(steps: Steps, table: Value, trees: Trees) -> Value:
+    """The table with NaN for zeros, in features whose splits treat zero as missing."""
+    zero_is_missing = (trees.decisions & MISSING_ZERO) != 0
+    columns = np.unique(trees.split_features[zero_is_missing])
+    if not columns.size:
+        return table
+    if np.isin(trees.split_features[~zero_is_missing], columns).any():
+        raise NotExportable(
+            "A sum of trees",
+            "some of its trees treat a feature's zeros as missing, and others do not",
+            "Train all of them with the same setting of zero_as_missing.",
+        )
+    taken = np.isin(np.arange(trees.n_features), columns)
+    return steps.where((table.magnitude <= ZERO) & taken, np.nan, table)

@@ -10,11 +10,10 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats
 from localrank.data import RankingDataset
-from localrank.export._reading import reading
-from localrank.export.base import ExportedModel, Files, Target
+from localrank.export.base import ExportedModel, Files, Target, one_file
 from localrank.export.onnx._scores import scores_of
 from localrank.export.onnx._steps import IR_VERSION, ML_DOMAIN, ML_OPSET, OPSET, Steps
-from localrank.export.onnx._trees import leaf_sums
+from localrank.formulas import Formula
 from localrank.registry import declare
 
 if TYPE_CHECKING:
@@ -47,9 +46,12 @@ class ONNX(Target):
     True
     """
 
+    # All that there are.
+    takes = (Formula,)
+    holder = "an ONNX graph"
     chooses_groups = True
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         _check_installed()
         graph = graph_of(model)
         return {
@@ -67,7 +69,7 @@ class ONNX(Target):
         import onnx
 
         features = np.asarray(dataset.features, np.float64)
-        with reading(files, ".onnx") as content:
+        with one_file(files, ".onnx") as content:
             graph = onnx.load_model_from_string(content)
             evaluator = numpy_evaluator(graph)
             one_list = takes_one_list(graph)
@@ -155,6 +157,43 @@ def numpy_evaluator(graph: onnx.ModelProto) -> ReferenceEvaluator:
     return ReferenceEvaluator(graph, new_ops=[TreeEnsemble, TopK])
 
 
+def leaf_sums(attributes: dict[str, Any], table: Array) -> Floats:
+    """The result of the operator TreeEnsemble, tree by tree in double precision.
+
+    Parameters
+    ----------
+    attributes : dict
+        Attributes of the operator.
+    table : ndarray of shape (n_documents, n_features)
+    """
+    features, missing_left, roots = (
+        np.asarray(attributes[name], np.int64)
+        for name in ("nodes_featureids", "nodes_missing_value_tracks_true", "tree_roots")
+    )
+    sides = {
+        side: tuple(
+            np.asarray(attributes[f"nodes_{side}{name}"], np.int64) for name in ("nodeids", "leafs")
+        )
+        for side in ("true", "false")
+    }
+    splits, leaves = attributes["nodes_splits"], attributes["leaf_weights"]
+    nodes = np.tile(roots, (len(table), 1))
+    done = np.zeros(nodes.shape, bool)
+    rows = np.arange(len(table))[:, None]
+    while not done.all():
+        inside = np.where(done, 0, nodes)
+        values = table[rows, features[inside]]
+        left = (values <= splits[inside]) | (np.isnan(values) & (missing_left[inside] != 0))
+        following = np.where(left, sides["true"][0][inside], sides["false"][0][inside])
+        is_leaf = np.where(left, sides["true"][1][inside], sides["false"][1][inside]) != 0
+        nodes = np.where(done, nodes, following)
+        done |= is_leaf
+    total = np.zeros(len(table))
+    for column in nodes.T:
+        total += leaves[column]
+    return total
+
+
 RUNTIME = "1.21"
 
 
@@ -167,10 +206,9 @@ def readme(model: ExportedModel) -> str:
         else "any number of documents"
     )
     names = "\n".join(f"{number}. `{name}`" for number, name in enumerate(model.feature_names, 1))
-    made = f" by localrank {model.facts['localrank']}" if "localrank" in model.facts else ""
     return f"""# {model.name}.onnx
 
-A ranker as one ONNX graph, written{made}.
+A ranker as one ONNX graph, written{model.by_localrank}.
 
 | | name | type | shape |
 |---|---|---|---|

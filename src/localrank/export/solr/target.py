@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localrank._base.arrays import Array, Floats
 from localrank.data import RankingDataset
 from localrank.export._node_tables import plain_thresholds
-from localrank.export._reading import reading
-from localrank.export._single_models import check_single_range, refusal, trees_of
-from localrank.export.base import ExportedModel, Files, Target
-from localrank.export.solr._emulation import solr_scores
-from localrank.export.solr._readings import Reading, comparisons, missing_apart, node
+from localrank.export.base import (
+    ExportedModel,
+    Files,
+    Target,
+    check_single_range,
+    one_file,
+    trees_of,
+)
+from localrank.export.solr._splits import (
+    SLACK,
+    ScaledFeature,
+    Singles,
+    comparisons,
+    missing_apart,
+    node,
+)
 from localrank.formulas import Linear, Net, NotExportable, OnColumns, Routed, Standardised, TreeSum
 from localrank.registry import declare
 from localrank.trees import Trees, nested
@@ -25,7 +37,7 @@ from localrank.trees import Trees, nested
 _PACKAGE = "org.apache.solr.ltr"
 # Names that have a meaning in every collection.
 _TAKEN = ("id", "score")
-# The features of the store: one per column in order, then second readings, then a constant.
+# The features of the store: one per column in order, then second uses of a column, then a constant.
 _Store = list[dict[str, Any]]
 
 
@@ -47,18 +59,19 @@ class Solr(Target):
     ['README.md', 'features.json', 'model.json', 'schema.json']
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
-        formula = model.formula
+    takes = (TreeSum, Linear, Net)
+    holder = "Solr's model"
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         fields = field_names(model.feature_names)
         check_single_range(model, "Solr")
-        if isinstance(formula, TreeSum):
-            content, store = _trees(trees_of(model, "Solr's model"), fields)
-        elif isinstance(formula, Linear):
-            content, store = _linear(formula, fields)
-        elif isinstance(formula, Net):
-            content, store = _net(formula, fields)
-        else:
-            raise _refusal(model)
+        match model.formula:
+            case Linear() as linear:
+                content, store = _linear(linear, fields)
+            case Net() as net:
+                content, store = _net(net, fields)
+            case _:
+                content, store = _trees(trees_of(model, self.holder), fields)
         in_store = {"store": model.name}
         return {
             "features.json": _text([in_store | feature for feature in store]),
@@ -68,15 +81,25 @@ class Solr(Target):
         }
 
     def scores(self, files: Files, dataset: RankingDataset) -> Floats:
-        with reading(files, "schema.json") as text:
+        with one_file(files, "schema.json") as text:
             fields = [field["name"] for field in json.loads(text)["add-field"]]
             if len(fields) != dataset.n_features:
                 raise ValueError(f"{len(fields)} fields for {dataset.n_features} features")
-        with reading(files, "features.json") as text:
+        with one_file(files, "features.json") as text:
             store = {feature["name"]: feature for feature in json.loads(text)}
-        with reading(files, "model.json") as text:
+        with one_file(files, "model.json") as text:
             scores = solr_scores(fields, store, json.loads(text), dataset.features)
         return scores.astype(np.float64)
+
+    def _refusal(self, model: ExportedModel) -> NotExportable:
+        steps = model.formula.walk()
+        if any(isinstance(step, OnColumns | Routed | Standardised) for step in steps):
+            return super()._refusal(model)
+        return NotExportable(
+            model.ranker,
+            "Solr has models of trees, linear models and nets, but no sums of several models",
+            "Use onnx or vespa, or run the model with `localrank serve`.",
+        )
 
 
 def field_names(names: Sequence[str]) -> list[str]:
@@ -113,10 +136,10 @@ def _trees(given: Trees, fields: Sequence[str]) -> tuple[dict[str, Any], _Store]
     written = comparisons(trees)
     apart = missing_apart(trees)
     store = [_value_of(field, field, column in apart) for column, field in enumerate(fields)]
-    names: dict[Reading, str] = {}
+    names: dict[ScaledFeature, str] = {}
     taken, used = set(fields), set()
-    readings = {comparison.reading for comparison in written.values()}
-    for each in sorted(readings, key=lambda each: (each.feature, -abs(each.divisor))):
+    scaled = {comparison.scaled for comparison in written.values()}
+    for each in sorted(scaled, key=lambda each: (each.feature, -abs(each.divisor))):
         name = field = fields[each.feature]
         if each.feature in used:
             # A model takes each feature of the store once.
@@ -197,16 +220,6 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "[\n" + ",\n".join(map(json.dumps, value)) + "\n]\n"
     return json.dumps(value)
-
-
-def _refusal(model: ExportedModel) -> NotExportable:
-    if any(isinstance(step, OnColumns | Routed | Standardised) for step in model.formula.walk()):
-        return refusal(model, "Solr's model")
-    return NotExportable(
-        str(model.facts.get("ranker", model.name)),
-        "Solr has models of trees, linear models and nets, but no sums of several models",
-        "Take onnx or vespa, or run the model with `localrank serve`.",
-    )
 
 
 def net_layers(net: Net) -> list[dict[str, Any]]:
@@ -318,3 +331,114 @@ def readme(model: ExportedModel, fields: Sequence[str]) -> str:
         version=model.facts.get("localrank", ""),
     )
     return text + model.renamed(fields)
+
+
+def solr_scores(
+    fields: Sequence[str],
+    store: Mapping[str, Mapping[str, Any]],
+    model: Mapping[str, Any],
+    X: Array,
+) -> Singles:
+    """The score of each document. Features, sums and products are float32, in Solr's order.
+
+    Parameters
+    ----------
+    fields : list
+        Field of each column of X, as in the schema.
+    store : mapping
+        The uploaded features by name.
+    model : mapping
+        The uploaded model.
+    X : ndarray of shape (n_documents, n_features)
+        Values of the features. NaN: a missing value.
+    """
+    values = _values(fields, store, model, X)
+    params = model["params"]
+    match model["class"].rpartition(".")[2]:
+        case "LinearModel":
+            return _weighted_sum(params["weights"], values, len(X))
+        case "MultipleAdditiveTreesModel":
+            return _scores_of_trees(params["trees"], values, len(X))
+        case "NeuralNetworkModel":
+            return _scores_of_net(params["layers"], values)
+        case name:
+            raise ValueError(f"The model has the class {name}, which no export writes.")
+
+
+def _values(
+    fields: Sequence[str],
+    store: Mapping[str, Mapping[str, Any]],
+    model: Mapping[str, Any],
+    X: Array,
+) -> dict[str, Singles]:
+    """The normalized values of the model's features, by name."""
+    columns = {field: column for column, field in enumerate(fields)}
+    values = {}
+    for entry in model["features"]:
+        params = store[entry["name"]]["params"]
+        if "field" in params:
+            with np.errstate(over="ignore"):
+                column = X[:, columns[params["field"]]].astype(np.float32)
+            column[np.isnan(column)] = np.float32(params.get("defaultValue", 0))
+        else:
+            column = np.full(len(X), np.float32(params["value"]))
+        values[entry["name"]] = _divided(entry["norm"], column) if "norm" in entry else column
+    return values
+
+
+def _divided(norm: Mapping[str, Any], column: Singles) -> Singles:
+    numbers = {name: np.float32(value) for name, value in norm["params"].items()}
+    if norm["class"].endswith("StandardNormalizer"):
+        start, unit = numbers["avg"], numbers["std"]
+    else:
+        start, unit = numbers["min"], numbers["max"] - numbers["min"]
+    with np.errstate(over="ignore"):
+        return (column - start) / unit
+
+
+def _weighted_sum(
+    weights: Mapping[str, float], values: Mapping[str, Singles], n_documents: int
+) -> Singles:
+    scores = np.zeros(n_documents, np.float32)
+    for name, column in values.items():
+        scores += column * np.float32(weights[name])
+    return scores
+
+
+def _scores_of_net(layers: Sequence[Mapping[str, Any]], values: Mapping[str, Singles]) -> Singles:
+    inputs: Singles = np.stack(list(values.values()))
+    for layer in layers:
+        matrix = np.array(layer["matrix"], np.float32)
+        units = np.repeat(np.array(layer["bias"], np.float32)[:, None], inputs.shape[1], axis=1)
+        for column, row in zip(matrix.T, inputs, strict=True):
+            units += column[:, None] * row
+        inputs = np.maximum(units, 0) if layer["activation"] == "relu" else units
+    scores: Singles = inputs[0]
+    return scores
+
+
+def _scores_of_trees(
+    trees: Sequence[Mapping[str, Any]], values: Mapping[str, Singles], n_documents: int
+) -> Singles:
+    scores = np.zeros(n_documents, np.float32)
+    every = np.arange(n_documents)
+    for tree in trees:
+        leaves = np.empty(n_documents, np.float32)
+        _descend(tree["root"], values, every, leaves)
+        scores += np.float32(tree["weight"]) * leaves
+    return scores
+
+
+def _descend(
+    node: Mapping[str, Any],
+    values: Mapping[str, Singles],
+    rows: NDArray[np.int64],
+    leaves: Singles,
+) -> None:
+    """Write the leaf values of the rows that reach a node."""
+    if "feature" not in node:
+        leaves[rows] = np.float32(node["value"])
+        return
+    goes_left = values[node["feature"]][rows] <= np.float32(node["threshold"]) + SLACK
+    _descend(node["left"], values, rows[goes_left], leaves)
+    _descend(node["right"], values, rows[~goes_left], leaves)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from localrank._base.arrays import Array
-from localrank.export.vespa._tree_models import write_trees
+from localrank._base.arrays import Array, Flags, Floats
+from localrank.export._node_tables import largest_single_at_most, plain_thresholds
 from localrank.formulas import (
     Column,
     Formula,
@@ -17,18 +20,15 @@ from localrank.formulas import (
     NotExportable,
     OnColumns,
     Routed,
-    Standardised,
     TreeSum,
     WeightedSum,
 )
+from localrank.trees import Leaf, Split, Trees, nested
+from localrank.trees._columns import DEFAULT_LEFT, MISSING, MISSING_ZERO
 
 # The number of hits that the global phase looks at. It must not be smaller than the lists.
 RERANK_COUNT = 1000
 
-_FIXED = (
-    'Combine with fixed scales, which are learned in training: combine="fixed" of a recipe, or '
-    "aggregator=FixedScale() of Ensemble."
-)
 # Functions over the hits of a query that Vespa does not have, by the kind of column.
 _LACKING = {
     "deviation": "mean and deviation",
@@ -79,7 +79,7 @@ class RankProfile:
         self._n_nets = 0
         self._features = [f"feature_{field}" for field in self.fields]
         self._over_hits: set[str] = set()
-        _check_columns(formula)
+        check_columns(formula)
         self.is_global = _is_global(formula)
         # Containers compute in double precision. Content nodes may not.
         self._single = () if self.is_global else self._features
@@ -129,24 +129,15 @@ class RankProfile:
                 return self._of(formula.term, made)
             case Routed():
                 return self._routed(formula, columns)
-            case Standardised():
-                raise NotExportable(
-                    "An ensemble that standardises scores within the query",
-                    "Vespa has no mean and deviation over the hits of a query",
-                    _FIXED,
-                )
-        raise NotExportable(
-            type(formula).__name__,
-            "the export to Vespa does not support it",
-            "Take onnx, or run the model with `localrank serve`.",
-        )
+            case _:
+                raise TypeError(formula)
 
     def _routed(self, formula: Routed, columns: Sequence[str]) -> str:
         if self.n_groups:
             raise NotExportable(
                 "A choice of groups within another choice of groups",
                 "query(group) is one number",
-                "Take onnx, or run the model with `localrank serve`.",
+                "Use onnx, or run the model with `localrank serve`.",
             )
         self.n_groups = len(formula.groups)
         members = [self._of(group, columns) for group in formula.groups]
@@ -198,7 +189,7 @@ class RankProfile:
             raise NotExportable(
                 "A coordinate of a coordinate",
                 "Vespa normalizes over the hits of a query only once",
-                "Take coordinates of features.",
+                "Use coordinates of features.",
             )
         name = self._min_max(base) if kind == "min-max" else self._rank_difference(base)
         self._over_hits.add(name)
@@ -237,25 +228,22 @@ class RankProfile:
         return {file.removesuffix(".json") for file in self.models}
 
 
-def _check_columns(formula: Formula) -> None:
-    """Refuse columns that Vespa cannot compute over the list.
-
-    They are checked before other steps, whose advice would not help with such columns.
-    """
+def check_columns(formula: Formula) -> None:
+    """Refuse columns that Vespa cannot compute over the list."""
     steps = [step for step in formula.walk() if isinstance(step, OnColumns)]
     kinds = {str(column.kind) for step in steps for column in step.columns}
     if lacking := sorted(kinds & _LACKING.keys() - {"filled"}):
         raise NotExportable(
             "A model with coordinates of documents in their list",
             f"Vespa has no {_LACKING[lacking[0]]} over the hits of a query",
-            "Take coordinates that Vespa computes: the method engine-coordinates, or "
-            'QueryCoordinates(…, parts="md"). Or take onnx.',
+            "Use coordinates that Vespa computes: the method engine-coordinates, or "
+            'QueryCoordinates(…, parts="md"). Or use onnx.',
         )
     if "filled" in kinds:
         raise NotExportable(
             "A model that replaces missing values with the median of their list",
             f"Vespa has no {_LACKING['filled']} over the hits of a query",
-            "Take a method of trees, which handle missing values, such as lambdamart; or onnx.",
+            "Use a method of trees, which handle missing values, such as lambdamart; or onnx.",
         )
 
 
@@ -289,6 +277,104 @@ def _short(name: str) -> str:
 
 def _number(value: float) -> str:
     return repr(float(value))
+
+
+def write_trees(trees: Trees, columns: Sequence[str], single: Container[str] = ()) -> str:
+    """Trees as JSON in the shape of `Booster.dump_model()`.
+
+    Vespa's importer writes `x < threshold` for LightGBM's `x <= threshold`, so each threshold here
+    is the next larger number. It sends missing values by `default_left`, whatever `missing_type`
+    says, so `default_left` is set to where they go.
+
+    Parameters
+    ----------
+    trees : Trees
+    columns : sequence of str
+        Rank features or functions that the splits compare, one per feature number. The file names
+        those that it uses.
+    single : container of str
+        Columns with thresholds of single precision, which Vespa's rounding does not change. Their
+        values of single precision go where the trees send them. In other columns, all values do.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.rankers import LambdaMART
+    >>> dataset, _ = make_queries(80)
+    >>> ranker = LambdaMART(1, n_leaves=2).fit(dataset)
+    >>> split = json.loads(write_trees(ranker.trees_, ["a"] * dataset.n_features))
+    >>> threshold = split["tree_info"][0]["tree_structure"]["threshold"]
+    >>> bool(threshold == np.nextafter(ranker.trees_.thresholds[0], np.inf))
+    True
+    """
+    of_single = [number for number, column in enumerate(columns) if column in single]
+    is_single = np.isin(trees.split_features, of_single)
+    trees = replace(trees, thresholds=_limits(plain_thresholds(trees), is_single))
+    used = np.unique(trees.split_features).tolist()
+    numbers = {column: number for number, column in enumerate(used)}
+    model = {
+        "name": "tree",
+        "version": "v4",
+        "num_class": 1,
+        "num_tree_per_iteration": 1,
+        "label_index": 0,
+        "max_feature_idx": len(used) - 1,
+        # An objective for which Vespa does not change the sum.
+        "objective": "lambdarank",
+        "average_output": False,
+        "feature_names": [columns[column] for column in used],
+        "tree_info": [
+            {
+                "tree_index": number,
+                "num_cat": 0,
+                "shrinkage": 1,
+                "tree_structure": _node(tree, numbers),
+            }
+            for number, tree in enumerate(nested(trees))
+        ],
+        "pandas_categorical": [],
+    }
+    return json.dumps(model, indent=1) + "\n"
+
+
+def _limits(thresholds: Floats, is_single: Flags) -> Floats:
+    """Limits: a value is less than its limit exactly if it is at most its threshold."""
+    with np.errstate(over="ignore"):
+        singles = np.nextafter(largest_single_at_most(thresholds).astype(np.float32), np.inf)
+    limits: Floats = np.nextafter(thresholds, np.inf)
+    # Beyond all numbers of single precision, also after rounding.
+    beyond = np.maximum(limits, 2.0**128)
+    singles = np.where(np.isfinite(singles), singles.astype(np.float64), beyond)
+    return np.where(is_single, singles, limits)
+
+
+def _node(tree: Split | Leaf, numbers: Mapping[int, int]) -> dict[str, Any]:
+    if isinstance(tree, Leaf):
+        return {"leaf_value": tree.value}
+    return {
+        "split_feature": numbers[tree.feature],
+        "threshold": tree.threshold,
+        "decision_type": "<=",
+        "default_left": _missing_left(tree),
+        "missing_type": "NaN",
+        "left_child": _node(tree.left, numbers),
+        "right_child": _node(tree.right, numbers),
+    }
+
+
+def _missing_left(split: Split) -> bool:
+    """Whether documents with a missing value go left."""
+    kind, zero_left = split.decision & MISSING, split.threshold > 0
+    if not kind:
+        return zero_left
+    left = bool(split.decision & DEFAULT_LEFT)
+    if kind == MISSING_ZERO and left != zero_left:
+        raise NotExportable(
+            "A tree that treats zero as missing",
+            "Vespa does not treat zeros as missing values: it compares them with the threshold",
+            "Train without zero_as_missing.",
+        )
+    return left
 
 
 # A letter, then letters, digits and underscores.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 from xml.etree import ElementTree
 
@@ -11,10 +13,17 @@ import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank.data import RankingDataset
-from localrank.export._reading import reading
-from localrank.export.base import ExportedModel, Files, GroupTarget
-from localrank.export.vespa._rank_profile import RERANK_COUNT, RankProfile
-from localrank.export.vespa._tree_models import score_trees
+from localrank.export.base import ExportedModel, Files, GroupTarget, one_file
+from localrank.export.vespa._rank_profile import RERANK_COUNT, RankProfile, check_columns
+from localrank.formulas import (
+    Linear,
+    Net,
+    NotExportable,
+    OnColumns,
+    Routed,
+    TreeSum,
+    WeightedSum,
+)
 from localrank.registry import declare
 
 # The version whose published code the tests run.
@@ -87,7 +96,9 @@ class Vespa(GroupTarget):
     ['README.md', 'schemas/web.sd', 'schemas/web/web.profile', 'services.xml']
     """
 
-    def files(self, model: ExportedModel) -> dict[str, str | bytes]:
+    takes = (Linear, TreeSum, Net, WeightedSum, OnColumns, Routed)
+
+    def _files(self, model: ExportedModel) -> dict[str, str | bytes]:
         profile = RankProfile(model.name, model.formula, model.feature_names)
         return {
             "README.md": _readme(model, profile),
@@ -112,20 +123,30 @@ class Vespa(GroupTarget):
         """
         return _scores(files, dataset, {"group": float(group)})
 
+    def _refusal(self, model: ExportedModel) -> NotExportable:
+        # First: the advice for scores would not help a model with such columns.
+        check_columns(model.formula)
+        return NotExportable(
+            "An ensemble that standardises scores within the query",
+            "Vespa has no mean and deviation over the hits of a query",
+            'Combine with fixed scales, which are learned in training: combine="fixed" of a '
+            "recipe, or aggregator=FixedScale() of Ensemble.",
+        )
+
 
 def _scores(files: Files, dataset: RankingDataset, inputs: Mapping[str, float]) -> Floats:
     """The scores that Vespa computes, given the inputs of the queries by name."""
-    with reading(files, "services.xml") as text:
+    with one_file(files, "services.xml") as text:
         ElementTree.fromstring(text)
-    with reading(files, ".sd") as schema:
+    with one_file(files, ".sd") as schema:
         attributes = _attributes(schema.decode(), dataset)
-    with reading(files, ".profile") as text:
+    with one_file(files, ".profile") as text:
         profile = text.decode()
         functions = dict(re.findall(r"function (\w+)\(\) {\s*expression: (.*)\n", profile))
         phase = re.findall(r"(?:first|global)-phase {[^}]*?expression: (.*)\n", profile)[-1]
 
         def trees(file: str) -> Value:
-            with reading(files, f"models/{file}") as model:
+            with one_file(files, f"models/{file}") as model:
                 return score_trees(
                     model,
                     expressions.function,
@@ -253,7 +274,7 @@ class Expressions:
 
     def value(self, expression: str) -> Value:
         """The value of an expression."""
-        return _Reading(expression, self._called, self.function).value()
+        return _Parser(expression, self._called, self.function).value()
 
     def _called(self, name: str, arguments: list[Any]) -> Value:
         if name in self._features:
@@ -318,7 +339,7 @@ def reciprocal_rank(values: Floats, offsets: Integers) -> Floats:
     return result
 
 
-class _Reading:
+class _Parser:
     """One expression, read from left to right and computed while it is read."""
 
     def __init__(
@@ -407,3 +428,82 @@ def _tokens(expression: str) -> list[tuple[str, str]]:
         result.append((token.lastgroup, token[token.lastgroup]))
         place = token.end()
     return result
+
+
+# Content nodes compute large sums of trees in single precision: if a tree has more leaves than
+# this, and the mean depth of the leaves, summed over the trees, is more than this.
+_LEAVES, _DEPTH = 12, 2500
+
+
+def in_single_precision(model: str | bytes) -> bool:
+    """Whether content nodes round the thresholds and leaves of a file to single precision."""
+    roots = [tree["tree_structure"] for tree in json.loads(model)["tree_info"]]
+    depths = [_depths(root, 0) for root in roots if "leaf_value" not in root]
+    deepness = sum(sum(tree) / len(tree) for tree in depths)
+    return deepness > _DEPTH and max(map(len, depths), default=0) > _LEAVES
+
+
+def _depths(node: Mapping[str, Any], depth: int) -> list[int]:
+    """The depth of each leaf."""
+    if "leaf_value" in node:
+        return [depth]
+    children = node["left_child"], node["right_child"]
+    return [each for child in children for each in _depths(child, depth + 1)]
+
+
+def score_trees(
+    model: str | bytes,
+    column: Callable[[str], Floats],
+    n_documents: int,
+    *,
+    on_content_node: bool = False,
+) -> Floats:
+    """The scores that Vespa computes from a file of trees: double precision, in the file's order.
+
+    Consecutive trees of one leaf are added up first, as Vespa's compiler does.
+
+    Parameters
+    ----------
+    model : str or bytes
+        Content of a file that `write_trees` wrote.
+    column : callable
+        A function from the name of a feature to its values, one per document.
+    n_documents : int
+    on_content_node : bool, default=False
+        Whether a content node computes the scores. False: a container does.
+    """
+    content = json.loads(model)
+    used = [column(name) for name in content["feature_names"]]
+    rounded = np.float32 if on_content_node and in_single_precision(model) else np.float64
+    total = np.zeros(n_documents)
+    values = np.empty_like(total)
+    roots = [tree["tree_structure"] for tree in content["tree_info"]]
+    for is_leaf, group in groupby(roots, key=lambda root: "leaf_value" in root):
+        if is_leaf:
+            total += sum(root["leaf_value"] for root in group)
+            continue
+        for root in group:
+            with np.errstate(over="ignore"):
+                _fill(root, used, np.arange(n_documents), values, rounded)
+            total += values
+    return total
+
+
+def _fill(
+    node: Mapping[str, Any],
+    columns: Sequence[Floats],
+    rows: np.ndarray,
+    values: Floats,
+    rounded: type[np.floating[Any]],
+) -> None:
+    """Write the leaf values of the documents that reach a node."""
+    if not len(rows):
+        return
+    if "leaf_value" in node:
+        values[rows] = rounded(node["leaf_value"])
+        return
+    value = columns[node["split_feature"]][rows]
+    threshold = np.float64(rounded(node["threshold"]))
+    left = ~(value >= threshold) if node["default_left"] else value < threshold
+    _fill(node["left_child"], columns, rows[left], values, rounded)
+    _fill(node["right_child"], columns, rows[~left], values, rounded)

@@ -4,10 +4,14 @@ LightGBM chooses the bins from a sample of at most 200,000 rows, then puts each 
 Given an array, it copies the sample with an index beside each value, and the whole array must
 exist in the order of training. Given blocks of rows, it needs neither. The bins, and so the trees,
 are the same as for the whole array, to the last bit.
+
+Blocks of rows are a private part of LightGBM. This is the only module that knows it: a version
+without it gets the whole array, which needs more memory and gives the same trees.
 """
 
 from __future__ import annotations
 
+import warnings
 from threading import Lock
 from typing import Any
 
@@ -20,16 +24,6 @@ from localrank.data._deferred import feature_blocks, gathered
 
 # LightGBM treats smaller values as zero, and leaves zeros out of a sample.
 _ZERO = float(np.float32(1e-35))
-# These are not part of LightGBM's public interface: a version without them gets the whole array.
-_TAKES_BLOCKS = all(
-    hasattr(lightgbm.Dataset, name)
-    for name in (
-        "_create_sample_indices",
-        "_init_from_sample",
-        "_init_from_ref_dataset",
-        "_push_rows",
-    )
-)
 # Number of rows from which LightGBM chooses bins. With more than MANY documents, the sample takes
 # at most SAMPLE_BYTES, but has at least LEAST rows.
 N_SAMPLED, MANY, SAMPLE_BYTES, LEAST = 200_000, 500_000, 2**28, 20_000
@@ -55,28 +49,51 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
         LightGBM's parameters for training. The seed and the smallest leaf affect the bins.
     """
     n = dataset.n_documents
+    # LightGBM compares parameters of two datasets, which arrays do not allow.
+    parameters = {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in parameters.items()
+    }
     if n > MANY:
         n_rows = max(SAMPLE_BYTES // (8 * dataset.n_features), LEAST)
         parameters = parameters | {"bin_construct_sample_cnt": min(n_rows, N_SAMPLED)}
-    if not _TAKES_BLOCKS:
-        return lightgbm.Dataset(gathered(dataset).features, params=dict(parameters))
-    data = _Binned(None, params=dict(parameters))
-    with _sampling:
-        rows = data._create_sample_indices(total_nrow=n)
-        columns, places = _sample(dataset, rows)
-        data._init_from_sample(columns, places, len(rows), n)
-        del columns, places
-    return _filled(data, dataset)
+    try:
+        data = _Binned(None, params=parameters)
+        with _sampling:
+            rows = data._create_sample_indices(total_nrow=n)
+            columns, places = _sample(dataset, rows)
+            data._init_from_sample(columns, places, len(rows), n)
+            del columns, places
+        return _filled(data, dataset)
+    except (AttributeError, TypeError) as error:
+        _warn(error)
+        return lightgbm.Dataset(gathered(dataset).features, params=parameters)
 
 
 def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
     """Validation queries in the bins of the training queries, with labels and groups."""
-    if not _TAKES_BLOCKS:
-        held_out = lightgbm.Dataset(gathered(dataset).features, reference=train)
-        return held_out.set_label(dataset.labels).set_group(dataset.query_sizes)
-    data = _Binned(None, reference=train, params=dict(train.params))
-    data._init_from_ref_dataset(dataset.n_documents, train._handle)
-    return _filled(data, dataset).set_label(dataset.labels).set_group(dataset.query_sizes)
+    held_out = None
+    parameters = dict(train.params or {})
+    # Other training queries have no bins until LightGBM trains.
+    if isinstance(train, _Binned) and train._handle is not None:
+        try:
+            data = _Binned(None, reference=train, params=parameters)
+            data._init_from_ref_dataset(dataset.n_documents, train._handle)
+            held_out = _filled(data, dataset)
+        except (AttributeError, TypeError) as error:
+            _warn(error)
+    if held_out is None:
+        held_out = type(train)(gathered(dataset).features, reference=train, params=parameters)
+    return held_out.set_label(dataset.labels).set_group(dataset.query_sizes)
+
+
+def _warn(error: Exception) -> None:
+    warnings.warn(
+        f"LightGBM {lightgbm.__version__} takes no blocks of rows ({type(error).__name__}: "
+        f"{error}): it gets the whole array, which needs more memory. The trees are the same.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def _filled(data: _Binned, dataset: RankingDataset) -> lightgbm.Dataset:

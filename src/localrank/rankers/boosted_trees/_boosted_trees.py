@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats, Integers
-from localrank._base.distributed.scope import client_in_scope
+from localrank._base.distributed import client_in_scope
 from localrank._base.estimator import drawn_seed
 from localrank._base.parallel import number_of_jobs
 from localrank._base.progress import progress

@@ -193,7 +193,7 @@ class McRank(Ranker):
             "McRank",
             f"its score is a mean of gains by the softmax of {len(self.class_trees_)} sums of "
             f"trees, and engines take one sum",
-            "Take LambdaMART, CrossEntropyMART or GBRT, which are one sum of trees.",
+            "Use LambdaMART, CrossEntropyMART or GBRT, which are one sum of trees.",
         )
 
     def _contributions(self, dataset: RankingDataset) -> Floats:

@@ -336,5 +336,5 @@ class LGMML(QueryVectorRanker):
             "LGMML",
             "its score is a sum of x exp(-x) over the distances x to anchors, and engines take "
             "trees and weighted sums",
-            "Take RankSVM or LambdaMART, or distil it: distil(ranker, lists, student=GBRT()).",
+            "Use RankSVM or LambdaMART, or distil it: distil(ranker, lists, student=GBRT()).",
         )

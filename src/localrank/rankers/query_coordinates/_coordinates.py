@@ -8,7 +8,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._kernels.compilation import kernel
-from localrank._kernels.offsets import longest_query
+from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import read_only
 from localrank.rankers.query_coordinates._first_component import first_component
 from localrank.rankers.query_coordinates._ranks import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Flags, Floats, Integers
 from localrank._kernels.compilation import kernel
-from localrank._kernels.offsets import longest_query
+from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import read_only
 from localrank.data._offsets import offsets_of, rows_of
 from localrank.rankers.query_coordinates._coordinates import (

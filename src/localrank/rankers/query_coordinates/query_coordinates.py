@@ -19,7 +19,7 @@ from localrank.registry import declare
 
 if TYPE_CHECKING:
     from localrank.formulas import Column
-    from localrank.formulas.column_formulas import Kind
+    from localrank.formulas.steps import Kind
 
 # Values that differ by no more than this count as equal: the quotient would overflow.
 _LEAST_RANGE = 1e-300

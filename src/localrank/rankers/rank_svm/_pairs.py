@@ -14,7 +14,7 @@ import numpy as np
 
 from localrank._base.arrays import Floats, Integers
 from localrank._kernels.compilation import kernel
-from localrank._kernels.offsets import longest_query
+from localrank._kernels.rows import longest_query
 from localrank._kernels.sorting import sort_rows
 
 # Up to this many pairs of a document on the quadratic part are summed one by one.

@@ -237,7 +237,7 @@ class TopicalRankSVM(ScalingRanker):
             raise NotExportable(
                 "TopicalRankSVM",
                 f"{type(self.representation_).__name__} has no description in the export format",
-                "Take a representation such as TopDocuments or Mean.",
+                "Use a representation such as TopDocuments or Mean.",
             )
         router = CentreRouter(
             self._used_memberships, description, self.centres_, self.width_, self.n_used

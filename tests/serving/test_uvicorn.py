@@ -1,0 +1,101 @@
+"""The parts of uvicorn that the service borrows: a failure says which of them changed."""
+
+import asyncio
+import inspect
+import logging
+
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+from uvicorn.supervisors.multiprocess import Process
+
+from localrank.serving import _uvicorn
+from localrank.serving._uvicorn import (
+    HEAD_BYTES,
+    Connection,
+    Workers,
+    borrowed,
+    http_protocol,
+    run_workers,
+)
+
+
+async def silent(scope, receive, send):
+    """An application that never answers."""
+    await asyncio.Event().wait()
+
+
+class Transport(asyncio.Transport):
+    """Records whether it was closed."""
+
+    closed = False
+
+    def close(self):
+        self.closed = True
+
+    def is_closing(self):
+        return self.closed
+
+
+def test_uvicorn_has_every_method_that_is_overridden():
+    assert _uvicorn.LACKING == {}, "borrowed methods that are gone: see serving/_uvicorn.py"
+    assert http_protocol() is Connection
+
+
+def connected():
+    connection = Connection(uvicorn.Config(silent, log_config=None), ServerState(), {})
+    transport = Transport()
+    connection.connection_made(transport)
+    return connection, transport
+
+
+def test_a_connection_waits_for_a_head_with_a_timer_and_counts_its_bytes():
+    async def check():
+        connection, transport = connected()
+        assert connection._waiting is not None, "connection_made set no timer"
+        connection.data_received(b"GET / HTTP/1.1\r\nhost: a\r\n")
+        assert connection._waiting is not None, "on_message_begin set no timer"
+        connection.data_received(b"\r\n")
+        assert connection._waiting is None, "on_headers_complete was not called"
+        assert not transport.closed
+        connection.connection_lost(None)
+
+    asyncio.run(check())
+
+
+def test_a_head_that_is_too_long_closes_the_connection():
+    async def check():
+        connection, transport = connected()
+        connection.data_received(b"GET / HTTP/1.1\r\nlong: ")
+        connection.data_received(b"a" * HEAD_BYTES)
+        assert not transport.closed
+        connection.data_received(b"a")
+        assert transport.closed
+        connection.connection_lost(None)
+        assert connection._waiting is None
+
+    asyncio.run(check())
+
+
+def test_workers_have_the_attributes_that_are_read():
+    config = uvicorn.Config(silent, log_config=None)
+    assert "sockets" in inspect.signature(Workers.__init__).parameters
+    workers = Workers(config, sockets=[])
+    assert workers.processes == []
+    process = Process(config, sockets=[])
+    assert process.pid is None
+    process.child_conn.close()
+    process.parent_conn.close()
+
+
+def test_what_a_version_lacks_is_named_and_gone_without(monkeypatch, caplog):
+    monkeypatch.setattr(_uvicorn, "LACKING", {})
+    monkeypatch.setattr(_uvicorn, "Multiprocess", object)
+    assert borrowed("uvicorn.supervisors", "Multithread", ["run"]) is object
+    borrowed("uvicorn.protocols.http.httptools_impl", "HttpToolsProtocol", ["on_head"])
+    _uvicorn.LACKING["Multiprocess"] = _uvicorn.LACKING.pop("Multithread")
+    with caplog.at_level(logging.WARNING):
+        assert http_protocol() == "auto"
+    assert f"HttpToolsProtocol of uvicorn {uvicorn.__version__} has no on_head" in caplog.text
+    with pytest.raises(ValueError, match="Only one worker can run: .*Multithread .* has no run"):
+        run_workers(uvicorn.Config(silent, log_config=None))
