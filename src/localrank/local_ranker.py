@@ -25,9 +25,8 @@ from localrank._base.rules import (
 )
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
 from localrank.data._offsets import rows_of
-from localrank.data._passes import in_partitions, passes_with
+from localrank.data._parts import passes_with
 from localrank.explanation import Explanation
 from localrank.grouping._training import TrainingQueries
 from localrank.grouping.base import Groups, a_grouping
@@ -95,9 +94,9 @@ class LocalRanker(Ranker):
 
     Notes
     -----
-    A `PartitionedDataset` is described one partition at a time. Each group's queries are read
-    when its model is trained, and only these must fit into memory. `fit(…, max_documents=…)`
-    limits the documents that a model learns from.
+    Data in files (`open_partitions`) is described one partition at a time. Each group's queries
+    are read when its model is trained, and only these must fit into memory.
+    `fit(…, max_documents=…)` limits the documents that a model learns from.
 
     The selector sends each validation query to a group. A group that gets no validation query
     with something to order uses all of them. Query weights count in training the models, not in
@@ -164,7 +163,7 @@ class LocalRanker(Ranker):
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
     ) -> None:
         """Describe and group all queries, then train each model on queries drawn from its group."""
-        dataset = dataset if in_partitions(dataset) else gathered(dataset)
+        dataset = dataset.in_memory(files=False)
         training = self._fit_groups(dataset, query_weights, valid, limit)
         forget(self)
         remember(self, dataset)

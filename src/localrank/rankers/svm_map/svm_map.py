@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from localrank._base.arrays import Flags, Floats
 from localrank._base.rules import Rules, number, real, whole
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered, is_made, table_and_rows, view
 from localrank.rankers._linear import LinearRanker, Scaling, carried, fitted_path
 from localrank.rankers._relevance import (
     a_relevance_level,
@@ -214,17 +213,17 @@ class SVMMap(LinearRanker):
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
         rows = np.argsort(2 * place[dataset.query_index] + ~is_relevant, kind="stable")
-        if is_made(dataset):
+        if not dataset.has_table:
             # The features are read three times.
-            dataset = gathered(dataset)
-        sorted_rows = view(dataset).reordered(rows, queries)
+            dataset = dataset.in_memory()
+        sorted_rows = dataset.view().reordered(rows, queries)
         self._learn_scaling(sorted_rows)
         n_used = int(used.sum())
         offsets = sorted_rows.offsets[: n_used + 1]
         training = sorted_rows.taken(np.arange(n_used))
         features: Floats | CentredTable
         if is_large(training) and self.scaling != "query":
-            scaled = Scaled(*table_and_rows(training), getattr(self, "scale_", None))
+            scaled = Scaled(*training.table_and_rows(), getattr(self, "scale_", None))
             features = CentredTable.of(scaled, np.arange(training.n_documents), offsets)
         else:
             features = self._scaled(training)
