@@ -20,7 +20,7 @@ from localrank.data._offsets import n_first, rows_of
 from localrank.rankers._inputs import MAX_DOCUMENTS
 from localrank.rankers._training import learns_from_part
 from localrank.rankers.base import Needs, Ranker, Weights
-from localrank.rankers.listwise_net._scoring import DOCUMENTS, MOST, net_scores
+from localrank.rankers.listwise_net._scoring import DOCUMENTS, MAX_INPUT, net_scores
 
 if TYPE_CHECKING:
     from localrank.formulas import Net
@@ -379,7 +379,7 @@ class NetRanker(Ranker):
         """Features less their mean, divided by their standard deviation, and cut at ±4."""
         n, width = dataset.features.shape
         inputs = np.zeros((n + -n % DOCUMENTS, width), np.float32)
-        inputs[:n] = np.clip((dataset.features - self.mean_) / self.scale_, -MOST, MOST)
+        inputs[:n] = np.clip((dataset.features - self.mean_) / self.scale_, -MAX_INPUT, MAX_INPUT)
         return inputs
 
     def _scores(self, inputs: Array) -> Floats:

@@ -322,7 +322,7 @@ class CuttingPlanes:
 
 
 @dataclass
-class Minimum:
+class MarginSolution:
     """The best w so far, and how far it may be from the minimum.
 
     Attributes
@@ -370,7 +370,7 @@ def minimise(
     start: Floats,
     tol: float,
     max_iter: int,
-) -> Minimum:
+) -> MarginSolution:
     """Minimise ||w||² / 2 + C R(w) until the relative gap is at most `tol`.
 
     The gap must also be at most a tenth of the decrease from w = 0. Otherwise w = 0, which ranks
@@ -380,7 +380,7 @@ def minimise(
     planes of single queries. Between two separations, the sum of the queries' kept planes replaces
     R. The same cutting planes nearly minimise it.
     """
-    best = Minimum(start, C * risk.at_zero)
+    best = MarginSolution(start, C * risk.at_zero)
     w, n_stalled = start, 0
     while True:
         value = risk.separate(w)
@@ -398,7 +398,7 @@ def minimise(
 
 
 def _recombine(
-    risk: AveragePrecisionRisk, planes: CuttingPlanes, C: float, best: Minimum, tol: float
+    risk: AveragePrecisionRisk, planes: CuttingPlanes, C: float, best: MarginSolution, tol: float
 ) -> tuple[Floats, bool]:
     """Minimise with the kept planes instead of the risk. Returns w, and whether it stalled.
 
