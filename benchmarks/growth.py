@@ -54,7 +54,7 @@ SMALL: dict[str, Callable[[], Ranker]] = {
     "query_neighbours": lambda: recipes.query_neighbours(),
     "query_blend": lambda: recipes.query_blend(),
     "shared_specific": lambda: recipes.shared_specific(),
-    "in_coordinates": lambda: recipes.in_coordinates(LambdaMART(10)),
+    "query_coordinates": lambda: recipes.query_coordinates(LambdaMART(10)),
     "fast": lambda: recipes.fast(10),
     "best": lambda: small_nets(recipes.best(10)),
     "one": lambda: small_nets(recipes.one(10)),

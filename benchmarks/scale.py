@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from localrank.data import PartitionedDataset, RankingDataset, SampleWarning
+from localrank.data import RankingDataset, SampleWarning, open_partitions
 from localrank.grouping._training import TrainingQueries
 from localrank.local_ranker import LocalRanker
 from localrank.measures import NDCG
@@ -133,7 +133,7 @@ def out_of_core(folder: Path, n_workers: int, recipe: str) -> None:
         print(f"\n{n_workers or 'no'} worker{'' if n_workers == 1 else 's'}\n")
         print("| step | s | peak of this process, GB | peak of each worker, GB |")
         print("|---|---|---|---|", flush=True)
-        dataset = step("open and check the files", lambda: PartitionedDataset.open(folder))
+        dataset = step("open and check the files", lambda: open_partitions(folder))
         ranker = RECIPES[recipe]()
         with parts_of_fit(step, ranker):
             ranker.fit(dataset, max_documents=MAX_DOCUMENTS)

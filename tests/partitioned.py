@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
-from localrank.data import PartitionedDataset, RankingDataset
+from localrank.data import RankingDataset, open_partitions
 
 
 def written(dataset: RankingDataset, folder: Path, n_parts: int = 5, seed: int = 0):
@@ -21,4 +21,4 @@ def written(dataset: RankingDataset, folder: Path, n_parts: int = 5, seed: int =
         columns = {"qid": part.query_ids[part.query_index], "label": part.labels}
         columns |= dict(zip(names, part.features.T, strict=True))
         parquet.write_table(pa.table(columns), folder / f"part-{number:03d}.parquet")
-    return PartitionedDataset.open(folder)
+    return open_partitions(folder)

@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV, GroupKFold
 import localrank
 from localrank import rankers
 from localrank.data import RankingDataset
-from localrank.data import _deferred as deferred
+from localrank.data import dataset as datasets
 from localrank.rankers._expanded import Expanded
 from localrank.rankers._inputs import accepts_missing
 from localrank.rankers._training import weighs_documents
@@ -143,7 +143,7 @@ def test_predictions_come_back_in_input_order(model, queries):
 
 def test_the_size_of_scored_blocks_changes_no_bit(model, queries, monkeypatch):
     whole = model.predict(queries)
-    monkeypatch.setattr(deferred, "SCORED_BYTES", 1)
+    monkeypatch.setattr(datasets, "SCORED_BYTES", 1)
     assert_array_equal(model.predict(queries), whole)
 
 

@@ -23,7 +23,7 @@ from localrank.aggregation import (
     ZScore,
 )
 from localrank.data import RankingDataset, read_table
-from localrank.data import _deferred as deferred
+from localrank.data import dataset as datasets
 from localrank.rankers import (
     GBRT,
     BestFeature,
@@ -225,7 +225,7 @@ def test_the_order_of_the_parts_of_coordinates_does_not_matter(queries):
 def test_large_expansions_are_explained_block_by_block(queries, monkeypatch):
     ranker = QueryCoordinates(RankSVM()).fit(queries)
     expected = ranker.contributions(queries)
-    monkeypatch.setattr(deferred, "SCORED_BYTES", 1)
+    monkeypatch.setattr(datasets, "SCORED_BYTES", 1)
     assert_allclose(ranker.contributions(queries).entries, expected.entries, atol=1e-12)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from localrank.rankers import Ensemble, LambdaMART, RankSVM, SVMMap
-from localrank.recipes import global_ensemble, global_mixed, in_coordinates, quadratic
+from localrank.recipes import global_ensemble, global_mixed, quadratic, query_coordinates
 
 
 def kinds(ensemble: Ensemble) -> list[tuple]:
@@ -50,10 +50,10 @@ def test_an_ensemble_has_a_whole_number_of_models(make, n_models):
 
 
 def test_coordinates_take_any_ranker_and_lambdamart_by_default():
-    default = in_coordinates(n_jobs=2, random_state=5).ranker
+    default = query_coordinates(n_jobs=2, random_state=5).ranker
     assert isinstance(default, LambdaMART)
     assert (default.feature_fraction, default.n_jobs, default.random_state) == (0.18, 2, 5)
-    given = in_coordinates(RankSVM(C=3.0), parts="z")
+    given = query_coordinates(RankSVM(C=3.0), parts="z")
     assert (given.ranker.C, given.parts) == (3.0, "z")
 
 

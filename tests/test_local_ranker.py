@@ -74,7 +74,7 @@ def test_scores_do_not_depend_on_how_many_queries_are_weighed_at_once(
         "weights",
         lambda self, data, models: asked.append(data.n_queries) or weights(self, data, models),
     )
-    monkeypatch.setattr("localrank.selection._shares._N_WEIGHTS", n_weights)
+    monkeypatch.setattr("localrank.local_ranker._N_WEIGHTS", n_weights)
     assert_array_equal(local.predict(test), scores)
     assert asked == ([1] * 30 if n_weights == 1 else [7, 7, 7, 7, 2])
     assert_array_equal(contribution_rows(local, test), table)

@@ -10,9 +10,9 @@ from localrank import LocalRanker, recipes, representations
 from localrank._base.estimator import clone
 from localrank.data import RankingDataset, SampleWarning, make_queries
 from localrank.data._content_order import content_order, query_order
+from localrank.data._feature_scales import spread_within_queries
 from localrank.data._filling import Filling
 from localrank.data._offsets import rows_of as rows_of_queries
-from localrank.data._spread import spread_within_queries
 from localrank.data.partition_files import Partition
 from localrank.grouping import Agglomerative, KnownGroups, Refined, kmeans
 from localrank.measures import NDCG
@@ -121,7 +121,7 @@ def test_fills_are_the_same(holed, holed_parts):
     filled = two.filled(holed_parts)
     expected = one.filled(holed).features
     rows = rows_of(holed_parts, holed)
-    assert_array_equal(filled.gathered().features, expected[rows])  # type: ignore[attr-defined]
+    assert_array_equal(filled.in_memory().features, expected[rows])
     assert filled.n_features == expected.shape[1]
 
 
@@ -156,7 +156,7 @@ def test_the_best_feature_is_a_pass_over_all_queries(measure, holed, holed_parts
 
 def test_scores_are_those_in_memory(queries, partitioned):
     model = RankSVM().fit(queries)
-    assert_array_equal(model.predict(partitioned), model.predict(partitioned.gathered()))
+    assert_array_equal(model.predict(partitioned), model.predict(partitioned.in_memory()))
     assert NDCG(5).mean(partitioned, model.predict(partitioned)) > 0
 
 
@@ -307,7 +307,7 @@ def test_validation_queries_are_drawn_too_and_that_is_said(queries, monkeypatch)
 
 
 def test_by_default_partitions_are_drawn_from_and_memory_is_not(queries, partitioned, monkeypatch):
-    monkeypatch.setattr("localrank.data.drawing.MAX_DRAWN_DOCUMENTS", 300)
+    monkeypatch.setattr("localrank.data._sources.Files.default_limit", 300)
     assert "drawn" not in RankSVM().fit(queries).training_data_
     with pytest.warns(SampleWarning):
         assert RankSVM().fit(partitioned).training_data_["drawn"]["max_documents"] == 300

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from copy import copy
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from localrank._base.arrays import Array, Floats
+from localrank._base.arrays import Array, Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted, clone
 from localrank._base.parallel import one_blas_thread
 from localrank._base.rules import (
@@ -23,8 +25,8 @@ from localrank._base.rules import (
 )
 from localrank.aggregation import ZScore
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
-from localrank.data._passes import in_partitions, passes_with
+from localrank.data._offsets import rows_of
+from localrank.data._parts import passes_with
 from localrank.explanation import Explanation
 from localrank.grouping._training import TrainingQueries
 from localrank.grouping.base import Groups, a_grouping
@@ -36,7 +38,6 @@ from localrank.rankers._inputs import check_same
 from localrank.rankers._training import forget, remember, remember_sample
 from localrank.rankers.base import HeldOut, Needs, Weights, lists_of
 from localrank.representations.base import Representation
-from localrank.selection._shares import shares, validation_queries
 from localrank.selection.base import Selector
 
 if TYPE_CHECKING:
@@ -93,9 +94,9 @@ class LocalRanker(Ranker):
 
     Notes
     -----
-    A `PartitionedDataset` is described one partition at a time. Each group's queries are read
-    when its model is trained, and only these must fit into memory. `fit(…, max_documents=…)`
-    limits the documents that a model learns from.
+    Data in files (`open_partitions`) is described one partition at a time. Each group's queries
+    are read when its model is trained, and only these must fit into memory.
+    `fit(…, max_documents=…)` limits the documents that a model learns from.
 
     The selector sends each validation query to a group. A group that gets no validation query
     with something to order uses all of them. Query weights count in training the models, not in
@@ -162,7 +163,7 @@ class LocalRanker(Ranker):
         self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut, limit: int | None
     ) -> None:
         """Describe and group all queries, then train each model on queries drawn from its group."""
-        dataset = dataset if in_partitions(dataset) else gathered(dataset)
+        dataset = dataset.in_memory(files=False)
         training = self._fit_groups(dataset, query_weights, valid, limit)
         forget(self)
         remember(self, dataset)
@@ -196,7 +197,7 @@ class LocalRanker(Ranker):
             selector = clone(self.selector).fit(dataset, groups, representation, descriptions)
             held_out = None
             if valid is not None:
-                held_out = validation_queries(selector, self.ranker, valid)
+                held_out = _validation_queries(selector, self.ranker, valid)
             models = training.models(groups, held_out=held_out)
         self.models_ = models
         self.selector_ = selector
@@ -208,7 +209,7 @@ class LocalRanker(Ranker):
 
     def _predict(self, dataset: RankingDataset) -> Array:
         scores = np.zeros(dataset.n_documents)
-        for share in shares(self.selector_, self.models_, dataset):
+        for share in _shares(self.selector_, self.models_, dataset):
             of_model = share.model.predict_rows(share.queries)
             if share.standardised.any():
                 standardised = ZScore().aggregate_rows(share.queries, of_model[None])
@@ -230,7 +231,7 @@ class LocalRanker(Ranker):
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         table = np.zeros((dataset.n_documents, dataset.n_features + N_MORE))
-        for share in shares(self.selector_, self.models_, dataset):
+        for share in _shares(self.selector_, self.models_, dataset):
             queries, offsets = share.queries, share.queries.offsets
             of_model = contribution_rows(share.model, queries)
             if share.standardised.any():
@@ -387,3 +388,86 @@ class LocalRanker(Ranker):
             scores=self.predict_rows(documents),
             group_scores=lists_of(self.models_, documents).T,
         )
+
+
+# Weights of groups that are held at a time.
+_N_WEIGHTS = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class _Share:
+    """The queries that one model ranks, and its weight for each of their documents.
+
+    Parameters
+    ----------
+    model : Ranker
+    queries : RankingDataset
+        The queries that the model ranks.
+    rows : ndarray of shape (n_rows,)
+        Positions of their documents in the whole dataset.
+    weights : ndarray of shape (n_rows,)
+        The model's weight.
+    standardised : ndarray of shape (n_rows,)
+        Whether the model's score is standardised within the query before it is weighted. That is
+        so for queries that several models rank, if the selector asks for it.
+    """
+
+    model: Ranker
+    queries: RankingDataset
+    rows: Integers
+    weights: Floats
+    standardised: Flags
+
+
+def _shares(
+    selector: Selector, models: Sequence[Ranker], dataset: RankingDataset
+) -> Iterator[_Share]:
+    """The share of each model in the scores of a dataset.
+
+    Queries are taken in blocks so that the weights fit into memory. Each block yields its own
+    shares.
+
+    Examples
+    --------
+    >>> from localrank.data import make_queries
+    >>> from localrank.recipes import local_rank
+    >>> dataset, _ = make_queries(60)
+    >>> ranker = local_rank(3).fit(dataset)
+    >>> [share.queries.n_queries for share in _shares(ranker.selector_, ranker.models_, dataset)]
+    [11, 24, 25]
+    """
+    n_queries = max(_N_WEIGHTS // len(models), 1)
+    for first in range(0, dataset.n_queries, n_queries):
+        positions = np.arange(first, min(first + n_queries, dataset.n_queries))
+        block = dataset if len(positions) == dataset.n_queries else dataset.taken(positions)
+        weights = selector.weights(block, models)
+        several = ((weights != 0).sum(axis=1) > 1) & selector.standardises
+        query, group = np.nonzero(weights)
+        query = query[np.argsort(group, kind="stable")]
+        groups, sizes = np.unique(group, return_counts=True)
+        for number, queries in zip(groups, np.split(query, np.cumsum(sizes)[:-1]), strict=True):
+            rows, _ = rows_of(dataset.offsets, positions[queries])
+            ranked = block.taken(queries)
+            yield _Share(
+                models[number],
+                ranked,
+                rows,
+                np.repeat(weights[queries, number], ranked.query_sizes),
+                np.repeat(several[queries], ranked.query_sizes),
+            )
+
+
+def _validation_queries(
+    selector: Selector, ranker: Ranker, valid: RankingDataset
+) -> list[RankingDataset]:
+    """The validation queries of each group: those that the selector sends to it.
+
+    A group gets all of them if none of those sent to it can be learned from, or if the selector
+    needs labels.
+    """
+    if selector.needs_labels:
+        return [valid] * selector.n_groups_
+    weights = selector.weights(valid, [])
+    decides = ranker.learns_from(valid)
+    sent = [np.flatnonzero(weights[:, group]) for group in range(selector.n_groups_)]
+    return [valid.select(queries) if decides[queries].any() else valid for queries in sent]

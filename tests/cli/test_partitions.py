@@ -11,10 +11,10 @@ from pyarrow import feather, parquet
 import localrank
 from localrank.cli.info import _columns
 from localrank.data import (
-    PartitionedDataset,
     RankingDataset,
     convert,
     make_queries,
+    open_partitions,
     read_letor,
     read_run,
     write_letor,
@@ -60,7 +60,7 @@ def test_convert_writes_partitions(run, logs, tmp_path):
     options = ["--partition-size", "40", "--float64"]
     code, _, err = run("convert", logs / "log.txt", "-o", tmp_path / "data", *options)
     assert code == 0, err
-    n_partitions = len(PartitionedDataset.open(logs / "data").partitions)
+    n_partitions = len(open_partitions(logs / "data").partitions)
     assert f"Wrote {n_partitions} partitions into {tmp_path / 'data'}" in err
     for path in sorted((logs / "data").iterdir()):
         assert (tmp_path / "data" / path.name).read_bytes() == path.read_bytes()
@@ -69,7 +69,7 @@ def test_convert_writes_partitions(run, logs, tmp_path):
     assert "is not empty" in err
     code, _, err = run("convert", logs / "log.txt", "-o", tmp_path / "data", "--overwrite")
     assert code == 0, err
-    assert PartitionedDataset.open(tmp_path / "data").dtype == np.float32
+    assert open_partitions(tmp_path / "data").dtype == np.float32
 
 
 def test_convert_takes_the_columns_of_tables(run, tmp_path):
@@ -77,7 +77,7 @@ def test_convert_takes_the_columns_of_tables(run, tmp_path):
     columns = ["--qid", "search", "--label", "clicks", "--document-id", "url", "--ignore", "title"]
     code, _, err = run("convert", tmp_path / "a.csv", "-o", tmp_path / "data", *columns)
     assert code == 0, err
-    opened = PartitionedDataset.open(tmp_path / "data")
+    opened = open_partitions(tmp_path / "data")
     assert opened.feature_names == ("f",)
     assert opened.document_ids.tolist() == ["u"]
     code, _, err = run(
@@ -130,24 +130,24 @@ def test_files_of_partitions_may_be_named(run, logs):
 
 @pytest.mark.parametrize("ranker", [RankSVM(), local_rank(n_clusters=2)])
 def test_scores_by_partition_are_those_of_all(ranker, logs):
-    dataset = PartitionedDataset.open(logs / "data")
-    ranker.fit(dataset.gathered())
+    dataset = open_partitions(logs / "data")
+    ranker.fit(dataset.in_memory())
     scores = ranker.predict(dataset)
-    assert_array_equal(scores, ranker.predict(dataset.gathered()))
+    assert_array_equal(scores, ranker.predict(dataset.in_memory()))
     view = dataset.select(np.arange(0, dataset.n_queries, 3))
-    assert_array_equal(ranker.predict(view), ranker.predict(view.gathered()))
+    assert_array_equal(ranker.predict(view), ranker.predict(view.in_memory()))
 
 
 def test_a_model_does_not_depend_on_partitions(logs):
     one = RankSVM().fit(read_letor(logs / "log.txt"))
-    two = RankSVM().fit(PartitionedDataset.open(logs / "data"))
+    two = RankSVM().fit(open_partitions(logs / "data"))
     assert_array_equal(one.coef_, two.coef_)
 
 
 def test_measures_need_no_features(logs, monkeypatch):
-    dataset = PartitionedDataset.open(logs / "data")
+    dataset = open_partitions(logs / "data")
     scores = np.random.default_rng(0).random(dataset.n_documents)
-    expected = NDCG(5)(dataset.gathered(), scores)
+    expected = NDCG(5)(dataset.in_memory(), scores)
     for partition in dataset.partitions:
         monkeypatch.setattr(type(partition), "read", lambda _: pytest.fail("features were read"))
     assert_array_equal(NDCG(5)(dataset, scores), expected)
@@ -186,7 +186,7 @@ def test_scores_of_each_partition_are_measured(form, run, logs, model, tmp_path)
 def test_files_of_scores_have_ranks(run, logs, model, tmp_path):
     run("rank", model, logs / "data", "-o", tmp_path / "scores")
     run("rank", model, logs / "data", "-o", tmp_path / "runs", "--format", "run")
-    dataset = PartitionedDataset.open(logs / "data")
+    dataset = open_partitions(logs / "data")
     for partition in dataset.partitions:
         table = parquet.read_table(tmp_path / "scores" / partition.path.name).to_pandas()
         part = partition.read()
@@ -363,6 +363,6 @@ def test_training_on_partitions_is_training_on_the_file(run, logs, tmp_path):
 
 
 def test_a_pass_keeps_no_partition_in_memory(logs):
-    part = PartitionedDataset.open(logs / "data").partitions[0].read()
+    part = open_partitions(logs / "data").partitions[0].read()
     for kept in _columns(part)[:3]:
         assert not np.shares_memory(kept, part.features)

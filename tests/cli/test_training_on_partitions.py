@@ -8,10 +8,10 @@ from numpy.testing import assert_array_equal
 
 import localrank
 from localrank.data import (
-    PartitionedDataset,
     SampleWarning,
     convert,
     make_queries,
+    open_partitions,
     read_letor,
     write_letor,
 )
@@ -55,7 +55,7 @@ def test_what_a_model_learns_from_can_be_limited(run, logs, tmp_path):
 
 
 def test_zero_is_no_limit(run, logs, tmp_path, monkeypatch):
-    monkeypatch.setattr("localrank.data.drawing.MAX_DRAWN_DOCUMENTS", 100)
+    monkeypatch.setattr("localrank.data._sources.Files.default_limit", 100)
     path = tmp_path / "model.localrank"
     run("train", logs / "data", "--method", "rank-svm", "--max-documents", 0, "-o", path)
     assert "drawn" not in read_manifest(path)["training_data"]
@@ -67,7 +67,7 @@ def test_zero_is_no_limit(run, logs, tmp_path, monkeypatch):
 def test_a_folder_compares_as_the_file_does(run, logs, tmp_path, limit):
     options = ["--methods", "rank-svm,pca-queries", "--baseline", "rank-svm", "--folds", 3, *limit]
     # Folds are cut by the positions of queries, which are other ones in the folder.
-    write_letor(PartitionedDataset.open(logs / "data").gathered(), tmp_path / "log.txt")
+    write_letor(open_partitions(logs / "data").in_memory(), tmp_path / "log.txt")
     for data in (tmp_path / "log.txt", logs / "data"):
         code, _, err = run("compare", data, *options, "-o", tmp_path / data.stem)
         assert code == 0, err

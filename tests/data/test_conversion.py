@@ -21,10 +21,10 @@ from numpy.testing import assert_array_equal
 from pyarrow import csv, feather, parquet
 
 from localrank.data import (
-    PartitionedDataset,
     RankingDataset,
     convert,
     make_queries,
+    open_partitions,
     read_letor,
     read_table,
     write_letor,
@@ -67,7 +67,7 @@ def is_written_as_integer(name):
 
 def assert_holds(folder, rows, width):
     """Every query is whole in one partition, with all its rows in their order."""
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     expected = by_query(rows)
     whole = [str(query) for query in opened.query_ids.tolist()]
     assert sorted(whole) == sorted(expected)
@@ -177,7 +177,7 @@ def test_what_read_letor_reads_is_converted(suffix, dataset, tmp_path):
     path = tmp_path / f"train.txt{suffix}"
     write_letor(dataset, path)
     convert(path, tmp_path / "out", dtype=np.float64, partition_size=100)
-    opened = PartitionedDataset.open(tmp_path / "out")
+    opened = open_partitions(tmp_path / "out")
     assert len(opened.partitions) > 5
     assert_same_queries(opened, read_letor(path))
 
@@ -194,7 +194,7 @@ def test_features_are_single_precision_unless_asked(dataset, tmp_path):
     path = tmp_path / "train.txt"
     write_letor(dataset, path)
     convert(path, tmp_path / "out")
-    opened = PartitionedDataset.open(tmp_path / "out")
+    opened = open_partitions(tmp_path / "out")
     assert opened.dtype == np.float32
     assert_same_queries(opened, read_letor(path, dtype=np.float32))
 
@@ -205,7 +205,7 @@ def test_sizes_of_queries_beside_the_file(ending, tmp_path):
     path.write_text("".join(f"{i % 3} 0:{i} 1:{i / 4}\n" for i in range(30)))
     (tmp_path / f"train.txt{ending}").write_text("10\n1\n19\n")
     convert(path, tmp_path / "out", zero_based=True, partition_size=10, dtype=np.float64)
-    opened = PartitionedDataset.open(tmp_path / "out")
+    opened = open_partitions(tmp_path / "out")
     assert sorted(opened.query_ids.tolist()) == ["train.txt:1", "train.txt:2", "train.txt:3"]
     assert_same_queries(opened, read_letor(path, zero_based=True))
     (tmp_path / f"train.txt{ending}").write_text("10\n1\n")
@@ -217,14 +217,14 @@ def test_query_ids_in_comments(tmp_path):
     path = tmp_path / "train.txt"
     path.write_text("1 1:0.5 #qid = 7 docid = a\n0 1:2 #qid = 8 docid = b\n")
     convert(path, tmp_path / "out", dtype=np.float64)
-    assert_same_queries(PartitionedDataset.open(tmp_path / "out"), read_letor(path))
+    assert_same_queries(open_partitions(tmp_path / "out"), read_letor(path))
 
 
 def test_a_query_may_lie_in_several_files(tmp_path):
     for name, value in (("a", 1), ("b", 2)):
         (tmp_path / f"{name}.txt").write_text(f"0 qid:7 1:{value}\n")
     convert([tmp_path / "a.txt", tmp_path / "b.txt"], tmp_path / "out")
-    assert_array_equal(PartitionedDataset.open(tmp_path / "out").features, [[1], [2]])
+    assert_array_equal(open_partitions(tmp_path / "out").features, [[1], [2]])
 
 
 def test_features_that_come_late_widen_the_table(tmp_path, monkeypatch):
@@ -234,20 +234,20 @@ def test_features_that_come_late_widen_the_table(tmp_path, monkeypatch):
     path = tmp_path / "a.txt"
     path.write_text("".join(f"0 qid:{i % 7} 1:{i}\n" for i in range(500)) + "1 qid:0 9:4\n")
     convert(path, tmp_path / "out", partition_size=50, dtype=np.float64)
-    assert_same_queries(PartitionedDataset.open(tmp_path / "out"), read_letor(path))
+    assert_same_queries(open_partitions(tmp_path / "out"), read_letor(path))
 
 
 def test_a_number_of_features_may_be_given(tmp_path):
     (tmp_path / "a.txt").write_text("0 qid:7 1:1\n")
     convert(tmp_path / "a.txt", tmp_path / "out", n_features=3)
-    assert_array_equal(PartitionedDataset.open(tmp_path / "out").features, [[1, 0, 0]])
+    assert_array_equal(open_partitions(tmp_path / "out").features, [[1, 0, 0]])
 
 
 def test_document_ids_that_some_lines_lack_are_left_out(tmp_path):
     (tmp_path / "a.txt").write_text("0 qid:7 1:1 #docid = x\n0 qid:7 1:1\n")
     with pytest.warns(UserWarning, match="1 of 2 documents have no id"):
         convert(tmp_path / "a.txt", tmp_path / "out")
-    assert PartitionedDataset.open(tmp_path / "out").document_ids is None
+    assert open_partitions(tmp_path / "out").document_ids is None
 
 
 def test_integers_in_tables_stay_integers(tmp_path):
@@ -255,7 +255,7 @@ def test_integers_in_tables_stay_integers(tmp_path):
     frame.to_csv(tmp_path / "a.csv", index=False)
     convert(tmp_path / "a.csv", tmp_path / "out", dtype=np.float64)
     assert_same_queries(
-        PartitionedDataset.open(tmp_path / "out"),
+        open_partitions(tmp_path / "out"),
         read_table(tmp_path / "a.csv", document_id="document_id"),
     )
 
@@ -265,7 +265,7 @@ def test_a_csv_column_may_begin_with_whole_numbers(tmp_path):
     lines = ["qid,label,f,g"] + [f"{i // 10},0,{i},\n"[:-1] for i in range(n)]
     (tmp_path / "a.csv").write_text("\n".join([*lines, "1,0,0.5,0.25"]) + "\n")
     convert(tmp_path / "a.csv", tmp_path / "out")
-    opened = PartitionedDataset.open(tmp_path / "out")
+    opened = open_partitions(tmp_path / "out")
     assert opened.n_documents == n + 1
     assert np.nansum(opened.features[:, 1]) == 0.25
 
@@ -274,9 +274,7 @@ def test_catboost_descriptions(tmp_path):
     (tmp_path / "train.tsv").write_text("0\t7\t0.5\n1\t7\t1.5\n")
     (tmp_path / "train.cd").write_text("0\tLabel\n1\tGroupId\n2\tNum\tbm25\n")
     convert(tmp_path / "train.tsv", tmp_path / "out", dtype=np.float64)
-    assert_same_queries(
-        PartitionedDataset.open(tmp_path / "out"), read_table(tmp_path / "train.tsv")
-    )
+    assert_same_queries(open_partitions(tmp_path / "out"), read_table(tmp_path / "train.tsv"))
 
 
 def test_tables_without_labels(tmp_path):
@@ -284,7 +282,7 @@ def test_tables_without_labels(tmp_path):
     with pytest.raises(ValueError, match=r"a.parquet: .*there is no column 'label'"):
         convert(tmp_path / "a.parquet", tmp_path / "out")
     convert(tmp_path / "a.parquet", tmp_path / "out", label=None)
-    assert PartitionedDataset.open(tmp_path / "out", label=None).relevance is None
+    assert open_partitions(tmp_path / "out", label=None).relevance is None
 
 
 def test_partitions_tell_who_made_them(tmp_path):
@@ -407,7 +405,7 @@ def test_a_folder_in_use_is_replaced_when_asked(tmp_path):
         convert(tmp_path / "b.txt", out)
     convert(tmp_path / "b.txt", out, overwrite=True)
     assert os.listdir(out) == ["part-00000.parquet"]
-    assert PartitionedDataset.open(out).query_ids.tolist() == ["x"]
+    assert open_partitions(out).query_ids.tolist() == ["x"]
 
 
 def test_what_others_wrote_is_never_replaced(tmp_path):
@@ -433,7 +431,7 @@ def test_a_failure_leaves_the_old_partitions(tmp_path):
     convert(tmp_path / "a.txt", out)
     with pytest.raises(ValueError, match=r"b.txt:1"):
         convert(tmp_path / "b.txt", out, overwrite=True)
-    assert PartitionedDataset.open(out).n_documents == 1
+    assert open_partitions(out).n_documents == 1
 
 
 def test_a_killed_conversion_leaves_nothing_that_opens(tmp_path):
@@ -455,11 +453,11 @@ def test_a_killed_conversion_leaves_nothing_that_opens(tmp_path):
     with pytest.raises(
         ValueError, match=r"out: the partitions are not complete. .* Convert again, with --overwr"
     ):
-        PartitionedDataset.open(out)
+        open_partitions(out)
     with pytest.raises(ValueError, match="is not empty"):
         convert(path, out)
     convert(path, out, overwrite=True)
-    assert PartitionedDataset.open(out).n_documents == 20_000
+    assert open_partitions(out).n_documents == 20_000
 
 
 def test_compressed_input_that_ends_too_early_is_named(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from localrank.data import PartitionedDataset, RankingDataset, folds, make_queries, write_table
+from localrank.data import RankingDataset, folds, make_queries, open_partitions, write_table
 from localrank.data._description import label_counts
 from localrank.data.partition_files import Partition
 
@@ -68,7 +68,7 @@ def test_many_labels_and_none_have_no_bars():
 
 def test_no_file_of_a_partitioned_dataset_is_read_to_show_it(monkeypatch, tmp_path):
     write_table(dataset, tmp_path / "part-0.parquet")
-    opened = PartitionedDataset.open(tmp_path)
+    opened = open_partitions(tmp_path)
 
     def refuse(*_):
         raise AssertionError("A file was read.")
@@ -76,14 +76,14 @@ def test_no_file_of_a_partitioned_dataset_is_read_to_show_it(monkeypatch, tmp_pa
     monkeypatch.setattr(Partition, "read", refuse)
     monkeypatch.setattr(Partition, "without_features", refuse)
     shown = opened._repr_html_()
-    assert "PartitionedDataset: 2 queries" in shown
+    assert "RankingDataset: 2 queries" in shown
     assert "<li>files: 1</li>" in shown
     assert "missing values" not in shown
 
 
 def test_no_features_of_a_view_are_gathered_to_show_it(monkeypatch):
     part = folds(make_queries(10)[0], 3)[0].train
-    monkeypatch.setattr(type(part), "gathered", None)
+    monkeypatch.setattr("localrank.data._sources.Rows.table", None)
     assert "documents per query" in part._repr_html_()
 
 

@@ -10,10 +10,10 @@ from numpy.testing import assert_array_equal
 from rearranged import rearranged
 
 from localrank.data import RankingDataset, make_queries
-from localrank.data import _deferred as deferred
 from localrank.data import _filling as filling
-from localrank.data._deferred import DeferredDataset
+from localrank.data import _sources as sources
 from localrank.data._filling import Filling, query_medians
+from localrank.data._sources import Made
 
 
 def with_holes(dataset, seed=0):
@@ -115,28 +115,31 @@ def test_features_that_are_made_block_by_block_are_filled_alike(dataset, monkeyp
     doubled = dataset.with_features(np.hstack([dataset.features, 2 * dataset.features]))
     at_once = Filling.learned(doubled)
     expected = at_once.filled(doubled).features
-    monkeypatch.setattr(deferred, "BLOCK_BYTES", 700)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 700)
     monkeypatch.setattr(filling, "SMALL_BYTES", 0)
-    later = DeferredDataset.of(
-        dataset, lambda part: np.hstack([part.features, 2 * part.features]), doubled
+    monkeypatch.setattr(sources, "SMALL_BYTES", 0)
+    later = dataset.view().derived(
+        lambda part: part.with_features(np.hstack([part.features, 2 * part.features]))
     )
     learned = Filling.learned(later)
     assert_array_equal(learned.values, at_once.values)
     assert_array_equal(learned.indicators, at_once.indicators)
     filled = learned.filled(later)
-    assert isinstance(filled, DeferredDataset)
+    assert isinstance(filled._source, Made)
     assert_array_equal(filled.features, expected)
     rows = np.argsort(-dataset.query_index, kind="stable")
     reordered = filled.reordered(rows, np.arange(dataset.n_queries)[::-1])
     assert_array_equal(reordered.features, expected[rows])
 
 
-def test_whether_values_are_missing_is_asked_of_the_source(dataset):
+def test_whether_values_are_missing_is_asked_of_the_source(dataset, monkeypatch):
+    monkeypatch.setattr(sources, "SMALL_BYTES", 0)
+
     def refuse(part):
         raise AssertionError("features were made")
 
     complete = dataset.with_features(np.ones(dataset.features.shape))
-    assert Filling.learned(DeferredDataset.of(complete, refuse, complete)) is None
+    assert Filling.learned(complete.view().derived(refuse, complete)) is None
 
 
 def test_single_precision_stays(dataset):

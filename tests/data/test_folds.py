@@ -161,8 +161,8 @@ def test_files_of_parts_are_read_once_and_held_once(tmp_path, alive):
     made = folds(tmp_path)
     assert len(list(made)) == len(alive) == 5
     parts = [part for one in made for part in (one.train, one.valid, one.test)]
-    sources = {id(part._source) for part in parts}  # type: ignore[attr-defined]
-    assert len(sources) == 1
+    tables = {id(part.table_and_rows()[0]) for part in parts}
+    assert len(tables) == 1
 
 
 @pytest.mark.parametrize("n_folds", [2, 31])

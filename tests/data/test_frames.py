@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import (
-    PartitionedDataset,
     RankingDataset,
     concatenate,
     folds,
+    open_partitions,
     read_table,
     write_table,
 )
@@ -129,7 +129,7 @@ def test_a_feature_called_as_another_column_is_refused():
 def test_a_partitioned_dataset_is_a_table_too(tmp_path):
     dataset = scattered(qid=["a", "a", "b", "b"])
     write_table(dataset, tmp_path / "part-0.parquet")
-    frame = PartitionedDataset.open(tmp_path).to_frame("polars")
+    frame = open_partitions(tmp_path).to_frame("polars")
     assert_same(read_table(frame, document_id="document_id"), dataset)
 
 

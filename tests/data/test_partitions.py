@@ -12,8 +12,7 @@ from numpy.testing import assert_array_equal
 from pyarrow import feather, parquet
 
 from localrank._base.memory import available_memory
-from localrank.data import PartitionedDataset, RankingDataset, concatenate, folds, make_queries
-from localrank.data._deferred import feature_blocks, gathered
+from localrank.data import RankingDataset, concatenate, folds, make_queries, open_partitions
 
 
 def table_of(dataset, labels=True, documents=True):
@@ -62,14 +61,14 @@ def folder(dataset, tmp_path):
 
 
 def test_the_files_together_are_the_dataset(dataset, folder):
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     assert_same(dataset, opened)
-    assert_same(dataset, opened.gathered())
-    assert type(opened.gathered()) is RankingDataset
+    assert_same(dataset, opened.in_memory())
+    assert type(opened.in_memory()) is RankingDataset
 
 
 def test_each_partition_has_its_queries(dataset, folder):
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     bounds = opened.partition_offsets
     assert_array_equal(bounds, [0, 3, 4, 9, 12])
     for partition, begin, end in zip(opened.partitions, bounds[:-1], bounds[1:], strict=True):
@@ -79,7 +78,7 @@ def test_each_partition_has_its_queries(dataset, folder):
 
 
 def test_blocks_of_features_are_those_of_the_partitions(dataset, folder):
-    blocks = list(feature_blocks(PartitionedDataset.open(folder)))
+    blocks = list(open_partitions(folder).feature_blocks())
     assert len(blocks) == 4
     for rows, block in blocks:
         assert_array_equal(block, dataset.features[rows])
@@ -92,10 +91,10 @@ def test_a_view_of_a_view_is_that_of_the_dataset(chosen, again, tmp_path_factory
     made, _ = make_queries(12, random_state=1)
     folder = tmp_path_factory.mktemp("parts")
     write_parts(made, folder, [1, 5, 8])
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     positions = np.array(sorted(chosen))
     view = opened.select(positions)
-    assert isinstance(view, PartitionedDataset)
+    assert view.partitions
     assert_same(made.select(positions), view)
     inner = np.array(sorted(again.sample(range(len(positions)), (len(positions) + 1) // 2)))
     assert_same(made.select(positions).select(inner), view.select(inner))
@@ -103,13 +102,13 @@ def test_a_view_of_a_view_is_that_of_the_dataset(chosen, again, tmp_path_factory
 
 
 def test_queries_in_another_order_are_gathered(dataset, folder):
-    view = PartitionedDataset.open(folder).select([10, 0, 5])
+    view = open_partitions(folder).select([10, 0, 5])
     assert type(view) is RankingDataset
     assert_same(dataset.select([10, 0, 5]), view)
 
 
 def test_a_view_reads_the_files_it_needs(folder):
-    view = PartitionedDataset.open(folder).select([3, 9])
+    view = open_partitions(folder).select([3, 9])
     assert [partition.path.name for partition in view.partitions] == [
         "part-00001.parquet",
         "part-00003.parquet",
@@ -117,16 +116,16 @@ def test_a_view_reads_the_files_it_needs(folder):
 
 
 def test_handles_are_small_however_large_the_data(folder):
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     for partition in opened.partitions:
         assert len(pickle.dumps(partition)) < 2000
     copy = pickle.loads(pickle.dumps(opened.select([1, 4])))
-    assert_same(opened.select([1, 4]).gathered(), copy.gathered())
+    assert_same(opened.select([1, 4]).in_memory(), copy.in_memory())
 
 
 def test_rows_in_another_order_are_gathered(dataset, folder):
     rows = np.concatenate([np.arange(begin, end)[::-1] for begin, end in pairwise(dataset.offsets)])
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     result = opened.reordered(rows, np.arange(12))
     expected = dataset.reordered(rows, np.arange(12))
     assert_array_equal(result.features, expected.features)
@@ -134,15 +133,15 @@ def test_rows_in_another_order_are_gathered(dataset, folder):
 
 
 def test_labels_may_be_replaced_and_stay_with_the_view(dataset, folder):
-    changed = PartitionedDataset.open(folder).replaced(relevance=dataset.relevance + 1)
-    assert isinstance(changed, PartitionedDataset)
+    changed = open_partitions(folder).replaced(relevance=dataset.relevance + 1)
+    assert changed.partitions
     view = changed.select([2, 7])
     assert_array_equal(view.relevance, dataset.select([2, 7]).relevance + 1)
-    assert_array_equal(view.gathered().relevance, view.relevance)
+    assert_array_equal(view.in_memory().relevance, view.relevance)
 
 
 def test_other_features_are_in_memory(dataset, folder):
-    other = PartitionedDataset.open(folder).with_features(-dataset.features)
+    other = open_partitions(folder).with_features(-dataset.features)
     assert type(other) is RankingDataset
     assert_array_equal(other.features, -dataset.features)
     assert_array_equal(other.document_ids, dataset.document_ids)
@@ -150,28 +149,28 @@ def test_other_features_are_in_memory(dataset, folder):
 
 def test_without_labels(dataset, tmp_path):
     write_parts(dataset, tmp_path, [5], labels=False)
-    opened = PartitionedDataset.open(tmp_path, label=None)
+    opened = open_partitions(tmp_path, label=None)
     assert opened.relevance is None
     assert opened.partitions[1].read().relevance is None
-    assert opened.select([1, 7]).gathered().relevance is None
+    assert opened.select([1, 7]).in_memory().relevance is None
     with pytest.raises(ValueError, match=r"part-0000[01].parquet: there is no column 'label'"):
-        PartitionedDataset.open(tmp_path)
+        open_partitions(tmp_path)
 
 
 def test_columns_called_by_number_have_no_names(dataset, tmp_path):
     plain = dataset.replaced(feature_names=None)
     write_parts(plain, tmp_path, [5])
-    opened = PartitionedDataset.open(tmp_path)
+    opened = open_partitions(tmp_path)
     assert opened.feature_names is None
     assert_same(plain, opened)
 
 
 def test_features_may_be_chosen_and_columns_ignored(dataset, folder):
     names = dataset.feature_names
-    opened = PartitionedDataset.open(folder, features=[names[3], names[1]])
+    opened = open_partitions(folder, features=[names[3], names[1]])
     assert opened.feature_names == (names[3], names[1])
     assert_array_equal(opened.features, dataset.features[:, [3, 1]])
-    opened = PartitionedDataset.open(folder, ignore=[names[0]])
+    opened = open_partitions(folder, ignore=[names[0]])
     assert opened.feature_names == names[1:]
 
 
@@ -190,7 +189,7 @@ def test_query_ids_of_all_kinds(ids, expected, tmp_path):
     table = pa.table({"qid": ids, "label": [1, 0, 0], "f": [1.0, 2.0, 3.0]})
     parquet.write_table(table.slice(0, 2), tmp_path / "a.parquet")
     parquet.write_table(table.slice(2), tmp_path / "b.parquet")
-    opened = PartitionedDataset.open(tmp_path)
+    opened = open_partitions(tmp_path)
     assert_array_equal(opened.query_ids, expected)
     assert opened.query_ids.dtype.kind == expected.dtype.kind
     read = [partition.read().query_ids for partition in opened.partitions]
@@ -203,12 +202,12 @@ def test_arrow_files_beside_parquet(dataset, tmp_path):
     with pa.ipc.new_file(tmp_path / "b.arrow", table_of(dataset).schema) as file:
         file.write_table(table_of(dataset.select([2])))
     parquet.write_table(table_of(dataset.select(np.arange(3, 12))), tmp_path / "c.parquet")
-    assert_same(dataset, PartitionedDataset.open(tmp_path))
+    assert_same(dataset, open_partitions(tmp_path))
 
 
 def test_the_order_of_files_given_is_kept(dataset, folder):
     paths = [folder / "part-00003.parquet", str(folder / "part-00000.parquet")]
-    opened = PartitionedDataset.open(paths)
+    opened = open_partitions(paths)
     assert_array_equal(opened.query_ids, dataset.query_ids[[9, 10, 11, 0, 1, 2]])
 
 
@@ -218,7 +217,7 @@ def test_other_tools_leave_empty_and_hidden_files(dataset, folder):
     (folder / "_SUCCESS").touch()
     (folder / "_metadata.parquet").write_text("no table")
     (folder / ".part-00000.parquet.crc").touch()
-    assert_same(dataset, PartitionedDataset.open(folder))
+    assert_same(dataset, open_partitions(folder))
 
 
 def test_integers_flags_and_missing_values_are_numbers(tmp_path):
@@ -233,7 +232,7 @@ def test_integers_flags_and_missing_values_are_numbers(tmp_path):
         }
     )
     parquet.write_table(table, tmp_path / "a.parquet")
-    opened = PartitionedDataset.open(tmp_path)
+    opened = open_partitions(tmp_path)
     assert opened.dtype == np.float64
     assert_array_equal(
         opened.features, [[3, 1, np.nan, np.float32(0.1)], [np.nan, np.nan, np.nan, np.nan]]
@@ -244,16 +243,16 @@ def test_integers_flags_and_missing_values_are_numbers(tmp_path):
 def test_single_precision_stays(dataset, tmp_path):
     single = dataset.with_features(dataset.features.astype(np.float32))
     write_parts(single, tmp_path, [5])
-    opened = PartitionedDataset.open(tmp_path)
+    opened = open_partitions(tmp_path)
     assert opened.dtype == np.float32
     assert not opened.has_missing
     assert_same(single.replaced(feature_names=None), opened)
 
 
 def test_partitioned_datasets_together_are_one(dataset, folder, tmp_path_factory):
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     together = concatenate([opened.select([6, 7]), opened.select([0, 1, 2, 3])])
-    assert isinstance(together, PartitionedDataset)
+    assert together.partitions
     assert_same(dataset.select([6, 7, 0, 1, 2, 3]), together)
     with pytest.raises(ValueError, match="is in two of the datasets"):
         concatenate([opened, opened.select([3])])
@@ -268,15 +267,15 @@ def test_ids_and_precision_are_those_that_all_parts_have(dataset, tmp_path):
     narrow = single.replaced(features=single.features.astype(np.float32))
     write_parts(narrow.select([0, 1, 2]), tmp_path / "one", [1], documents=False)
     write_parts(single.select([5, 6]), tmp_path / "two", [])
-    together = concatenate([PartitionedDataset.open(tmp_path / name) for name in ("one", "two")])
+    together = concatenate([open_partitions(tmp_path / name) for name in ("one", "two")])
     assert_same(single.select([0, 1, 2, 5, 6]).replaced(document_ids=None), together)
 
 
 def test_what_does_not_fit_is_not_gathered(dataset, folder, monkeypatch):
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     monkeypatch.setattr("localrank._base.memory.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="Take a part of the queries with select"):
-        gathered(opened)
+        opened.in_memory()
     assert available_memory() != 1000
     # A pass needs no more than a partition.
     assert_array_equal(opened.partitions[0].read().features, dataset.select([0, 1, 2]).features)
@@ -284,16 +283,16 @@ def test_what_does_not_fit_is_not_gathered(dataset, folder, monkeypatch):
 
 def test_nothing_to_open(tmp_path):
     with pytest.raises(ValueError, match="the folder has no partitions, which end in .parquet"):
-        PartitionedDataset.open(tmp_path)
+        open_partitions(tmp_path)
     with pytest.raises(ValueError, match="list of files is empty"):
-        PartitionedDataset.open([])
+        open_partitions([])
     with pytest.raises(FileNotFoundError, match=r"a.parquet: no such file"):
-        PartitionedDataset.open(tmp_path / "a.parquet")
+        open_partitions(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"train.txt: a partition must end in .parquet"):
-        PartitionedDataset.open(tmp_path / "train.txt")
+        open_partitions(tmp_path / "train.txt")
     (tmp_path / ".unfinished").mkdir()
     with pytest.raises(ValueError, match="the partitions are not complete. `localrank convert`"):
-        PartitionedDataset.open(tmp_path)
+        open_partitions(tmp_path)
 
 
 def change(path, function):
@@ -352,7 +351,7 @@ def twice_named(table):
 def test_a_file_that_is_not_right_is_refused_by_name(function, message, folder):
     change(folder / "part-00002.parquet", function)
     with pytest.raises(ValueError, match=rf"part-00002.parquet: .*{message}"):
-        PartitionedDataset.open(folder)
+        open_partitions(folder)
 
 
 def test_a_query_in_two_files_is_refused(dataset, folder):
@@ -363,7 +362,7 @@ def test_a_query_in_two_files_is_refused(dataset, folder):
         match=r"part-00003.parquet: query 1 is also in part-00000.parquet. All documents of a "
         r"query must be in one partition. `localrank convert` repartitions.",
     ):
-        PartitionedDataset.open(folder)
+        open_partitions(folder)
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
@@ -377,14 +376,14 @@ def test_a_truncated_file_is_refused_by_name(suffix, dataset, tmp_path):
     for n_bytes in (0, 3, len(content) // 2, len(content) - 1):
         path.write_bytes(content[:n_bytes])
         with pytest.raises(ValueError, match=rf"part{suffix}: the file is damaged or incomplete"):
-            PartitionedDataset.open(path)
+            open_partitions(path)
 
 
 def test_a_page_that_is_damaged_is_noticed(dataset, tmp_path):
     path = tmp_path / "part.parquet"
     parquet.write_table(table_of(dataset), path, write_page_checksum=True, compression="none")
     content = bytearray(path.read_bytes())
-    opened = PartitionedDataset.open(path)
+    opened = open_partitions(path)
     place = content.rfind(dataset.features[5, 19].tobytes())
     assert place > 0
     content[place] ^= 1
@@ -398,13 +397,13 @@ def test_infinite_features_are_refused_when_they_are_read(dataset, tmp_path):
     wrong = pa.array([1.0, np.inf, *[0.0] * (len(table) - 2)])
     table = table.set_column(5, table.column_names[5], wrong)
     parquet.write_table(table, tmp_path / "part.parquet")
-    opened = PartitionedDataset.open(tmp_path)
+    opened = open_partitions(tmp_path)
     with pytest.raises(ValueError, match=r"part.parquet: Features must be finite.*Row 1, column 2"):
         opened.partitions[0].read()
 
 
 def test_another_file_in_the_place_of_the_opened_one_is_noticed(dataset, folder):
-    opened = PartitionedDataset.open(folder)
+    opened = open_partitions(folder)
     path = opened.partitions[1].path
     change(path, lambda t: t.set_column(1, "label", pa.array(t["label"].to_numpy() + 1)))
     with pytest.raises(
@@ -413,7 +412,7 @@ def test_another_file_in_the_place_of_the_opened_one_is_noticed(dataset, folder)
         opened.partitions[1].read()
     path.unlink()
     with pytest.raises(FileNotFoundError, match=r"part-00001.parquet: no such file"):
-        opened.gathered()
+        opened.in_memory()
 
 
 def test_the_features_are_not_read_when_the_dataset_is_opened(folder, monkeypatch):
@@ -425,15 +424,13 @@ def test_the_features_are_not_read_when_the_dataset_is_opened(folder, monkeypatc
         return read(self, columns, **options)
 
     monkeypatch.setattr(parquet.ParquetFile, "read", watched)
-    PartitionedDataset.open(folder)
+    open_partitions(folder)
     assert asked == [["qid", "label"]] * 4
 
 
 def test_folds_of_files_are_views_of_them_with_the_queries_of_folds_in_memory(dataset, folder):
-    for one, other in zip(
-        folds(dataset, 4), folds(PartitionedDataset.open(folder), 4), strict=True
-    ):
-        assert isinstance(other.train, PartitionedDataset)
+    for one, other in zip(folds(dataset, 4), folds(open_partitions(folder), 4), strict=True):
+        assert other.train.partitions
         assert sorted(one.train.query_ids) == other.train.query_ids.tolist()
-        assert_same(one.valid, gathered(other.valid))
-        assert_same(one.test, gathered(other.test))
+        assert_same(one.valid, other.valid.in_memory())
+        assert_same(one.test, other.test.in_memory())

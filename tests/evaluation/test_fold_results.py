@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import Fold, RankingDataset, folds, make_queries
-from localrank.data import _deferred as deferred
+from localrank.data import _sources as sources
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.fold_results import FoldResult, Store, described, fingerprint
 from localrank.evaluation.query_groups import GroupMap, MappedGroup, StrongFeature
@@ -116,7 +116,7 @@ def test_a_fingerprint_changes_with_anything_in_any_part():
 
 
 def test_a_fingerprint_is_that_of_the_whole_arrays_however_they_are_held(monkeypatch):
-    monkeypatch.setattr(deferred, "BLOCK_BYTES", 500)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 500)
     dataset, _ = make_queries(20, n_documents=(1, 9), n_features=5)
     made = folds(dataset, 4)[1]
     digest = hashlib.sha256(b"Fold2")

@@ -12,7 +12,7 @@ from recorder import Recorder
 from sklearn.base import clone
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from localrank.data import _deferred as deferred
+from localrank.data import _sources as sources
 from localrank.data import folds, make_queries
 from localrank.evaluation import clairvoyant_bound, paired_test, runner, tune
 from localrank.evaluation.fold_results import FoldResult
@@ -146,7 +146,7 @@ def test_a_fold_is_let_go_before_the_next_is_asked_for(parts):
 
 
 def test_methods_on_folds_need_the_data_and_one_copy_of_a_training_part(monkeypatch):
-    monkeypatch.setattr(deferred, "BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 2**18)
     monkeypatch.setattr(Timed, "first", False)
     dataset, _ = make_queries(250, n_documents=(10, 10), n_features=1000)
     made = folds(dataset, 5)

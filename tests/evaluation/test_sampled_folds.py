@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from partitioned import written
 
-from localrank.data import PartitionedDataset, RankingDataset, SampleWarning, folds
+from localrank.data import RankingDataset, SampleWarning, folds
 from localrank.evaluation import compare
 from localrank.evaluation.comparison import sampled_folds
 from localrank.evaluation.fold_results import fingerprint
@@ -42,12 +42,12 @@ def assert_same(one, two):
 
 
 def test_a_comparison_on_partitions_is_the_one_in_memory(partitioned):
-    assert_same(compared(partitioned), compared(partitioned.gathered()))
+    assert_same(compared(partitioned), compared(partitioned.in_memory()))
 
 
 def test_a_comparison_of_drawn_queries_is_the_one_in_memory(partitioned):
     results = []
-    for data in (partitioned, partitioned.gathered()):
+    for data in (partitioned, partitioned.in_memory()):
         with pytest.warns(SampleWarning, match=r"Methods learn from \d+ of 20 training queries"):
             results.append(compared(data, max_documents=150))
     assert_same(*results)
@@ -59,7 +59,7 @@ def test_tuning_sees_the_drawn_queries(partitioned, recwarn):
     warnings.simplefilter("always")
     tuned = [
         compared(data, max_documents=150, tune={"svm": {"C": [0.01, 1.0]}})
-        for data in (partitioned, partitioned.gathered())
+        for data in (partitioned, partitioned.in_memory())
     ]
     assert tuned[0].results["svm"].chosen == tuned[1].results["svm"].chosen
     assert_array_equal(tuned[0].results["svm"].scores, tuned[1].results["svm"].scores)
@@ -68,13 +68,13 @@ def test_tuning_sees_the_drawn_queries(partitioned, recwarn):
 def test_finished_work_is_found_again_in_another_layout(partitioned, tmp_path):
     compared(partitioned, store=tmp_path / "store")
     lines = []
-    compared(partitioned.gathered(), store=tmp_path / "store", say=lines.append)
+    compared(partitioned.in_memory(), store=tmp_path / "store", say=lines.append)
     assert not [line for line in lines if "trained in" in line]
 
 
 def test_folds_of_partitions_have_the_digest_of_those_in_memory(partitioned):
-    for one, two in zip(folds(partitioned, 4), folds(partitioned.gathered(), 4), strict=True):
-        assert isinstance(one.train, PartitionedDataset)
+    for one, two in zip(folds(partitioned, 4), folds(partitioned.in_memory(), 4), strict=True):
+        assert one.train.partitions
         assert fingerprint(one) == fingerprint(two)
 
 
@@ -83,7 +83,7 @@ def test_training_queries_come_into_memory_and_test_queries_do_not(partitioned):
     assert facts == {}
     for fold in made:
         assert type(fold.train) is type(fold.valid) is RankingDataset
-        assert isinstance(fold.test, PartitionedDataset)
+        assert fold.test.partitions
 
 
 def test_folds_in_memory_stay_as_they_are(queries):

@@ -11,7 +11,7 @@ from localrank.experiments.reproduction import (
     Claim,
     Making,
     Reproduction,
-    Table,
+    ResultTable,
     decided,
     difference,
     text,
@@ -25,7 +25,7 @@ BARS = Chart("bars", panels={"OHSUMED": {"KNN": [0.5]}}, ticks=["map"], y_label=
 def reproduction():
     reproduction = Reproduction("local-rank", "OHSUMED")
     reproduction.tables.append(
-        Table.compared(
+        ResultTable.compared(
             "Figure 11",
             ["method", "measure"],
             {("KNN", "map"): 0.5, ("KNN", "p@5"): math.nan},
@@ -55,13 +55,13 @@ def test_our_values_stand_beside_the_published_ones_of_the_same_key(reproduction
 
 
 def test_without_published_numbers_there_are_no_columns_for_them():
-    table = Table.compared("t", ["method"], {("KNN",): 0.5}, {("D&K",): 0.5})
+    table = ResultTable.compared("t", ["method"], {("KNN",): 0.5}, {("D&K",): 0.5})
     assert table.columns == ["method", "ours"]
     assert table.rows == [["KNN", 0.5]]
 
 
 def test_only_differences_have_a_sign():
-    table = Table("t", ["ours", "difference"], [[0.5, 0.5], [-0.5, -0.5], [0.5, None]])
+    table = ResultTable("t", ["ours", "difference"], [[0.5, 0.5], [-0.5, -0.5], [0.5, None]])
     assert table.cells() == [["0.5000", "+0.5000"], ["-0.5000", "-0.5000"], ["0.5000", ""]]
 
 

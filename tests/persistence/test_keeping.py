@@ -197,7 +197,7 @@ def test_partitions_and_memory_have_the_same_models(queries, tmp_path, n_trained
     ranker = local_rank(3, ranker=Counting())
     assert n_trained(ranker, parts, tmp_path / "models", most=2) == 2
     assert n_trained(ranker, parts, tmp_path / "models") == 1
-    assert n_trained(ranker, parts.gathered(), tmp_path / "models") == 0
+    assert n_trained(ranker, parts.in_memory(), tmp_path / "models") == 0
     assert_array_equal(
         ranker.predict(queries), local_rank(3, ranker=RankSVM()).fit(queries).predict(queries)
     )

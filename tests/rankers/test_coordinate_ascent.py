@@ -80,7 +80,7 @@ def test_pairs_are_all_those_of_different_labels(queries, rng):
     assert pairs.shape[1] == len(every_pair(queries))
 
 
-@pytest.mark.parametrize("limit", ["MOST_PAIRS", "MOST_NUMBERS"])
+@pytest.mark.parametrize("limit", ["MAX_PAIRS", "MAX_NUMBERS"])
 def test_of_many_pairs_a_sample_is_taken(queries, rng, monkeypatch, limit):
     monkeypatch.setattr(coordinate_ascent, limit, 100)
     pairs = sampled_pairs(queries, rng)

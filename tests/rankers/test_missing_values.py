@@ -64,6 +64,7 @@ def test_a_model_is_that_of_the_filled_data(ranker, holed):
 def test_features_filled_block_by_block_give_the_same_model(holed, monkeypatch):
     expected = [ranker.fit(holed).predict(holed) for ranker in FILLING[:3]]
     monkeypatch.setattr(filling, "SMALL_BYTES", 0)
+    monkeypatch.setattr("localrank.data._sources.SMALL_BYTES", 0)
     for ranker, scores in zip(FILLING, expected, strict=False):
         assert_array_equal(ranker.fit(holed).predict(holed), scores)
 

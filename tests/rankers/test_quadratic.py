@@ -8,7 +8,7 @@ from sklearn.preprocessing import PolynomialFeatures
 
 import localrank
 from localrank.data import RankingDataset
-from localrank.data import _deferred as deferred
+from localrank.data import dataset as datasets
 from localrank.measures import NDCG
 from localrank.rankers import BestFeature, LambdaMART, RankSVM, quadratic
 from localrank.rankers._inputs import accepts_missing
@@ -85,14 +85,14 @@ def test_it_learns_what_no_single_feature_shows(rng):
 def test_the_size_of_blocks_changes_nothing(queries, trees, monkeypatch, n_bytes):
     ranker = Quadratic(trees).fit(queries)
     expected = ranker.ranker_.predict(quadratic_features(queries, "float64"))
-    monkeypatch.setattr(deferred, "SCORED_BYTES", n_bytes)
+    monkeypatch.setattr(datasets, "SCORED_BYTES", n_bytes)
     assert_array_equal(ranker.predict(queries), expected)
 
 
 def test_scores_of_blocks_come_back_in_input_order(queries, trees, monkeypatch, rng):
     ranker = Quadratic(trees).fit(queries)
     expected = ranker.predict(queries)
-    monkeypatch.setattr(deferred, "SCORED_BYTES", 44 * 8 * 50)
+    monkeypatch.setattr(datasets, "SCORED_BYTES", 44 * 8 * 50)
     order = rng.permutation(queries.n_documents)
     again = ranker.predict(queries.features[order], qid=queries.query_index[order])
     assert_array_equal(again, expected[order])
@@ -113,7 +113,7 @@ def test_scoring_never_holds_the_expansion(rng):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert whole > 1.2e8
-    assert peak < 1.5 * deferred.SCORED_BYTES < whole / 4
+    assert peak < 1.5 * datasets.SCORED_BYTES < whole / 4
 
 
 def test_training_on_more_than_a_gigabyte_is_in_single_precision(queries, trees, monkeypatch):

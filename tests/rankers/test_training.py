@@ -8,7 +8,6 @@ import localrank
 from localrank.data import SampleWarning, make_queries
 from localrank.persistence import read_manifest
 from localrank.rankers import Ensemble, ListNet, ListwiseNet, RankNet, RankSVM
-from localrank.rankers import _expanded as expanded
 from localrank.rankers.listwise_net import _net_ranker as net_ranker
 from localrank.rankers.rank_svm import _centred_table as centred_table
 from localrank.rankers.rank_svm import _pairwise as pairwise
@@ -24,7 +23,7 @@ def dataset():
 def small(monkeypatch):
     """Nets, and RankSVM on computed columns, learn from at most 200 documents."""
     monkeypatch.setattr(centred_table, "LARGE_BYTES", 0)
-    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
+    monkeypatch.setattr("localrank.data._sources.SMALL_BYTES", 0)
     for module in (net_ranker, pairwise):
         monkeypatch.setattr(module, "MAX_DOCUMENTS", 200)
 

@@ -89,7 +89,7 @@ def _labelled(
 
     from localrank.cli._inputs import read_data
     from localrank.cli._tables import say
-    from localrank.data import PartitionedDataset, align, judged, read_qrels, read_run
+    from localrank.data import align, judged, read_qrels, read_run
     from localrank.data.formats import LetorText
     from localrank.data.reading import format_of
     from localrank.data.trec import run_document_ids
@@ -106,9 +106,7 @@ def _labelled(
             )
         dataset, scores = judged(run, read_qrels(paths[0]))
     else:
-        dataset = read_data(paths, options)
-        if isinstance(dataset, PartitionedDataset):
-            dataset = dataset.without_features()
+        dataset = read_data(paths, options).without_features()
         if dataset.document_ids is None:
             dataset = dataset.replaced(document_ids=np.array(run_document_ids(dataset)))
         scores = align(run, dataset)
@@ -140,11 +138,10 @@ def _labelled_partitions(
 
     from localrank.cli._inputs import read_data
     from localrank.cli._tables import say
-    from localrank.data import PartitionedDataset
     from localrank.data._score_files import read_scores, refuse_others
 
     dataset = read_data(paths, options)
-    if not isinstance(dataset, PartitionedDataset):
+    if not dataset.partitions:
         raise ValueError(
             f"{folder} is a folder of scores by partition. Give the folder of partitions as labels."
         )

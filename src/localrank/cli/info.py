@@ -94,7 +94,7 @@ def _describe(dataset: RankingDataset) -> dict[str, Any]:
 
 def _pass(function: Callable[..., Any], dataset: RankingDataset, *shared: Any) -> list[Any]:
     """The results of a function on each partition, or on a dataset in memory."""
-    from localrank.data._passes import over_parts
+    from localrank.data._parts import over_parts
 
     return over_parts(function, dataset, shared=shared, description="Reading partitions")
 

@@ -11,7 +11,7 @@ import typer
 from localrank.cli._inputs import DataOptions, on_cluster, reads_data
 
 if TYPE_CHECKING:
-    from localrank.data import Partition, PartitionedDataset
+    from localrank.data import Partition, RankingDataset
     from localrank.data._score_files import ScoreFormat
     from localrank.text import FeatureExtractor
 
@@ -60,7 +60,7 @@ def rank(
 
     from localrank.cli._inputs import check_output, is_partitioned, read_data
     from localrank.cli._tables import cost, say
-    from localrank.data import PartitionedDataset, write_run
+    from localrank.data import write_run
     from localrank.data.trec import run_lines
     from localrank.persistence import load_ranker
 
@@ -80,12 +80,11 @@ def rank(
     start = time.perf_counter()
     ranker = load_ranker(model)
     dataset = read_data(data, options, labels="ignored", like=ranker)
-    if into_folder and isinstance(dataset, PartitionedDataset):
+    if into_folder and dataset.partitions:
         _rank_partitions(model, ranker, dataset, output, form, tag, start)
         return
     scores = ranker.predict(dataset)
-    if isinstance(dataset, PartitionedDataset):
-        dataset = dataset.without_features()
+    dataset = dataset.without_features()
     if str(output) == "-":
         sys.stdout.writelines(run_lines(dataset, scores, tag))
         return
@@ -167,7 +166,7 @@ def _check_format(form: str, output: Path) -> None:
 def _rank_partitions(
     model: Path,
     ranker: Any,
-    dataset: PartitionedDataset,
+    dataset: RankingDataset,
     folder: Path,
     form: Any,
     tag: str,

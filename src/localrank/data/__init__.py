@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from localrank.data.letor import read_letor as read_letor
     from localrank.data.letor import write_letor as write_letor
     from localrank.data.partition_files import Partition as Partition
-    from localrank.data.partitions import PartitionedDataset as PartitionedDataset
+    from localrank.data.partitions import open_partitions as open_partitions
     from localrank.data.reading import read as read
     from localrank.data.synthetic import make_queries as make_queries
     from localrank.data.tables import read_table as read_table

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from localrank._base.arrays import Array, Integers
 from localrank.data._checks import sum_is_finite
-from localrank.data._deferred import feature_blocks
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.data.dataset import RankingDataset
 
 # Number of rows that are held in double precision at the same time.
@@ -85,7 +84,7 @@ def row_keys(dataset: RankingDataset, seed: int) -> NDArray[np.uint64]:
     keys: NDArray[np.uint64] = (dataset.labels + 0.0).view(np.uint64) * factors[0]
     if dataset.document_weights is not None:
         keys += (dataset.document_weights + 0.0).view(np.uint64) * factors[-1]
-    for rows, features in feature_blocks(dataset):
+    for rows, features in dataset.feature_blocks():
         keys[rows] += _products(features, factors[1:-1])
     return keys
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,14 +21,14 @@ N_DOCUMENTS, N_FEATURES = 5, 8
 COUNTED_BYTES = 2**26
 
 
-def described(dataset: RankingDataset, facts: Sequence[str]) -> str:
+def described(dataset: RankingDataset) -> str:
     """Numbers of queries, documents and features, then a line for each fact."""
-    return "\n  ".join([_title(dataset), *facts])
+    return "\n  ".join([_title(dataset), *_facts(dataset)])
 
 
-def described_in_html(dataset: RankingDataset, facts: Sequence[str]) -> str:
+def described_in_html(dataset: RankingDataset) -> str:
     """The same with a bar for each label, and the first documents if they are in memory."""
-    bars = ""
+    bars, facts = "", _facts(dataset)
     if dataset.relevance is not None:
         labels, counts = label_counts(dataset.relevance)
         if len(labels) <= N_LABELS:
@@ -37,7 +36,8 @@ def described_in_html(dataset: RankingDataset, facts: Sequence[str]) -> str:
             # The bars say the same.
             facts = [fact for fact in facts if not fact.startswith("relevance")]
     first = ""
-    if _is_table(dataset):
+    # Other datasets would read or copy their features.
+    if "features" in vars(dataset):
         facts = [*facts, _missing(dataset)]
         # Imported by those who need it: to load a model takes less.
         from localrank._base.printing import as_html
@@ -71,31 +71,40 @@ def label_counts(relevance: Floats) -> tuple[Floats, Integers]:
 
 def _title(dataset: RankingDataset) -> str:
     return (
-        f"{type(dataset).__name__}: {_count(dataset.n_queries, 'query', 'queries')}, "
+        f"RankingDataset: {_count(dataset.n_queries, 'query', 'queries')}, "
         f"{_count(dataset.n_documents, 'document')}, {_count(dataset.n_features, 'feature')} "
         f"({dataset.dtype})"
     )
 
 
-def facts_of(dataset: RankingDataset) -> list[str]:
-    """How many documents queries have, and how labels are spread."""
+def _facts(dataset: RankingDataset) -> list[str]:
+    """How many documents queries have, how labels are spread, and the number of files."""
     sizes = dataset.query_sizes
     facts = [
-        f"documents per query: {sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}"
+        f"documents per query: {sizes.min():,} to {sizes.max():,}, median {np.median(sizes):g}",
+        *_label_facts(dataset),
     ]
+    n_files = len(dataset.partitions)
+    return [*facts, f"files: {n_files:,}"] if n_files else facts
+
+
+def _label_facts(dataset: RankingDataset) -> list[str]:
     if dataset.relevance is None:
-        return [*facts, "relevance: none"]
+        return ["relevance: none"]
     labels, counts = label_counts(dataset.relevance)
     if len(labels) <= N_LABELS:
         shares = (
             f"{label:g} × {count:,} ({100 * count / dataset.n_documents:.1f} %)"
             for label, count in zip(labels, counts, strict=True)
         )
-        facts.append("relevance: " + ", ".join(shares))
+        values = ", ".join(shares)
     else:
-        facts.append(f"relevance: {len(labels):,} values from {labels[0]:g} to {labels[-1]:g}")
+        values = f"{len(labels):,} values from {labels[0]:g} to {labels[-1]:g}"
     _, best = dataset.label_bounds
-    return [*facts, f"queries without a relevant document: {np.sum(best <= 0):,}"]
+    return [
+        f"relevance: {values}",
+        f"queries without a relevant document: {np.sum(best <= 0):,}",
+    ]
 
 
 def _bars(labels: Floats, counts: Integers) -> str:
@@ -112,11 +121,6 @@ def _bars(labels: Floats, counts: Integers) -> str:
         )
     head = "".join(f'<th style="{style}">{name}</th>' for name in ("label", "documents", "share"))
     return f"<table><thead><tr>{head}<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table>"
-
-
-def _is_table(dataset: RankingDataset) -> bool:
-    """Whether all features are in memory. Other kinds of datasets read or make them."""
-    return "features" in vars(dataset)
 
 
 def _missing(dataset: RankingDataset) -> str:

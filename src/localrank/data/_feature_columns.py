@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.data.dataset import RankingDataset
 
 

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.rules import Rules, floats, integers
 from localrank._kernels.sorting import argsort_descending
-from localrank.data._deferred import DeferredDataset, feature_blocks, gathered
-from localrank.data._passes import MappedDataset, in_partitions, over_parts
+from localrank.data._parts import over_parts
 from localrank.data.dataset import RankingDataset
 
-# Filled features that take no more bytes are made once and kept.
+# The rows of a view that take no more bytes are copied once, and not for each pass over them.
 SMALL_BYTES = 2**26
 
 
@@ -70,7 +69,8 @@ class Filling:
         """
         if not dataset.has_missing:
             return None
-        dataset = _kept(dataset, dataset.n_features)
+        if 8 * dataset.n_documents * dataset.n_features <= SMALL_BYTES:
+            dataset = dataset.in_memory(files=False)
         counted = over_parts(
             _missing, dataset, by_query=(np.arange(dataset.n_queries),), description="Missing"
         )
@@ -103,24 +103,14 @@ class Filling:
         """The same documents without missing values, and with the indicators."""
         if not len(self.indicators) and not dataset.has_missing:
             return dataset
-        dataset = _kept(dataset, self.n_columns)
-        if in_partitions(dataset):
-            return MappedDataset.of(dataset, self.filled)
-        if isinstance(dataset, DeferredDataset):
-            like = self.filled(gathered(dataset.taken(np.zeros(1, np.int64))))
-            return DeferredDataset.of(dataset, self._features, like)
-        return dataset.replaced(
-            features=self._features(dataset),
-            feature_names=dataset.feature_names and self.names(dataset.feature_names),
-        )
+        return dataset.derived(self._filled)
 
-    def _features(self, dataset: RankingDataset) -> Array:
-        source = gathered(dataset)
-        table = np.empty((source.n_documents, self.n_columns), source.features.dtype)
+    def _filled(self, dataset: RankingDataset) -> RankingDataset:
+        table = np.empty((dataset.n_documents, self.n_columns), dataset.dtype)
         n_features = len(self.values)
-        table[:, :n_features] = source.features
-        for queries, offsets, block in _blocks(source):
-            rows = slice(source.offsets[queries.start], source.offsets[queries.stop])
+        table[:, :n_features] = dataset.features
+        for queries, offsets, block in _blocks(dataset):
+            rows = slice(dataset.offsets[queries.start], dataset.offsets[queries.stop])
             missing = np.isnan(block)
             table[rows, n_features:] = missing[:, self.indicators]
             columns = np.flatnonzero(missing.any(axis=0))
@@ -130,7 +120,8 @@ class Filling:
             medians = np.where(np.isnan(medians), self.values[columns, None], medians)
             fills = np.repeat(medians, np.diff(offsets), axis=1).T
             table[rows, columns] = np.where(missing[:, columns], fills, block[:, columns])
-        return table
+        names = dataset.feature_names and self.names(dataset.feature_names)
+        return dataset.replaced(features=table, feature_names=names)
 
     def names(self, names: Sequence[str]) -> tuple[str, ...]:
         """The names of features and indicators, given those of the features."""
@@ -196,14 +187,8 @@ def _medians(dataset: RankingDataset, columns: Integers) -> Floats:
     return medians
 
 
-def _kept(dataset: RankingDataset, n_columns: int) -> RankingDataset:
-    """The dataset with all its rows, unless these would take much room."""
-    small = 8 * dataset.n_documents * n_columns <= SMALL_BYTES
-    return gathered(dataset) if small and not in_partitions(dataset) else dataset
-
-
 def _blocks(dataset: RankingDataset) -> Iterator[tuple[slice, Integers, Array]]:
     """Some queries at a time: which, their offsets within the block, and their features."""
-    for rows, block in feature_blocks(dataset):
+    for rows, block in dataset.feature_blocks():
         first, last = np.searchsorted(dataset.offsets, [rows.start, rows.stop]).tolist()
         yield slice(first, last), dataset.offsets[first : last + 1] - rows.start, block

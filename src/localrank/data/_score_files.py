@@ -15,7 +15,6 @@ from localrank._kernels.sorting import argsort_descending
 from localrank.data._atomic import atomic_write
 from localrank.data.dataset import RankingDataset
 from localrank.data.partition_files import Partition, damage_named, open_table
-from localrank.data.partitions import PartitionedDataset
 from localrank.data.trec import align, read_run, run_document_ids, write_run
 
 ScoreFormat = Literal["parquet", "run"]
@@ -96,7 +95,7 @@ def write_scores(
         parquet.write_table(table, file, compression="zstd", write_page_checksum=True)
 
 
-def read_scores(folder: Path, dataset: PartitionedDataset) -> Floats:
+def read_scores(folder: Path, dataset: RankingDataset) -> Floats:
     """Read the scores of a dataset from a folder with a file for each partition.
 
     A document that is not in a run was not retrieved: its score is minus infinity.
@@ -107,7 +106,7 @@ def read_scores(folder: Path, dataset: PartitionedDataset) -> Floats:
     return np.concatenate(parts)
 
 
-def refuse_others(folder: Path, dataset: PartitionedDataset) -> None:
+def refuse_others(folder: Path, dataset: RankingDataset) -> None:
     """Refuse a folder with scores of partitions that the dataset does not have."""
     known = {partition.path.stem for partition in dataset.partitions}
     for path in sorted(folder.iterdir()):
@@ -118,7 +117,7 @@ def refuse_others(folder: Path, dataset: PartitionedDataset) -> None:
             )
 
 
-def refuse_data(folder: Path, dataset: PartitionedDataset) -> None:
+def refuse_data(folder: Path, dataset: RankingDataset) -> None:
     """Refuse a folder in which scores would overwrite data or other scores."""
     seen: dict[str, Path] = {}
     for partition in dataset.partitions:

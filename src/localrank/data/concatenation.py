@@ -9,16 +9,16 @@ import numpy as np
 from localrank._base.arrays import Array
 from localrank.data._checks import first_repeated, joined_ids
 from localrank.data._offsets import offsets_of
+from localrank.data._sources import joined_files
 from localrank.data.dataset import RankingDataset
-from localrank.data.partitions import PartitionedDataset
 
 
 def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     """Put datasets with different queries one after another.
 
     The input order of the result is the order of its rows. All parts need the same feature names.
-    Labels and document ids are kept if every part has them. Partitioned datasets become one
-    partitioned dataset.
+    Labels and document ids are kept if every part has them. Features that are in files stay there
+    if those of all parts are.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         "feature_names": first.feature_names,
         "frame_library": first.frame_library,
     }
-    in_files = [part for part in datasets if isinstance(part, PartitionedDataset)]
-    if len(in_files) == len(datasets):
-        return PartitionedDataset.joined(in_files, **arrays)
+    files = joined_files([part._source for part in datasets])
+    if files is not None:
+        return RankingDataset._checked(features=files, **arrays)
     return RankingDataset._checked(
         features=np.concatenate([part.features for part in datasets]),
         document_ids=joined([part.document_ids for part in datasets], joined_ids),

@@ -46,7 +46,7 @@ def convert(
     format: str | None = None,
     **options: Any,
 ) -> int:
-    r"""Write data as Parquet files that hold whole queries, for `PartitionedDataset.open`.
+    r"""Write data as Parquet files that hold whole queries, for `open_partitions`.
 
     The rows of a query may be scattered, even over several files. A hash of the query's id decides
     its partition. In a partition, queries are in the order in which they first appear, and the
@@ -86,12 +86,12 @@ def convert(
     Examples
     --------
     >>> import tempfile
-    >>> from localrank.data import PartitionedDataset
+    >>> from localrank.data import open_partitions
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "log.txt")
     ...     _ = path.write_text("1 qid:7 1:0.5\n0 qid:8 1:2\n0 qid:7 1:3 2:1\n")
     ...     n_partitions = convert(path, f"{folder}/data")
-    ...     dataset = PartitionedDataset.open(f"{folder}/data")
+    ...     dataset = open_partitions(f"{folder}/data")
     ...     dataset.query_ids, dataset.features
     (array([7, 8]), array([[0.5, 0. ],
            [3. , 1. ],

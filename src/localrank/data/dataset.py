@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,14 +20,53 @@ from localrank.data._checks import (
     checked_order,
     checked_relevance,
     first_repeated,
-    sum_is_finite,
 )
-from localrank.data._description import described, described_in_html, facts_of
+from localrank.data._description import described, described_in_html
 from localrank.data._frames import FrameLibrary, dataset_columns, frame_of, library_of
 from localrank.data._offsets import group_rows, offsets_of, rows_of
+from localrank.data._sources import Chosen, Source, Step, Table, blocks_of_queries
+
+if TYPE_CHECKING:
+    from localrank.data.partition_files import Partition
+
+Value = TypeVar("Value")
+
+# Memory for a block that is scored, with all that is computed from it, unless one query needs more.
+SCORED_BYTES = 2**24
+
+# The fields of a dataset beside its features. Document ids in files are not among its attributes.
+_FIELDS = (
+    "relevance",
+    "offsets",
+    "query_ids",
+    "document_ids",
+    "feature_names",
+    "input_order",
+    "document_weights",
+    "frame_library",
+)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class _Read(Generic[Value]):
+    """An attribute that a dataset in memory has itself. Other datasets ask their source each time.
+
+    Parameters
+    ----------
+    method : str
+        The method of the source.
+    """
+
+    def __init__(self, method: str) -> None:
+        self.method = method
+
+    def __get__(self, dataset: RankingDataset | None, owner: type) -> Value:
+        if dataset is None:
+            raise AttributeError("Only datasets have it.")
+        value: Value = getattr(dataset._source, self.method)()
+        return value
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class RankingDataset:
     """Query-document features with relevance labels, contiguous by query.
 
@@ -35,6 +74,12 @@ class RankingDataset:
     Arrays are checked when the dataset is built, and read-only. An array that needs no conversion
     is shared with the caller: do not write to it afterwards. Most datasets come from
     `from_arrays`, `localrank.data.read_letor` or `localrank.data.read_table`.
+
+    The features are a table in memory, rows of another dataset's table (a view, such as the parts
+    of `localrank.data.folds`), or in files (`localrank.data.open_partitions`). `features` is a
+    table of all rows for each of them. A view copies its rows each time, and files are read each
+    time: `in_memory` gives a dataset with a table to keep. `feature_blocks` gives a few queries at
+    a time, and `partitions` the files.
 
     Parameters
     ----------
@@ -67,22 +112,37 @@ class RankingDataset:
       queries without a relevant document: 1
     """
 
-    features: Array
-    relevance: Floats | None
+    features = _Read[Array]("table")
+    document_ids = _Read[Array | None]("document_ids")
     offsets: Integers
     query_ids: Array
-    document_ids: Array | None = None
+    n_queries: int
+    n_documents: int
+    n_features: int
+    # Precision of the features: float64 or float32.
+    dtype: np.dtype[Any]
+    _source: Source
+    relevance: Floats | None = None
     feature_names: tuple[str, ...] | None = None
     input_order: Integers | None = None
     # The weight of each document in training, if documents of a query have different weights.
-    document_weights: Floats | None = field(default=None, init=False)
+    document_weights: Floats | None = None
     # The library of the DataFrame that the dataset was built from: frames of it are of that one.
-    frame_library: str | None = field(default=None, init=False)
+    frame_library: str | None = None
 
-    def __post_init__(self) -> None:
-        features = checked_features(self.features, self.feature_names)
+    def __init__(
+        self,
+        features: Any,
+        relevance: Any,
+        offsets: Any,
+        query_ids: Any,
+        document_ids: Any = None,
+        feature_names: Sequence[str] | None = None,
+        input_order: Any = None,
+    ) -> None:
+        features = checked_features(features, feature_names)
         n_documents, n_features = features.shape
-        offsets = np.asarray(self.offsets, dtype=np.int64)
+        offsets = np.asarray(offsets, dtype=np.int64)
         if offsets.ndim != 1 or len(offsets) < 2 or offsets[0] != 0 or offsets[-1] != n_documents:
             raise ValueError(
                 f"offsets must run from 0 to the number of documents ({n_documents}). "
@@ -92,22 +152,21 @@ class RankingDataset:
             raise ValueError(
                 f"Every query needs a document. The one at position {empty[0]} has none."
             )
-        query_ids = checked_ids(self.query_ids, len(offsets) - 1, "query_ids", "query")
+        query_ids = checked_ids(query_ids, len(offsets) - 1, "query_ids", "query")
         if (repeated := first_repeated(query_ids)) is not None:
             raise ValueError(f"query_ids must be unique. {repeated!r} occurs twice.")
-        relevance = document_ids = None
-        if self.relevance is not None:
-            relevance = checked_relevance(self.relevance, n_documents)
-        if self.document_ids is not None:
-            document_ids = checked_ids(self.document_ids, n_documents, "document_ids", "document")
+        if relevance is not None:
+            relevance = checked_relevance(relevance, n_documents)
+        if document_ids is not None:
+            document_ids = checked_ids(document_ids, n_documents, "document_ids", "document")
         self._set(
-            features=features,
+            features,
             relevance=relevance,
             offsets=offsets,
             query_ids=query_ids,
             document_ids=document_ids,
-            feature_names=checked_names(self.feature_names, n_features),
-            input_order=checked_order(self.input_order, n_documents),
+            feature_names=checked_names(feature_names, n_features),
+            input_order=checked_order(input_order, n_documents),
         )
 
     @classmethod
@@ -172,35 +231,34 @@ class RankingDataset:
         )
 
     @classmethod
-    def _checked(cls, **fields: Any) -> Self:
+    def _checked(cls, *, features: Array | Source, **fields: Any) -> Self:
         """Build from fields that were checked before."""
         dataset = cls.__new__(cls)
-        dataset._set(**fields)
+        dataset._set(features, **fields)
         return dataset
 
-    def _set(self, **fields: Any) -> None:
+    def _set(self, features: Array | Source, **fields: Any) -> None:
+        if isinstance(features, Table):
+            fields["features"] = features.array
+        elif isinstance(features, np.ndarray):
+            fields["features"] = features
         for name, value in fields.items():
-            if isinstance(value, np.ndarray):
-                value = value.view()
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                fields[name] = value = value.view()
                 value.flags.writeable = False
-            object.__setattr__(self, name, value)
-
-    @property
-    def n_queries(self) -> int:
-        return len(self.query_ids)
-
-    @property
-    def n_documents(self) -> int:
-        return len(self.features)
-
-    @property
-    def n_features(self) -> int:
-        return int(self.features.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Precision of the features: float64 or float32."""
-        return self.features.dtype
+        if isinstance(features, np.ndarray):
+            features = Table(fields["features"])
+        if not features.partitions:
+            fields.setdefault("document_ids", None)
+        # The class is frozen: nothing else sets its attributes.
+        vars(self).update(
+            fields,
+            _source=features,
+            n_queries=len(fields["query_ids"]),
+            n_documents=int(fields["offsets"][-1]),
+            n_features=features.width,
+            dtype=features.dtype,
+        )
 
     @cached_property
     def query_sizes(self) -> Integers:
@@ -212,10 +270,28 @@ class RankingDataset:
         """The query number of each document."""
         return np.repeat(np.arange(self.n_queries), self.query_sizes)
 
-    @cached_property
+    @property
     def has_missing(self) -> bool:
-        """Whether a feature of a document is NaN."""
-        return not sum_is_finite(self.features) and bool(np.isnan(self.features).any())
+        """Whether a feature of a document is NaN, or one of those that the features are made of.
+
+        The answer for files takes a pass over them.
+        """
+        return self._source.has_missing
+
+    @property
+    def partitions(self) -> list[Partition]:
+        """The files with the queries of this dataset, in their order. In memory: none."""
+        return list(self._source.partitions)
+
+    @property
+    def partition_offsets(self) -> Integers:
+        """Where the queries of each partition begin among those of the dataset, and the end."""
+        return offsets_of(np.array([part.n_queries for part in self._source.partitions]))
+
+    @property
+    def default_limit(self) -> int | None:
+        """Documents that a model learns from unless its user says otherwise. None: all."""
+        return self._source.default_limit
 
     def count(self, marked: Flags) -> Integers:
         """The number of marked documents of each query.
@@ -306,9 +382,15 @@ class RankingDataset:
         return self.taken(positions)
 
     def taken(self, positions: Integers) -> Self:
-        """The queries at some positions, each once, without checking them."""
+        """The queries at some positions, each once, without checking them.
+
+        Queries in files stay in files if they keep their order. If not, they are in memory.
+        """
         rows, offsets = rows_of(self.offsets, positions)
-        return self.with_rows(rows, offsets, positions)
+        source = self._source.of_queries(positions, rows, offsets)
+        if source is None:
+            return self.in_memory().taken(positions)
+        return self._shown(source, rows, offsets, positions)
 
     def reordered(self, rows: Integers, queries: Integers) -> Self:
         """The same documents with rows and queries in another order, without checking it.
@@ -320,31 +402,180 @@ class RankingDataset:
             of `queries`.
         queries : ndarray of shape (n_queries,)
         """
-        offsets = offsets_of(self.query_sizes[queries])
         order = rows if self.input_order is None else self.input_order[rows]
-        return self.with_rows(rows, offsets, queries).replaced(input_order=order)
+        return self.with_rows(rows, offsets_of(self.query_sizes[queries]), queries, order)
 
-    def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
+    def with_rows(
+        self,
+        rows: Chosen,
+        offsets: Integers,
+        queries: Chosen,
+        input_order: Integers | None = None,
+    ) -> Self:
         """Some documents of some queries, query by query, without checking the order."""
+        source = self._source.of_rows(rows, offsets, queries)
+        if source is None:
+            return self.in_memory().with_rows(rows, offsets, queries, input_order)
+        return self._shown(source, rows, offsets, queries, input_order)
+
+    def _shown(
+        self,
+        source: Source,
+        rows: Chosen,
+        offsets: Integers,
+        queries: Chosen,
+        input_order: Integers | None = None,
+    ) -> Self:
+        """A dataset of some rows and queries, whose features are known."""
+        known = vars(self)
+        of_rows = {
+            name: None if known[name] is None else known[name][rows]
+            for name in ("relevance", "document_ids", "document_weights")
+            if name in known
+        }
         return self._checked(
-            features=self.features[rows],
-            **self._of_rows(rows),
+            features=source,
+            **of_rows,
             offsets=offsets,
             query_ids=self.query_ids[queries],
             feature_names=self.feature_names,
+            input_order=input_order,
             frame_library=self.frame_library,
         )
 
-    def _of_rows(self, rows: Integers | slice) -> dict[str, Any]:
-        """The labels, ids and weights of some documents."""
-        names = ("relevance", "document_ids", "document_weights")
-        values = ((name, getattr(self, name)) for name in names)
-        return {name: None if value is None else value[rows] for name, value in values}
-
-    def replaced(self, **changes: Any) -> Self:
+    def replaced(self, *, features: Array | Source | None = None, **changes: Any) -> Self:
         """The dataset with some fields replaced, without checking the new ones."""
-        kept = {field.name: getattr(self, field.name) for field in fields(self)}
-        return self._checked(**kept | changes)
+        source = self._source if features is None else features
+        if self._source.partitions and (isinstance(source, np.ndarray) or not source.partitions):
+            changes.setdefault("document_ids", self.document_ids)
+        elif self._source.partitions and "document_ids" in changes:
+            return self.in_memory().replaced(**changes)
+        known = vars(self)
+        kept = {name: known[name] for name in _FIELDS if name in known}
+        return self._checked(features=source, **kept | changes)
+
+    def in_memory(self, *, views: bool = True, files: bool = True) -> Self:
+        """The same dataset with a table of all its rows. One that has it already is returned.
+
+        Parameters
+        ----------
+        views : bool, default=True
+            Whether to copy the rows of a view. False: a view stays a view.
+        files : bool, default=True
+            Whether to read files. False: what is in files stays there.
+
+        Raises
+        ------
+        MemoryError
+            The rows and the largest file need more memory than is free.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
+        >>> dataset.in_memory() is dataset
+        True
+        """
+        wanted = files if self._source.partitions else views
+        if not wanted or isinstance(self._source, Table):
+            return self
+        features, document_ids = self._source.read()
+        ids = {"document_ids": document_ids} if self._source.partitions else {}
+        return self.replaced(features=features, **ids)
+
+    def view(self) -> Self:
+        """The same dataset. Parts of it refer to the rows of its table instead of copying them.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "b", "c"])
+        >>> table, rows = dataset.view().select([2, 0]).table_and_rows()
+        >>> table is dataset.features, rows
+        (True, array([2, 0]))
+        """
+        source = self._source.view()
+        return self if source is self._source else self.replaced(features=source)
+
+    def derived(self, step: Step, like: RankingDataset | None = None) -> RankingDataset:
+        """The same documents with the features that a function makes of them.
+
+        They are made at once if this dataset has a table, or if they are small and not in files.
+        Otherwise they are made when they are read, a few queries at a time.
+
+        Parameters
+        ----------
+        step : callable
+            Gives the same documents with other features, looking at one query at a time. If its
+            input has no missing values, neither has its result.
+        like : RankingDataset, optional
+            A dataset with the number, names and precision of the features that `step` makes. None:
+            make those of the first query.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1.0], [2.0], [3.0]], qid=["a", "a", "b"])
+        >>> doubled = dataset.view().derived(lambda part: part.with_features(2 * part.features))
+        >>> doubled.reordered(np.array([2, 1, 0]), np.array([1, 0])).features.ravel()
+        array([6., 4., 2.])
+        """
+        if isinstance(self._source, Table):
+            return step(self)
+        like = like or step(self.taken(np.zeros(1, np.int64)).in_memory())
+        source = self._source.derived(self, step, like)
+        if source is None:
+            return step(self.in_memory())
+        return self.replaced(features=source, feature_names=like.feature_names)
+
+    def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """The features a few whole queries at a time: which rows, and a table of them.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
+        >>> [(rows, block.tolist()) for rows, block in dataset.feature_blocks()]
+        [(slice(0, 2, None), [[1.0], [2.0]])]
+        """
+        return self._source.blocks(self.offsets)
+
+    def query_blocks(self, row_bytes: int) -> Iterator[RankingDataset]:
+        """The dataset a few queries at a time, in memory; all at once if it is small.
+
+        Parameters
+        ----------
+        row_bytes : int
+            Memory for a row, with all that is computed from it.
+
+        Examples
+        --------
+        >>> dataset = RankingDataset.from_arrays([[1.0], [2.0]], qid=["a", "b"])
+        >>> [block.query_ids.tolist() for block in dataset.query_blocks(SCORED_BYTES)]
+        [['a'], ['b']]
+        """
+        # The last query of a block may reach beyond its end. A ranker inside another one must not
+        # cut such a block once more.
+        if self.n_documents * row_bytes < 2 * SCORED_BYTES:
+            yield self.in_memory()
+            return
+        for begin, end in blocks_of_queries(self.offsets, row_bytes, SCORED_BYTES):
+            rows = slice(int(self.offsets[begin]), int(self.offsets[end]))
+            offsets = self.offsets[begin : end + 1] - rows.start
+            yield self.with_rows(rows, offsets, slice(begin, end)).in_memory()
+
+    @property
+    def has_table(self) -> bool:
+        """Whether rows can be read one by one, in any order: `table_and_rows` copies none."""
+        return self._source.has_table
+
+    def table_and_rows(self) -> tuple[Array, Integers]:
+        """A table of features in memory, and the row of each document in it.
+
+        For a view, this is the table of its source. If there is none, a new table is made.
+        """
+        return self._source.table_and_rows()
+
+    def without_features(self) -> Self:
+        """The same queries with their labels and document ids, in memory."""
+        nothing = np.empty((self.n_documents, 0))
+        return self.replaced(features=nothing, feature_names=None)
 
     def with_features(self, features: Any, feature_names: Sequence[str] | None = None) -> Self:
         """The same documents and labels with other features, row for row.
@@ -390,11 +621,8 @@ class RankingDataset:
         """
         return frame_of(dataset_columns(self), library, self.frame_library)
 
-    def _facts(self) -> list[str]:
-        return facts_of(self)
-
     def __repr__(self) -> str:
-        return described(self, self._facts())
+        return described(self)
 
     def _repr_html_(self) -> str:
-        return described_in_html(self, self._facts())
+        return described_in_html(self)

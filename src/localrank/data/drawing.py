@@ -9,11 +9,8 @@ from numpy.typing import NDArray
 
 from localrank._base.arrays import Array, Flags, Integers
 from localrank.data._content_order import hash_factors, stirred
-from localrank.data._passes import in_partitions
 from localrank.data.dataset import RankingDataset
 
-# Documents that a model learns from by default if the data is in partitions.
-MAX_DRAWN_DOCUMENTS = 2_000_000
 # Values of `max_documents`: a number, None for all, or "auto".
 Limit = int | Literal["auto"] | None
 
@@ -92,7 +89,7 @@ def checked_limit(max_documents: Limit, dataset: RankingDataset) -> int | None:
     (None, None)
     """
     if max_documents == "auto":
-        max_documents = MAX_DRAWN_DOCUMENTS if in_partitions(dataset) else None
+        max_documents = dataset.default_limit
     if max_documents is None:
         return None
     whole = isinstance(max_documents, int | np.integer) and not isinstance(max_documents, bool)

@@ -15,7 +15,6 @@ from numpy.typing import DTypeLike
 
 from localrank._base.arrays import Integers
 from localrank._base.printing import Printed, Table
-from localrank.data._deferred import view
 from localrank.data.concatenation import concatenate
 from localrank.data.dataset import RankingDataset
 from localrank.data.letor import read_letor
@@ -188,7 +187,7 @@ def folds(
 
 def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: bool) -> Folds:
     """Folds of a dataset's queries, given the positions that each part has."""
-    source, k = view(dataset), len(parts)
+    source, k = dataset.view(), len(parts)
 
     def fold(number: int) -> Fold:
         turned = [*parts[number:], *parts[:number]]
@@ -196,7 +195,7 @@ def _rotated(dataset: RankingDataset, parts: Sequence[Integers], validation: boo
             train, valid, test = np.concatenate(turned[: k - 2]), turned[k - 2], turned[k - 1]
         else:
             train, valid, test = np.concatenate(turned[1:]), None, turned[0]
-        # A partitioned dataset in another order than its files would have to be in memory.
+        # Queries in another order than in their files would have to be in memory.
         train = np.sort(train)
         held_out = None if valid is None else source.taken(valid)
         return Fold(f"Fold{number + 1}", source.taken(train), held_out, source.taken(test))

@@ -16,7 +16,6 @@ from localrank._base.arrays import Array
 from localrank._kernels.parsing import MAX_FEATURES, MAX_ID_LENGTH
 from localrank.data._atomic import atomic_write
 from localrank.data._compression import compressed
-from localrank.data._deferred import gathered
 from localrank.data._letor_reader import LetorReader
 from localrank.data.dataset import RankingDataset
 
@@ -125,7 +124,7 @@ def write_letor(dataset: RankingDataset, path: str | PathLike[str]) -> None:
     1 qid:7 1:0.5 2:2
     0 qid:7 1:NULL 2:1e-07
     """
-    dataset = gathered(dataset)
+    dataset = dataset.in_memory()
     labels = dataset.in_input_order(dataset.labels)
     queries = _checked_ids(dataset.query_ids, "query id")
     documents = None

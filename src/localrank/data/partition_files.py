@@ -21,6 +21,7 @@ from localrank.data._checks import (
 )
 from localrank.data._errors import AdvisedError
 from localrank.data._offsets import offsets_of, rows_of
+from localrank.data._sources import Step
 from localrank.data.dataset import RankingDataset
 
 PARTITION_SUFFIXES = (".parquet", ".arrow", ".feather")
@@ -51,7 +52,7 @@ class Partition:
 
     The object is small, so that it can be sent to another process or machine that reads the file.
 
-    Partitions come from `PartitionedDataset.partitions`.
+    Partitions come from the `partitions` of a dataset that `open_partitions` opened.
 
     Attributes
     ----------
@@ -68,6 +69,8 @@ class Partition:
     digest: bytes
     # Positions of the queries among those of the file; None: all.
     queries: Integers | None = None
+    # Functions that the queries go through when they are read, one after another.
+    steps: tuple[Step, ...] = ()
 
     def read(self) -> RankingDataset:
         """Read the queries: features, labels and document ids.
@@ -76,15 +79,18 @@ class Partition:
         --------
         >>> import tempfile
         >>> import pandas as pd
-        >>> from localrank.data import PartitionedDataset
+        >>> from localrank.data import open_partitions
         >>> table = pd.DataFrame({"qid": [7, 7], "label": [0, 1], "bm25": [7.5, 9.0]})
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     table.to_parquet(f"{folder}/part-0.parquet")
-        ...     PartitionedDataset.open(folder).partitions[0].read().features
+        ...     open_partitions(folder).partitions[0].read().features
         array([[7.5],
                [9. ]])
         """
-        return self._read(self.columns.features)
+        dataset = self._read(self.columns.features)
+        for step in self.steps:
+            dataset = step(dataset)
+        return dataset
 
     def without_features(self) -> RankingDataset:
         """Read the queries with their labels and document ids only."""
@@ -98,6 +104,10 @@ class Partition:
         return replace(
             self, n_queries=len(positions), n_documents=n_documents, queries=queries.copy()
         )
+
+    def through(self, step: Step) -> Partition:
+        """The partition with other features, which a function makes when they are read."""
+        return replace(self, steps=(*self.steps, step))
 
     def _read(self, features: Sequence[str]) -> RankingDataset:
         columns = self.columns
@@ -130,7 +140,6 @@ class Partition:
                 query_ids=query_ids,
                 document_ids=documents,
                 feature_names=names,
-                input_order=None,
             )
 
 

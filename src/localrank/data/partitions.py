@@ -1,22 +1,19 @@
-"""Datasets larger than memory: features in files, each with whole queries."""
+"""Opening data larger than memory: features in files, each with whole queries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, cast
 
 import numpy as np
 
-from localrank._base.arrays import Array, Integers
-from localrank._base.memory import check_memory
+from localrank._base.arrays import Array
 from localrank._base.parallel import in_parallel
-from localrank.data._checks import first_repeated, joined_ids, natural_ids, sum_is_finite
-from localrank.data._deferred import BlockwiseDataset, small_fields
-from localrank.data._offsets import offsets_of, rows_of
+from localrank.data._checks import first_repeated, joined_ids, natural_ids
+from localrank.data._offsets import offsets_of
+from localrank.data._sources import Files
 from localrank.data.dataset import RankingDataset
 from localrank.data.partition_files import (
     PARTITION_SUFFIXES,
@@ -32,19 +29,44 @@ UNFINISHED = ".unfinished"
 _REPARTITION = "`localrank convert` repartitions."
 
 
-class PartitionedDataset(BlockwiseDataset):
-    """Queries whose features lie in files, Parquet or Arrow, each with whole queries.
+def open_partitions(
+    source: str | PathLike[str] | Sequence[str | PathLike[str]],
+    *,
+    qid: str = "qid",
+    label: str | None = "label",
+    document_id: str = "document_id",
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+) -> RankingDataset:
+    """Open data larger than memory: Parquet or Arrow files, each with whole queries.
 
-    Labels, query ids and the sizes of queries are in memory: 8 bytes per document, and 8 bytes and
-    its id per query. Features and document ids are read when they are needed, one file at a time.
-    Work that looks at queries one by one uses `partitions` or `feature_blocks`. Work that needs
-    all documents at once uses `gathered`, which first checks that they fit into memory.
+    The dataset has labels, query ids and the sizes of queries in memory: 8 bytes per document, and
+    8 bytes and its id per query. Features and document ids are read when they are needed, one file
+    at a time. Work that looks at queries one by one uses `partitions` or `feature_blocks`. Work
+    that needs all documents at once uses `in_memory`, which first checks that they fit.
 
-    Opening a dataset checks the columns and labels of its files, and that no query is in two of
-    them. Features are checked when they are read.
+    Opening checks the columns and labels of the files, and that no query is in two of them.
+    Features are checked when they are read.
 
-    `select` and `taken` give a view of some queries, which reads from the same files. If the
-    queries are in another order than in the files, they are gathered in memory instead.
+    `select` gives some queries, which are read from the same files. If they are in another order
+    than in the files, they are read into memory instead.
+
+    Parameters
+    ----------
+    source : path or sequence of paths
+        A folder of files that end in `.parquet`, `.arrow` or `.feather`, in the order of their
+        names; or the files. `localrank convert` makes such a folder of any data.
+    qid : str, default="qid"
+        The column of query ids: integers or text. Rows of a query lie together in one file.
+    label : str or None, default="label"
+        The column of relevance labels. None: the documents have no labels.
+    document_id : str, default="document_id"
+        The column of document ids, if the files have it.
+    features : sequence of str or None, default=None
+        The feature columns. None: every other column. Columns called 1, 2, 3, ... are features
+        without names, as in LETOR files.
+    ignore : sequence of str, default=()
+        Columns to leave out: text, dates, ids.
 
     Examples
     --------
@@ -54,218 +76,52 @@ class PartitionedDataset(BlockwiseDataset):
     ...     for part in range(2):
     ...         table = pd.DataFrame({"qid": [part, part], "label": [0, 1], "bm25": [part, 9.0]})
     ...         table.to_parquet(f"{folder}/part-{part}.parquet")
-    ...     dataset = PartitionedDataset.open(folder)
+    ...     dataset = open_partitions(folder)
     ...     [partition.read().features.ravel().tolist() for partition in dataset.partitions]
     [[0.0, 9.0], [1.0, 9.0]]
     >>> dataset
-    PartitionedDataset: 2 queries, 4 documents, 1 feature (float64)
+    RankingDataset: 2 queries, 4 documents, 1 feature (float64)
       documents per query: 2 to 2, median 2
       relevance: 0 × 2 (50.0 %), 1 × 2 (50.0 %)
       queries without a relevant document: 0
       files: 2
     """
-
-    _partitions: tuple[Partition, ...]
-
-    @classmethod
-    def open(
-        cls,
-        source: str | PathLike[str] | Sequence[str | PathLike[str]],
-        *,
-        qid: str = "qid",
-        label: str | None = "label",
-        document_id: str = "document_id",
-        features: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
-    ) -> Self:
-        """Open files and check them, without reading features.
-
-        Parameters
-        ----------
-        source : path or sequence of paths
-            A folder of files that end in `.parquet`, `.arrow` or `.feather`, in the order of their
-            names; or the files. `localrank convert` makes such a folder of any data.
-        qid : str, default="qid"
-            The column of query ids: integers or text. Rows of a query lie together in one file.
-        label : str or None, default="label"
-            The column of relevance labels. None: the documents have no labels.
-        document_id : str, default="document_id"
-            The column of document ids, if the files have it.
-        features : sequence of str or None, default=None
-            The feature columns. None: every other column. Columns called 1, 2, 3, ... are
-            features without names, as in LETOR files.
-        ignore : sequence of str, default=()
-            Columns to leave out: text, dates, ids.
-        """
-        paths = partition_paths(source)
-        contents = in_parallel(
-            examine,
-            paths,
-            shared=(qid, label, document_id, features, tuple(ignore)),
-            n_jobs=-1,
-            description="Opening partitions",
-        )
-        first = contents[0]
-        for other in contents[1:]:
-            _check_same(first, other)
-        # Other tools write files without rows. They are left out.
-        contents = [part for part in contents if len(part.query_ids)]
-        if not contents:
-            raise ValueError(f"{first.path}: the files have no documents.")
-        query_ids = joined_ids([part.query_ids for part in contents])
-        _check_apart(query_ids, contents)
-        columns = first.columns
-        if query_ids.dtype.kind in "UT":
-            query_ids = natural_ids(query_ids.tolist())
-            columns = replace(columns, ids_are_digits=query_ids.dtype.kind not in "UT")
-        labels = [part.labels for part in contents if part.labels is not None]
-        return cls._checked(
-            relevance=np.concatenate(labels) if labels else None,
-            offsets=offsets_of(np.concatenate([part.sizes for part in contents])),
-            query_ids=query_ids,
-            feature_names=columns.feature_names,
-            input_order=None,
-            document_weights=None,
-            _partitions=tuple(_partition(part, columns) for part in contents),
-        )
-
-    @property
-    def partitions(self) -> list[Partition]:
-        """The files with the queries of this dataset, in the order of its queries."""
-        return list(self._partitions)
-
-    @property
-    def partition_offsets(self) -> Integers:
-        """Where the queries of each partition begin among those of the dataset, and the end."""
-        return offsets_of(np.array([partition.n_queries for partition in self._partitions]))
-
-    @property
-    def columns(self) -> PartitionColumns:
-        """Which columns of the files are what."""
-        return self._partitions[0].columns
-
-    @property
-    def n_features(self) -> int:
-        return len(self.columns.features)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.columns.dtype)
-
-    @property
-    def document_ids(self) -> Array | None:
-        """Read from the files each time; None if they have none."""
-        ids = [partition.without_features().document_ids for partition in self._partitions]
-        present = [part for part in ids if part is not None]
-        return joined_ids(present) if present else None
-
-    @cached_property
-    def has_missing(self) -> bool:
-        """Whether a feature of a document is NaN: a pass over all files."""
-        return any(in_parallel(_misses, self._partitions, n_jobs=1, description="Missing values"))
-
-    def feature_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """The features of one partition after another: which rows, and a table of them."""
-        begin = 0
-        for partition in self._partitions:
-            end = begin + partition.n_documents
-            yield slice(begin, end), partition.read().features
-            begin = end
-
-    def gathered(self) -> RankingDataset:
-        """All queries in memory, if they fit.
-
-        Raises
-        ------
-        MemoryError
-            The features and the largest file need more memory than is free.
-        """
-        row_bytes = self.n_features * self.dtype.itemsize
-        largest = max(partition.n_documents for partition in self._partitions)
-        check_memory(
-            row_bytes * (self.n_documents + 2 * largest),
-            f"A table of {self.n_documents:,} documents and {self.n_features:,} features",
-            "Take a part of the queries with select, or work on partitions one by one.",
-        )
-        table = np.empty((self.n_documents, self.n_features), self.dtype)
-        begin, documents = 0, []
-        for partition in self._partitions:
-            part = partition.read()
-            table[begin : begin + part.n_documents] = part.features
-            documents += [] if part.document_ids is None else [part.document_ids]
-            begin += part.n_documents
-        return RankingDataset._checked(
-            **self._kept() | {"document_ids": joined_ids(documents) if documents else None},
-            features=table,
-        )
-
-    def without_features(self) -> RankingDataset:
-        """All queries with their labels and document ids, in memory."""
-        nothing = np.empty((self.n_documents, 0))
-        return self.replaced(features=nothing, feature_names=None)
-
-    def taken(self, positions: Integers) -> Self:
-        if (np.diff(positions) <= 0).any():
-            return cast(Self, self.gathered().taken(positions))
-        bounds = self.partition_offsets
-        cuts = np.searchsorted(positions, bounds)
-        rows, offsets = rows_of(self.offsets, positions)
-        partitions = [
-            partition.of_queries(
-                positions[begin:end] - first, int(offsets[end]) - int(offsets[begin])
-            )
-            for partition, begin, end, first in zip(
-                self._partitions, cuts[:-1].tolist(), cuts[1:].tolist(), bounds[:-1], strict=True
-            )
-            if begin < end
-        ]
-        weights = self.document_weights
-        return self.replaced(
-            relevance=None if self.relevance is None else self.relevance[rows],
-            document_weights=None if weights is None else weights[rows],
-            offsets=offsets,
-            query_ids=self.query_ids[positions],
-            _partitions=tuple(partitions),
-        )
-
-    def with_rows(self, rows: Integers, offsets: Integers, queries: Integers) -> Self:
-        return cast(Self, self.gathered().with_rows(rows, offsets, queries))
-
-    def replaced(self, **changes: Any) -> Self:
-        if "document_ids" in changes and "features" not in changes:
-            return cast(Self, self.gathered().replaced(**changes))
-        if "features" in changes:
-            ids = {} if "document_ids" in changes else {"document_ids": self.document_ids}
-            return cast(Self, RankingDataset._checked(**self._kept() | ids | changes))
-        return self._checked(**self._kept() | {"_partitions": self._partitions} | changes)
-
-    @classmethod
-    def joined(cls, parts: Sequence[PartitionedDataset], **fields: Any) -> Self:
-        """Several datasets as one, with fields that were checked before."""
-        common: dict[str, Any] = {"dtype": str(np.result_type(*(part.dtype for part in parts)))}
-        if any(part.columns.document_id is None for part in parts):
-            common["document_id"] = None
-        partitions = tuple(
-            replace(partition, columns=replace(partition.columns, **common))
-            for part in parts
-            for partition in part._partitions
-        )
-        return cls._checked(
-            **fields, input_order=None, document_weights=None, _partitions=partitions
-        )
-
-    def _kept(self) -> dict[str, Any]:
-        """All fields but those in files."""
-        return small_fields(self, "document_ids")
-
-    def _facts(self) -> list[str]:
-        return [*super()._facts(), f"files: {len(self._partitions):,}"]
+    paths = partition_paths(source)
+    contents = in_parallel(
+        examine,
+        paths,
+        shared=(qid, label, document_id, features, tuple(ignore)),
+        n_jobs=-1,
+        description="Opening partitions",
+    )
+    first = contents[0]
+    for other in contents[1:]:
+        _check_same(first, other)
+    # Other tools write files without rows. They are left out.
+    contents = [part for part in contents if len(part.query_ids)]
+    if not contents:
+        raise ValueError(f"{first.path}: the files have no documents.")
+    query_ids = joined_ids([part.query_ids for part in contents])
+    _check_apart(query_ids, contents)
+    columns = first.columns
+    if query_ids.dtype.kind in "UT":
+        query_ids = natural_ids(query_ids.tolist())
+        columns = replace(columns, ids_are_digits=query_ids.dtype.kind not in "UT")
+    labels = [part.labels for part in contents if part.labels is not None]
+    partitions = tuple(_partition(part, columns) for part in contents)
+    return RankingDataset._checked(
+        features=Files(len(columns.features), np.dtype(columns.dtype), partitions),
+        relevance=np.concatenate(labels) if labels else None,
+        offsets=offsets_of(np.concatenate([part.sizes for part in contents])),
+        query_ids=query_ids,
+        feature_names=columns.feature_names,
+    )
 
 
 def partition_paths(
     source: str | PathLike[str] | Sequence[str | PathLike[str]],
 ) -> list[Path]:
-    """The files of a partitioned dataset: those of a folder by name, or those given."""
+    """The files to open: those of a folder by name, or those given."""
     given = [source] if isinstance(source, str | PathLike) else list(source)
     if not given:
         raise ValueError("There is nothing to open: the list of files is empty.")
@@ -342,8 +198,3 @@ def _check_apart(query_ids: Array, contents: Sequence[Contents]) -> None:
 def _partition(part: Contents, columns: PartitionColumns) -> Partition:
     n_documents = int(part.sizes.sum())
     return Partition(part.path, columns, len(part.query_ids), n_documents, part.digest)
-
-
-def _misses(partition: Partition) -> bool:
-    features = partition.read().features
-    return not sum_is_finite(features) and bool(np.isnan(features).any())

@@ -21,7 +21,6 @@ from localrank._base.printing import Printed, Table, as_latex, as_markdown, as_t
 from localrank.data import Fold, RankingDataset, SampleWarning
 from localrank.data import folds as find_folds
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
-from localrank.data._passes import in_partitions
 from localrank.data.drawing import Limit, checked_limit
 from localrank.data.fold import Folds
 from localrank.evaluation import _comparison_report as comparison_report
@@ -204,7 +203,7 @@ def compare(
         queries are sampled by a hash of their ids, the same for every method, and a
         `SampleWarning` says so. Validation queries are sampled the same way. All test queries are
         scored.
-        "auto": all of a dataset in memory, 2,000,000 of a `PartitionedDataset`. None: all.
+        "auto": all of a dataset in memory, 2,000,000 of one in files. None: all.
     categories : mapping, int or str, optional
         Known categories of the queries, to show how groups agree with them: a mapping from query
         ids, or the column or name of a feature with one value for all documents of a query.
@@ -403,7 +402,7 @@ def sampled_folds(
     >>> facts["training_queries"], sampled[0].train.n_queries
     ([(12, 20), (12, 20), (12, 20)], 12)
     """
-    if max_documents == "auto" and not any(in_partitions(fold.train) for fold in folds):
+    if max_documents == "auto" and all(fold.train.default_limit is None for fold in folds):
         return folds, {}
     queries, documents = [], []
     for fold in folds:

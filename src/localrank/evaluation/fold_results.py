@@ -14,7 +14,6 @@ from localrank._base.arrays import Floats, Integers
 from localrank._base.printing import Printed, Table
 from localrank.data import Fold
 from localrank.data._atomic import atomic_write
-from localrank.data._deferred import feature_blocks
 from localrank.evaluation.clairvoyance import ClairvoyantBound
 from localrank.evaluation.query_groups import GroupMap, MappedGroup, StrongFeature
 from localrank.measures import parse_measure
@@ -129,7 +128,7 @@ def fingerprint(fold: Fold) -> str:
     digest = hashlib.sha256(fold.name.encode())
     for part in (fold.train, fold.valid, fold.test):
         if part is not None:
-            for _, block in feature_blocks(part):
+            for _, block in part.feature_blocks():
                 digest.update(np.ascontiguousarray(block).data)
             for array in (part.labels, part.offsets):
                 digest.update(np.ascontiguousarray(array).data)

@@ -22,9 +22,7 @@ from localrank._base.parallel import as_finished, cpu_seconds, one_blas_thread
 from localrank._base.printing import Printed, Table
 from localrank._base.progress import progress
 from localrank.data import Fold, RankingDataset, concatenate
-from localrank.data._deferred import gathered
 from localrank.data._frames import FrameLibrary, frame_of
-from localrank.data._passes import in_partitions
 from localrank.evaluation.clairvoyance import clairvoyant_bound
 from localrank.evaluation.fold_results import FoldResult, Store, described, fingerprint
 from localrank.evaluation.plots.chart import Chart, Plotted
@@ -408,7 +406,7 @@ class FoldRunner:
 
     def _tested(self, model: Ranker, fold: Fold, facts: dict[str, Any]) -> FoldResult:
         """The model's scores, cost and groups, beside the facts of its training."""
-        test = fold.test if in_partitions(fold.test) else gathered(fold.test)
+        test = fold.test.in_memory(files=False)
         facts |= {"n_models": model.n_models_, "model_bytes": _size(model)}
         scores, facts["predict_seconds"] = _scored(model, test)
         groups = np.empty(0, dtype=np.int64)

@@ -18,7 +18,6 @@ from localrank._base.names import unknown
 from localrank._base.parallel import cpu_seconds, in_parallel, one_thread
 from localrank._base.printing import Printed, Table
 from localrank.data import RankingDataset
-from localrank.data._deferred import view
 from localrank.data._frames import FrameLibrary, columns_of, frame_of
 from localrank.evaluation.plots.chart import Chart, Plotted
 from localrank.measures import Measure, parse_measure
@@ -239,7 +238,7 @@ def tune(
         train, test = dataset, scored
         if cross:
             held_out = np.isin(np.arange(dataset.n_queries), parts[fold])
-            train, test = view(dataset).select(~held_out), view(dataset).select(held_out)
+            train, test = dataset.view().select(~held_out), dataset.view().select(held_out)
         try:
             fitted = _fitted([one_thread(models[index]) for index in together], train)
             return [measure(test, model.predict(test)) for model in fitted]

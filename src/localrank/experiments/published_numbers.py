@@ -25,7 +25,7 @@ def published(paper: str, place: str, data: str) -> dict[str, Any]:
 
 
 def published_cells(paper: str, place: str, data: str) -> dict[tuple[str, ...], float]:
-    """The same numbers by tuples of names, outermost first, as `Table.compared` takes them.
+    """The same numbers by tuples of names, outermost first, as `ResultTable.compared` takes them.
 
     Examples
     --------

@@ -25,7 +25,7 @@ Numbers = Mapping[Any, float]
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Rows of measured values.
 
     Attributes
@@ -47,14 +47,14 @@ class Table:
     @classmethod
     def compared(
         cls, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
-    ) -> Table:
+    ) -> ResultTable:
         """Our values beside published ones. Both have the same keys: tuples of text, one per name.
 
         Without published numbers there are no columns for them.
 
         Examples
         --------
-        >>> table = Table.compared("MAP", ["method"], {("SVMMap",): 0.5}, {("SVMMap",): 0.25})
+        >>> table = ResultTable.compared("MAP", ["method"], {("SVMMap",): 0.5}, {("SVMMap",): 0.25})
         >>> table.columns, table.rows
         (['method', 'ours', 'published', 'difference'], [['SVMMap', 0.5, 0.25, 0.25]])
         """
@@ -177,7 +177,7 @@ class Reproduction(printing.Printed):
 
     experiment: str
     data: str
-    tables: list[Table] = field(default_factory=list)
+    tables: list[ResultTable] = field(default_factory=list)
     figures: list[Figure] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     claimant: str = "the paper"
@@ -191,14 +191,14 @@ class Reproduction(printing.Printed):
         return published_cells(self.experiment, place, self.data)
 
     def table(self, title: str, columns: Sequence[str], rows: Rows, note: str = "") -> None:
-        """Add a `Table`."""
-        self.tables.append(Table(title, columns, rows, note))
+        """Add a `ResultTable`."""
+        self.tables.append(ResultTable(title, columns, rows, note))
 
     def compare(
         self, title: str, names: Sequence[str], ours: Numbers, published: Numbers, note: str = ""
     ) -> None:
-        """Add a table of our values beside published ones, as `Table.compared` makes it."""
-        self.tables.append(Table.compared(title, names, ours, published, note))
+        """Add a table of our values beside published ones, as `ResultTable.compared` makes it."""
+        self.tables.append(ResultTable.compared(title, names, ours, published, note))
 
     def claim(self, says: str, holds: bool | None, measured: str) -> None:
         """Add a `Claim`."""
@@ -260,7 +260,7 @@ class Reproduction(printing.Printed):
         if whole(self.data) != self.data and has_numbers(self.experiment, self.data):
             about += f" They are for {whole(self.data)}; {self.data} is a part of it."
         verdicts = {True: "yes", False: "no", None: "undecided"}
-        claims = Table(
+        claims = ResultTable(
             f"What {self.claimant} says, and what holds here",
             [f"{self.claimant} says that", "holds", "measured"],
             [[claim.says, verdicts[claim.holds], claim.measured] for claim in self.claims],

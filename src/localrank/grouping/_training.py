@@ -14,7 +14,6 @@ from localrank._base.estimator import clone
 from localrank._base.parallel import one_thread
 from localrank.data import RankingDataset
 from localrank.data._content_order import query_order
-from localrank.data._deferred import gathered, view
 from localrank.data.drawing import drawn_queries
 from localrank.grouping.base import Grouping, Groups, group_queries
 from localrank.persistence.keeping import Lesson, trained_models
@@ -112,7 +111,7 @@ class TrainingQueries:
             queries = np.unique(np.concatenate(members))
             weights = None if self.query_weights is None else self.query_weights[queries]
             places = [np.searchsorted(queries, of_group) for of_group in members]
-            taken = gathered(self.dataset.taken(queries))
+            taken = self.dataset.taken(queries).in_memory()
             return list(single.fit_groups(taken, places, weights))
         lessons = [
             Lesson(
@@ -161,7 +160,7 @@ def _trained(
     number, queries = group
     model: Ranker = clone(ranker)
     return model.fit_rows(
-        view(dataset).taken(queries),
+        dataset.view().taken(queries),
         None if query_weights is None else query_weights[queries],
         None if held_out is None else held_out[number],
     )

@@ -9,8 +9,9 @@ import numpy as np
 from localrank._base.arrays import Array, Floats
 from localrank._base.progress import progress
 from localrank.data import RankingDataset
+from localrank.data._content_order import rows_in_content_order
 from localrank.data._exact_sums import ExactSums, added
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.measures.base import Measure
 
 
@@ -20,6 +21,7 @@ def measure_features(
     query_weights: Floats | None = None,
     *,
     directions: Sequence[int] = (1,),
+    in_content_order: bool = False,
 ) -> Floats:
     """Mean measure of each feature as a score, of shape (n_directions, n_features).
 
@@ -34,6 +36,8 @@ def measure_features(
         weights.
     directions : sequence of int
         1: larger values come first. -1: smaller values come first.
+    in_content_order : bool
+        Whether only the content of rows decides the order of equal scores, not their place.
 
     Examples
     --------
@@ -48,7 +52,7 @@ def measure_features(
         _sums,
         dataset,
         by_query=(query_weights,),
-        shared=(measure, tuple(directions)),
+        shared=(measure, tuple(directions), in_content_order),
         description="Best feature",
     )
     means = added(part for part, _ in parts).totals
@@ -78,9 +82,15 @@ def lowest_where_missing(dataset: RankingDataset, scores: Array) -> Array:
 
 
 def _sums(
-    dataset: RankingDataset, weights: Floats | None, measure: Measure, directions: Sequence[int]
+    dataset: RankingDataset,
+    weights: Floats | None,
+    measure: Measure,
+    directions: Sequence[int],
+    in_content_order: bool,
 ) -> tuple[ExactSums, ExactSums]:
     """For each direction and feature, the weighted sum over the queries and the sum of weights."""
+    if in_content_order:
+        dataset = rows_in_content_order(dataset)
     totals, counts = [], []
     with progress("Best feature", len(directions) * dataset.n_features) as advance:
         for direction in directions:

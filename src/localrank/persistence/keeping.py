@@ -19,9 +19,8 @@ from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.parallel import in_parallel
 from localrank._base.rules import parts_of
 from localrank.data import RankingDataset
-from localrank.data._deferred import feature_blocks
 from localrank.data._offsets import rows_of
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.persistence.encoding import Writer
 from localrank.persistence.files import library_versions, load, save_model
 
@@ -190,7 +189,7 @@ def _pieces(
 def _feature_digests(dataset: RankingDataset) -> Array:
     """A digest of the features of each query, of shape (n_queries, 32)."""
     digests = []
-    for rows, block in feature_blocks(dataset):
+    for rows, block in dataset.feature_blocks():
         table = np.ascontiguousarray(block)
         first, end = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
         queries = np.split(table, dataset.offsets[first + 1 : end] - rows.start)

@@ -11,16 +11,12 @@ from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import clone
 from localrank._base.rules import Rules, check_together, have_features, instance
 from localrank.data import RankingDataset
-from localrank.data._deferred import DeferredDataset, query_blocks
 from localrank.rankers._contribution_tables import N_MORE
 from localrank.rankers._explaining import contribution_rows
 from localrank.rankers.base import HeldOut, Needs, Ranker, Weights
 
 if TYPE_CHECKING:
     from localrank.formulas import Column, Formula
-
-# An expansion of the training queries of at most this many bytes is made once and kept.
-SMALL_BYTES = 2**26
 
 
 class Expanded(Ranker):
@@ -81,19 +77,13 @@ class Expanded(Ranker):
         return self.ranker.learns_from(dataset)
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        held_out = None if valid is None else self._deferred(valid)
+        held_out = None if valid is None else self._derived(valid)
         ranker: Ranker = clone(self.ranker)
-        self.ranker_ = ranker.fit_rows(self._deferred(dataset), query_weights, held_out)
+        self.ranker_ = ranker.fit_rows(self._derived(dataset), query_weights, held_out)
 
-    def _deferred(self, dataset: RankingDataset) -> RankingDataset:
+    def _derived(self, dataset: RankingDataset) -> RankingDataset:
         """The same documents with more features, which are made when they are read."""
-        like = self.expanded(dataset.taken(np.zeros(1, np.int64)))
-        if dataset.n_documents * like.features[0].nbytes <= SMALL_BYTES:
-            return self.expanded(dataset)
-        return DeferredDataset.of(dataset, self._expanded_features, like)
-
-    def _expanded_features(self, dataset: RankingDataset) -> Array:
-        return self.expanded(dataset).features
+        return dataset.view().derived(self.expanded)
 
     def _check_fitted(self) -> None:
         check_together(
@@ -116,7 +106,7 @@ class Expanded(Ranker):
         n_features = dataset.n_features
         table = np.empty((dataset.n_documents, n_features + N_MORE))
         end = 0
-        for block in query_blocks(dataset, self._door.row_bytes):
+        for block in dataset.query_blocks(self._door.row_bytes):
             rows = slice(end, end := end + block.n_documents)
             block_table = contribution_rows(self.ranker_, self.expanded(block))
             table[rows, :-1] = self.folded(block_table[:, :-N_MORE], n_features)

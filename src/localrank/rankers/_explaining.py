@@ -9,7 +9,6 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._base.estimator import check_is_fitted
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
 from localrank.rankers._inputs import filling_of
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ def contribution_rows(ranker: Ranker, dataset: RankingDataset) -> Floats:
 
     It has a column for each feature, one for all features together, and one for the base.
     """
-    seen = gathered(dataset)
+    seen = dataset.in_memory()
     if ranker.needs.missing:
         return ranker._contributions(seen)
     return _without_indicators(ranker, ranker._contributions(filling_of(ranker).filled(seen)))

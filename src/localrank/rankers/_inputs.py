@@ -15,9 +15,7 @@ from localrank._base.arrays import Flags, Floats, Integers
 from localrank._base.estimator import check_is_fitted
 from localrank._base.rules import parts_of
 from localrank.data import RankingDataset
-from localrank.data._deferred import feature_blocks, gathered
 from localrank.data._filling import Filling
-from localrank.data._passes import in_partitions
 from localrank.data.drawing import Limit, SampleWarning, checked_limit, drawn_queries
 
 if TYPE_CHECKING:
@@ -144,7 +142,7 @@ def check_missing(ranker: Ranker, dataset: RankingDataset) -> None:
     if accepts_missing(ranker) or not dataset.has_missing:
         return
     refusing = [part for part in parts_of(ranker) if getattr(part, "missing", "") == "refuse"]
-    n_missing = sum(np.isnan(block).sum(axis=0) for _, block in feature_blocks(dataset))
+    n_missing = sum(np.isnan(block).sum(axis=0) for _, block in dataset.feature_blocks())
     column = int(np.argmax(n_missing > 0))
     raise ValueError(
         f"{type(refusing[0]).__name__} was given missing='refuse', and "
@@ -205,7 +203,7 @@ def drawn_in_memory(dataset: RankingDataset, max_documents: Limit) -> RankingDat
     limit = checked_limit(max_documents, dataset)
     if limit is not None:
         dataset = dataset.taken(all_drawn(dataset, limit))
-    return gathered(dataset) if in_partitions(dataset) else dataset
+    return dataset.in_memory(views=False)
 
 
 def drawn_validation(valid: RankingDataset, max_documents: Limit) -> RankingDataset:

@@ -21,8 +21,7 @@ from localrank._base.rules import (
 from localrank._kernels.rows import projections
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data._deferred import feature_blocks
-from localrank.data._spread import spread_within_queries
+from localrank.data._feature_scales import spread_within_queries
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._training import admitted, learn, ordered
 from localrank.rankers.base import Needs, Ranker
@@ -69,7 +68,7 @@ class ScalingRanker(Ranker):
 
     def _scaled_blocks(self, dataset: RankingDataset) -> Iterator[tuple[slice, Floats]]:
         """Writable blocks of scaled features in double precision, a few queries at a time."""
-        for rows, block in feature_blocks(dataset):
+        for rows, block in dataset.feature_blocks():
             features = block.astype(np.float64)
             if self.scaling == "standard":
                 features /= self.scale_

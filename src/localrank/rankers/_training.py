@@ -25,9 +25,7 @@ from localrank._base.rules import (
 )
 from localrank.data import RankingDataset
 from localrank.data._content_order import content_order
-from localrank.data._deferred import DeferredDataset, gathered
 from localrank.data._filling import Filling
-from localrank.data._passes import in_partitions
 from localrank.data.drawing import SampleWarning
 from localrank.rankers._inputs import (
     MAX_DOCUMENTS,
@@ -146,18 +144,15 @@ def ordered(
 ) -> tuple[RankingDataset, Weights]:
     """Training rows and weights in the order that the ranker needs."""
     needs, weights = ranker.needs, query_weights
-    if in_partitions(dataset):
-        if needs.partitions:
-            return dataset, weights
-        dataset = gathered(dataset)
+    dataset = dataset.in_memory(views=False, files=not needs.partitions)
     if needs.order != "given":
         seed = drawn_seed(ranker.random_state) if needs.order == "random" else 0
         rows, queries = content_order(dataset, seed)
         weights = None if weights is None else weights[queries]
-        if needs.blocks and not isinstance(dataset, DeferredDataset):
-            dataset = DeferredDataset.of(dataset)
+        if needs.blocks:
+            dataset = dataset.view()
         dataset = dataset.reordered(rows, queries)
-    return dataset if needs.blocks else gathered(dataset), weights
+    return dataset.in_memory(views=not needs.blocks, files=not needs.partitions), weights
 
 
 def learn(
@@ -170,7 +165,7 @@ def learn(
     ranker._check_data(dataset)
     needs = ranker.needs
     if valid is not None and not needs.blocks:
-        valid = gathered(valid)
+        valid = valid.in_memory()
     filling, seen, seen_valid = None, dataset, valid
     if not needs.missing:
         filling = Filling.learned(dataset)

@@ -16,9 +16,8 @@ from localrank._base.arrays import Array, Flags, Floats
 from localrank._base.estimator import Estimator, check_is_fitted
 from localrank._base.rules import Rules, one_of
 from localrank.data import RankingDataset
-from localrank.data._deferred import query_blocks
 from localrank.data._frames import FrameLibrary
-from localrank.data._passes import in_partitions, over_parts
+from localrank.data._parts import over_parts
 from localrank.data.drawing import Limit, checked_limit
 from localrank.persistence import save_model
 from localrank.rankers import _explaining, _training
@@ -196,9 +195,10 @@ class Ranker(Estimator):
 
     def predict_rows(self, dataset: RankingDataset) -> Floats:
         """Score every row without checking the dataset, a few queries at a time."""
-        if in_partitions(dataset):
-            return np.concatenate(over_parts(self.predict_rows, dataset, description="Scores"))
-        blocks = query_blocks(dataset, self._door.row_bytes)
+        return np.concatenate(over_parts(self._score_blocks, dataset, description="Scores"))
+
+    def _score_blocks(self, dataset: RankingDataset) -> Floats:
+        blocks = dataset.query_blocks(self._door.row_bytes)
         return np.concatenate([self.score_block(block) for block in blocks])
 
     def score_block(self, block: RankingDataset) -> Floats:

@@ -9,9 +9,7 @@ import numpy as np
 from localrank._base.arrays import Array, Floats
 from localrank._base.rules import Rules, check_together, flag, floats, one_of, optional, whole
 from localrank.data import RankingDataset
-from localrank.data._content_order import rows_in_content_order
-from localrank.data._deferred import feature_blocks
-from localrank.data._passes import MappedDataset, in_partitions, over_parts
+from localrank.data._parts import over_parts
 from localrank.measures import Measure, parse_measure
 from localrank.measures._single_features import lowest_where_missing, measure_features
 from localrank.measures.parsing import a_measure
@@ -66,7 +64,7 @@ class BestFeature(Ranker):
     ('f17', 0.6)
     """
 
-    needs = Needs(missing=True, partitions=True)
+    needs = Needs(missing=True, partitions=True, order="given")
 
     _parameters: ClassVar[Rules] = {"measure": a_measure, "both_directions": flag}
 
@@ -82,12 +80,11 @@ class BestFeature(Ranker):
         self.both_directions = both_directions
 
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
-        if in_partitions(dataset):
-            # Rows of each query in the same order as for a dataset in memory.
-            dataset = MappedDataset.of(dataset, rows_in_content_order)
         measure = parse_measure(self.measure)
         directions = (1, -1) if self.both_directions else (1,)
-        values = measure_features(dataset, measure, query_weights, directions=directions)
+        values = measure_features(
+            dataset, measure, query_weights, directions=directions, in_content_order=True
+        )
         best = values.argmax() if measure.higher_is_better else values.argmin()
         row, self.feature_ = (int(i) for i in np.unravel_index(best, values.shape))
         self.direction_ = directions[row]
@@ -129,4 +126,4 @@ class BestFeature(Ranker):
 
 def _lacking(dataset: RankingDataset, feature: int) -> bool:
     """Whether some documents lack a feature."""
-    return any(bool(np.isnan(block[:, feature]).any()) for _, block in feature_blocks(dataset))
+    return any(bool(np.isnan(block[:, feature]).any()) for _, block in dataset.feature_blocks())

@@ -21,10 +21,10 @@ from localrank.rankers._training import teaching
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.registry import declare
 
-# Largest number of pairs with different labels, which decide the steps to try ...
-MOST_PAIRS = 10_000
+# At most this many pairs with different labels, which decide the steps to try ...
+MAX_PAIRS = 10_000
 # ... and of pairs with any labels, from which these are drawn.
-MOST_NUMBERS = 1_000_000
+MAX_NUMBERS = 1_000_000
 # Smaller differences between means are rounding.
 ROUNDING = 1e-12
 
@@ -240,9 +240,9 @@ def sampled_pairs(dataset: RankingDataset, rng: np.random.Generator) -> Integers
            [0, 0, 3]])
     """
     ends = np.cumsum(dataset.query_sizes * (dataset.query_sizes - 1) // 2)
-    numbers = np.arange(min(int(ends[-1]), MOST_NUMBERS))
-    if ends[-1] > MOST_NUMBERS:
-        numbers = rng.integers(0, ends[-1], MOST_NUMBERS)
+    numbers = np.arange(min(int(ends[-1]), MAX_NUMBERS))
+    if ends[-1] > MAX_NUMBERS:
+        numbers = rng.integers(0, ends[-1], MAX_NUMBERS)
     query = np.searchsorted(ends, numbers, side="right")
     within = numbers - np.append(0, ends)[query]
     # Pair k of a query consists of its documents i and k - i (i - 1) / 2 < i.
@@ -250,6 +250,6 @@ def sampled_pairs(dataset: RankingDataset, rng: np.random.Generator) -> Integers
     second = within - first * (first - 1) // 2
     pairs: Integers = dataset.offsets[query] + np.stack([first, second])
     pairs = pairs[:, dataset.labels[pairs[0]] != dataset.labels[pairs[1]]]
-    if pairs.shape[1] > MOST_PAIRS:
-        pairs = pairs[:, rng.choice(pairs.shape[1], MOST_PAIRS, replace=False)]
+    if pairs.shape[1] > MAX_PAIRS:
+        pairs = pairs[:, rng.choice(pairs.shape[1], MAX_PAIRS, replace=False)]
     return pairs

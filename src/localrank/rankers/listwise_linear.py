@@ -289,7 +289,7 @@ _BLOCK_BYTES = 2**26
 
 
 @dataclass(frozen=True)
-class Minimum:
+class ListwiseSolution:
     """Weights, their objective, the number of steps, and whether the search converged."""
 
     weights: Floats
@@ -355,7 +355,9 @@ class CrossEntropy:
         )
         return value + 0.5 * l2 * float(weights @ weights), gradient + l2 * weights
 
-    def minimum(self, l2: float, tol: float, max_iter: int, start: Floats | None = None) -> Minimum:
+    def minimum(
+        self, l2: float, tol: float, max_iter: int, start: Floats | None = None
+    ) -> ListwiseSolution:
         """The minimum of the cross entropy plus l2/2 |w|²."""
         # Imported here: loading a model does not need it.
         from scipy.optimize import minimize
@@ -389,7 +391,9 @@ class CrossEntropy:
             },
         )
         # Status 2: rounding stops the search along a line. That counts as converged.
-        return Minimum(weights_at(result.x), float(result.fun), int(result.nit), result.status != 1)
+        return ListwiseSolution(
+            weights_at(result.x), float(result.fun), int(result.nit), result.status != 1
+        )
 
     def path(self, l2s: Iterable[float], tol: float, max_iter: int) -> Iterator[Floats]:
         """The weights for each l2. Each search starts at the result of the one before."""

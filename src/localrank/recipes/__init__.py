@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from localrank.recipes.papers import query_neighbours as query_neighbours
     from localrank.recipes.two_views import best as best
     from localrank.recipes.two_views import fast as fast
-    from localrank.recipes.two_views import in_coordinates as in_coordinates
     from localrank.recipes.two_views import one as one
+    from localrank.recipes.two_views import query_coordinates as query_coordinates
 else:
     __getattr__, __dir__ = on_use(__name__)

@@ -218,7 +218,7 @@ def one(
     kind="local",
     sample={"ranker": "lambdamart"},
 )
-def in_coordinates(
+def query_coordinates(
     ranker: Ranker | None = None,
     *,
     parts: str = "zpab",
@@ -241,7 +241,7 @@ def in_coordinates(
 
     Examples
     --------
-    >>> in_coordinates().ranker.feature_fraction
+    >>> query_coordinates().ranker.feature_fraction
     0.18
     """
     if ranker is None:

@@ -12,7 +12,7 @@ from localrank._base.estimator import Estimator, check_is_fitted
 from localrank._base.rules import Rule, Rules, check_parameters, n_features, optional
 from localrank.data import RankingDataset
 from localrank.data._filling import Filling
-from localrank.data._passes import in_partitions, over_parts
+from localrank.data._parts import over_parts
 
 # Distances that are held at a time.
 _BLOCK = 1 << 22
@@ -96,9 +96,9 @@ class Representation(Estimator):
 
     def transform_rows(self, dataset: RankingDataset) -> Array:
         """Describe the queries of a dataset that is already checked."""
-        if in_partitions(dataset):
-            parts = over_parts(self.transform_rows, dataset, description="Descriptions")
-            return np.concatenate(parts)
+        return np.concatenate(over_parts(self._described, dataset, description="Descriptions"))
+
+    def _described(self, dataset: RankingDataset) -> Array:
         if not self._sees_missing:
             learned: Filling | None = getattr(self, "filling_", None)
             dataset = (learned or Filling.unlearned(dataset.n_features)).filled(dataset)
@@ -154,7 +154,7 @@ class Representation(Estimator):
         return similarities
 
     def _fit(self, dataset: RankingDataset) -> None:
-        """Learn. The dataset may be in partitions; `over_parts` visits them one by one."""
+        """Learn. Features may be in files; `over_parts` reads one file at a time."""
 
     def _check_values(self, dataset: RankingDataset) -> None:
         if self.needs_labels and dataset.relevance is None:

@@ -11,7 +11,7 @@ from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, number, optional, whole
 from localrank._kernels.linalg import principal_axes
 from localrank.data import RankingDataset
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.registry import declare
 from localrank.representations.moments import query_means
 from localrank.representations.principal_components import PrincipalComponents

@@ -13,7 +13,7 @@ from localrank._kernels.compilation import kernel
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.data._exact_sums import ExactSums, added
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.registry import declare
 from localrank.representations.base import Representation
 from localrank.representations.moments import centred, query_means

@@ -12,7 +12,7 @@ from localrank._base.rules import Rules, check_together, floats, refuse, whole
 from localrank._kernels.linalg import principal_axes
 from localrank.data import RankingDataset
 from localrank.data._exact_sums import ExactSums, added
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.registry import declare
 from localrank.representations.base import Representation
 

@@ -8,8 +8,7 @@ from localrank._base.arrays import Array, Floats
 from localrank._base.estimator import clone
 from localrank._base.rules import Rules, floats, instance
 from localrank.data import RankingDataset
-from localrank.data._passes import MappedDataset, in_partitions
-from localrank.data._spread import spread_within_queries
+from localrank.data._feature_scales import spread_within_queries
 from localrank.registry import declare
 from localrank.representations.base import Representation
 
@@ -87,6 +86,7 @@ class Scaled(Representation):
         return self.representation_.similarities(distances)
 
     def _scaled(self, dataset: RankingDataset) -> RankingDataset:
-        if in_partitions(dataset):
-            return MappedDataset.of(dataset, self._scaled)
+        return dataset.derived(self._divided)
+
+    def _divided(self, dataset: RankingDataset) -> RankingDataset:
         return dataset.replaced(features=dataset.features / self.spread_)

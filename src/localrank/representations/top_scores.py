@@ -15,7 +15,7 @@ from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
 from localrank.data._exact_sums import ExactSums, added
 from localrank.data._offsets import offsets_of
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.registry import declare
 from localrank.representations.base import Points
 from localrank.representations.moments import query_means

@@ -14,7 +14,7 @@ from localrank.selection.lsh import LSH
 
 Index = Literal["auto", "exact", "lsh", "cells"] | LSH | Cells
 
-# Most training queries for exact search. The largest public collections have fewer.
+# At most this many training queries are searched exactly. Public collections have fewer.
 MAX_EXACT = 20_000
 
 

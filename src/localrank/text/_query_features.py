@@ -23,7 +23,7 @@ from localrank.text.naming import FROM_COUNTS, PROXIMITY, stream_names
 
 
 @dataclass(frozen=True)
-class Settings:
+class TermWeighting:
     """The variant and parameters of BM25, and the parameters of the language models."""
 
     variant: str
@@ -102,7 +102,7 @@ class QueryFeatures:
     fields : sequence of str
     names : sequence of str
         Names of the features, from `feature_names`, without the columns of documents.
-    settings : Settings
+    settings : TermWeighting
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class QueryFeatures:
         analyzer: Any,
         fields: Sequence[str],
         names: Sequence[str],
-        settings: Settings,
+        settings: TermWeighting,
     ) -> None:
         self.index = index
         self.analyzer = analyzer

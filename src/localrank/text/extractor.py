@@ -33,7 +33,7 @@ from localrank.text._queries import (
     named_queries,
     with_candidates,
 )
-from localrank.text._query_features import Documents, QueryFeatures, Settings
+from localrank.text._query_features import Documents, QueryFeatures, TermWeighting
 from localrank.text.analysis import Analyzer
 from localrank.text.naming import PROXIMITY, WHOLE, feature_names
 
@@ -375,9 +375,11 @@ class FeatureExtractor(Estimator):
 
     @cached_property
     def _features(self) -> QueryFeatures:
-        settings = Settings(self.variant, self.k1, self.b, self.prior, self.share, self.discount)
+        weighting = TermWeighting(
+            self.variant, self.k1, self.b, self.prior, self.share, self.discount
+        )
         names = feature_names(self.features, self.field_names)
-        return QueryFeatures(self.index_, self._analyzer, self.field_names, names, settings)
+        return QueryFeatures(self.index_, self._analyzer, self.field_names, names, weighting)
 
     def _dataset(
         self, ids: Sequence[str], texts: Sequence[str], documents: Sequence[Integers]

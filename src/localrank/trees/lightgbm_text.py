@@ -58,11 +58,11 @@ def read_lightgbm_classes(text: str) -> list[Trees]:
 
 def _trees(n_features: int, parts: list[str], divisor: int) -> Trees:
     trees = [_facts(part) for part in parts]
-    if any(tree["num_cat"] != "0" for tree in trees):
+    if {tree["num_cat"] for tree in trees} != {"0"}:
         raise ValueError(
             "Categorical splits are not supported: encode categories as numbers before training."
         )
-    if any(tree.get("is_linear", "0") != "0" for tree in trees):
+    if {tree.get("is_linear", "0") for tree in trees} != {"0"}:
         raise ValueError("Linear models in the leaves are not supported.")
     n_leaves = [int(tree["num_leaves"]) for tree in trees]
     grown = [tree for tree, size in zip(trees, n_leaves, strict=True) if size > 1]
@@ -170,4 +170,5 @@ def _documents_below(trees: Trees) -> NDArray[np.int64]:
 
 
 def _facts(part: str) -> dict[str, str]:
-    return dict(line.split("=", 1) for line in part.split("\n") if "=" in line)
+    lines = [line.partition("=") for line in part.split("\n")]
+    return {name: value for name, equals, value in lines if equals}

@@ -16,8 +16,8 @@ from partitioned import written
 from pyarrow import parquet
 
 from localrank import recipes
-from localrank.data import PartitionedDataset, SampleWarning, folds, make_queries
-from localrank.data._passes import over_parts, passes_with
+from localrank.data import SampleWarning, folds, make_queries, open_partitions
+from localrank.data._parts import over_parts, passes_with
 from localrank.evaluation import compare
 from localrank.rankers import RankSVM
 from localrank.recipes import local_rank
@@ -73,7 +73,7 @@ def test_all_workers_read_partitions_whatever_the_number_of_jobs(client, partiti
     [
         lambda data: local_rank(3, ranker=RankSVM()).fit(data),
         lambda data: local_rank(3, ranker=RankSVM()).fit(data).predict(data),
-        lambda data: RankSVM().fit(data.gathered()).predict(data),
+        lambda data: RankSVM().fit(data.in_memory()).predict(data),
     ],
     ids=["training", "both", "scoring"],
 )
@@ -92,7 +92,7 @@ def test_a_model_that_scores_partitions_is_sent_once(client, queries, partitione
     monkeypatch.setattr(CountedRanker, "n_sent", 0)
     scores = model.predict(partitioned)
     assert CountedRanker.n_sent == 1
-    assert_array_equal(scores, model.predict(partitioned.gathered()))
+    assert_array_equal(scores, model.predict(partitioned.in_memory()))
 
 
 def test_scoring_files_goes_on_when_a_worker_ends(client, queries, partitioned, tmp_path):
@@ -100,7 +100,7 @@ def test_scoring_files_goes_on_when_a_worker_ends(client, queries, partitioned, 
     model = DyingInScoring(flag=str(flag)).fit(queries)
     scores = model.predict(partitioned)
     assert flag.exists()
-    assert_array_equal(scores, model.predict(partitioned.gathered()))
+    assert_array_equal(scores, model.predict(partitioned.in_memory()))
 
 
 def test_training_groups_from_files_goes_on_when_a_worker_ends(
@@ -141,7 +141,7 @@ def test_files_that_are_not_right_are_refused_by_name(client, queries, tmp_path,
     path = tmp_path / "part-002.parquet"
     spoil(path)
     with pytest.raises(ValueError, match=f"^{path}: {reason}"):
-        PartitionedDataset.open(tmp_path)
+        open_partitions(tmp_path)
 
 
 def test_a_file_damaged_after_opening_is_refused_by_name(client, queries, tmp_path):

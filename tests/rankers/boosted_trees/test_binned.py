@@ -4,9 +4,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from localrank.data import RankingDataset, make_queries
-from localrank.data import _deferred as deferred
+from localrank.data import _sources as sources
 from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM
-from localrank.rankers import _expanded as expanded
 from localrank.rankers.boosted_trees import _binned as module
 from localrank.rankers.boosted_trees._binned import binned
 from localrank.recipes import best
@@ -34,8 +33,8 @@ def test_models_do_not_depend_on_the_size_of_blocks(ranker, monkeypatch):
     train, valid = dataset.select(range(45)), dataset.select(range(45, 60))
     ranker = QueryCoordinates(ranker)
     scores = ranker.fit(train, valid=valid).predict(dataset)
-    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
-    monkeypatch.setattr(deferred, "BLOCK_BYTES", 2000)
+    monkeypatch.setattr("localrank.data._sources.SMALL_BYTES", 0)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 2000)
     assert_array_equal(ranker.fit(train, valid=valid).predict(dataset), scores)
 
 

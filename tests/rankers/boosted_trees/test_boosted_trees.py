@@ -16,7 +16,6 @@ from localrank.data import RankingDataset, folds, make_queries
 from localrank.data._content_order import content_order
 from localrank.measures import NDCG, parse_measure
 from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, QueryCoordinates
-from localrank.rankers import _expanded as expanded
 from localrank.rankers._training import learn
 from localrank.rankers.boosted_trees import lambda_mart
 from localrank.rankers.boosted_trees.lambda_mart import parts_of_list
@@ -208,7 +207,7 @@ def test_documents_of_a_long_list_keep_their_weights(rng, monkeypatch):
 def test_a_long_list_of_columns_made_in_blocks_is_cut_into_the_same_parts(long_list, monkeypatch):
     ranker = QueryCoordinates(LambdaMART(5))
     scores = ranker.fit(long_list).predict(long_list)
-    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
+    monkeypatch.setattr("localrank.data._sources.SMALL_BYTES", 0)
     assert_array_equal(ranker.fit(long_list).predict(long_list), scores)
 
 

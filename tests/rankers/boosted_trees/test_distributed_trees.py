@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import localrank
-from localrank.data import PartitionedDataset, RankingDataset, make_queries
+from localrank.data import RankingDataset, make_queries, open_partitions
 from localrank.measures import NDCG
 from localrank.rankers import GBRT, CrossEntropyMART, LambdaMART, McRank, RankSVM
 from localrank.rankers.boosted_trees._distributed_trees import (
@@ -50,7 +50,7 @@ def write(dataset, folder, n_partitions, rng=None):
                 [frame[lists.query_index == q].sample(frac=1, random_state=0) for q in order]
             )
         frame.to_parquet(folder / f"part-{index:02}.parquet", index=False)
-    return PartitionedDataset.open(folder)
+    return open_partitions(folder)
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +90,7 @@ def small(kind, **settings):
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_worker_makes_the_model_of_one_machine(kind, train, test, alone):
     fitted = fit_on_cluster(small(kind), train, alone)
-    expected = small(kind).fit(train.gathered())
+    expected = small(kind).fit(train.in_memory())
     assert_array_equal(fitted.predict(test), expected.predict(test))
     assert fitted.n_trees_ == expected.n_trees_
     assert fitted.training_data_ == expected.training_data_
@@ -101,7 +101,7 @@ def test_one_worker_makes_the_model_of_one_machine(kind, train, test, alone):
 def test_two_workers_rank_about_as_well_as_one_and_the_same_each_time(kind, train, test, two):
     scores, again = (fit_on_cluster(small(kind), train, two).predict(test) for _ in range(2))
     assert_array_equal(scores, again)
-    alone = small(kind).fit(train.gathered()).predict(test)
+    alone = small(kind).fit(train.in_memory()).predict(test)
     assert (scores != alone).any()
     values = [NDCG(10).mean(test, ranking) for ranking in (scores, alone, -alone)]
     assert abs(values[0] - values[1]) < 0.1 * (values[1] - values[2])
@@ -111,21 +111,21 @@ def test_two_workers_learn_from_all_documents(train, two):
     # With squared error, a leaf holds the mean of its labels, whatever was subtracted before.
     model = fit_on_cluster(GBRT(1, learning_rate=1.0, l2=0.0, n_leaves=4), train, two)
     mean = train.labels.mean()
-    assert_allclose(model.predict(train.gathered()).mean(), mean, rtol=1e-6)
+    assert_allclose(model.predict(train.in_memory()).mean(), mean, rtol=1e-6)
     halves = [train.labels[half].mean() for half in np.array_split(np.arange(train.n_documents), 2)]
     assert not np.isclose(halves, mean, rtol=1e-3).any()
 
 
 def test_the_order_of_rows_in_the_files_does_not_matter(train, test, two, tmp_path, rng):
-    other = write(train.gathered(), tmp_path / "shuffled", 5, rng)
+    other = write(train.in_memory(), tmp_path / "shuffled", 5, rng)
     assert (other.query_ids != train.query_ids).any()
     one, same = (fit_on_cluster(small(LambdaMART), data, two) for data in (train, other))
     assert_array_equal(one.predict(test), same.predict(test))
 
 
 def test_one_partition_is_trained_on_one_of_two_workers(train, test, two, tmp_path):
-    whole = write(train.gathered(), tmp_path / "whole", 1)
-    expected = small(LambdaMART).fit(train.gathered())
+    whole = write(train.in_memory(), tmp_path / "whole", 1)
+    expected = small(LambdaMART).fit(train.in_memory())
     fitted = fit_on_cluster(small(LambdaMART), whole, two)
     assert_array_equal(fitted.predict(test), expected.predict(test))
 
@@ -153,7 +153,7 @@ def test_partitions_are_shared_out_by_their_documents(queries, tmp_path):
         frame = pd.DataFrame({"qid": qid, "label": members.relevance})
         frame["f"] = members.features
         frame.to_parquet(tmp_path / "uneven" / f"{part}.parquet")
-    dataset = PartitionedDataset.open(tmp_path / "uneven")
+    dataset = open_partitions(tmp_path / "uneven")
     assert _shares(dataset, 2) == [[0, 3], [1, 2, 4, 5]]
     assert sorted(index for share in _shares(dataset, 6) for index in share) == list(range(6))
     assert all(_shares(dataset, 6))
@@ -214,7 +214,7 @@ def test_workers_in_one_process_are_refused(train):
 
 
 def test_a_partition_that_is_gone_is_named(train, two, tmp_path):
-    data = write(train.gathered(), tmp_path / "gone", 3)
+    data = write(train.in_memory(), tmp_path / "gone", 3)
     path = data.partitions[1].path
     path.unlink()
     with pytest.raises(FileNotFoundError, match=f"{path}: no such file"):
@@ -225,7 +225,7 @@ def test_data_larger_than_a_worker_is_trained_by_all_of_them_together(
     train, test, two, monkeypatch
 ):
     expected = fit_on_cluster(small(LambdaMART), train, two).predict(test)
-    in_memory = small(LambdaMART).fit(train.gathered()).predict(test)
+    in_memory = small(LambdaMART).fit(train.in_memory()).predict(test)
     with two.as_current():
         assert_array_equal(small(LambdaMART).fit(train).predict(test), in_memory)
         where = "localrank.rankers.boosted_trees._distributed_trees.exceeds_worker"

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.rankers.query_coordinates._first_component import (
     CLOSE,
-    MOST_STEPS,
+    MAX_STEPS,
     POWER,
     _blend,
     _first_eigenvector,
@@ -111,7 +111,7 @@ ADVERSARIES = {
 def test_any_data_take_at_most_so_many_steps(name, rng):
     documents = ADVERSARIES[name](rng)
     scores, n_steps = counted(documents)
-    assert n_steps <= min(MOST_STEPS, *documents.shape)
+    assert n_steps <= min(MAX_STEPS, *documents.shape)
     # No direction of length 1 has more variance than the first, and this one nearly as much.
     largest = np.linalg.norm(documents - documents.mean(axis=0), 2)
     assert np.linalg.norm(scores) == pytest.approx(largest, rel=2e-2)

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 import localrank
 from localrank.data import RankingDataset
-from localrank.data import _deferred as deferred
+from localrank.data import dataset as datasets
 from localrank.rankers import BestFeature, LambdaMART, RankSVM
 from localrank.rankers.query_coordinates.query_coordinates import (
     QueryCoordinates,
@@ -173,7 +173,7 @@ def test_it_learns_what_no_feature_shows_across_queries(rng):
 def test_the_size_of_blocks_changes_nothing(queries, trees, monkeypatch, n_bytes, rng):
     ranker = QueryCoordinates(trees).fit(queries)
     expected = ranker.ranker_.predict(query_coordinates(queries))
-    monkeypatch.setattr(deferred, "SCORED_BYTES", n_bytes)
+    monkeypatch.setattr(datasets, "SCORED_BYTES", n_bytes)
     assert_array_equal(ranker.predict(queries), expected)
     order = rng.permutation(queries.n_documents)
     qid = queries.query_index[order]
@@ -187,7 +187,7 @@ def test_blocks_take_as_many_queries_as_fit(queries, seen, monkeypatch):
             return super()._predict(dataset)
 
     ranker = QueryCoordinates(Keeper()).fit(queries)
-    monkeypatch.setattr(deferred, "SCORED_BYTES", 8 * (4 * 8 + 9) * 100)
+    monkeypatch.setattr(datasets, "SCORED_BYTES", 8 * (4 * 8 + 9) * 100)
     ranker.predict(queries)
     sizes = seen[1:]
     assert sum(sizes) == queries.n_documents

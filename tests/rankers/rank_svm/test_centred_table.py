@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
 from localrank.rankers import QueryCoordinates, RankSVM, SVMMap
-from localrank.rankers import _expanded as expanded
 from localrank.rankers.rank_svm import _centred_table as centred_table
 from localrank.rankers.rank_svm import _pairwise as pairwise
 from localrank.rankers.rank_svm._centred_table import CentredTable, Scaled
@@ -83,7 +82,7 @@ def test_a_large_dataset_gives_the_model_of_its_copy(
 def test_training_on_a_large_dataset_makes_no_table(ranker, monkeypatch):
     dataset, _ = make_queries(300, n_documents=(40, 40), n_features=100, random_state=0)
     monkeypatch.setattr(centred_table, "LARGE_BYTES", 2**20)
-    monkeypatch.setattr("localrank.data._deferred.BLOCK_BYTES", 2**18)
+    monkeypatch.setattr("localrank.data._sources.BLOCK_BYTES", 2**18)
     ranker.fit(dataset.select(range(50)))
     tracemalloc.start()
     ranker.fit(dataset)
@@ -97,7 +96,7 @@ def test_of_made_columns_whole_queries_of_so_many_documents_are_learned_from(
     dataset, rng, monkeypatch
 ):
     monkeypatch.setattr(centred_table, "LARGE_BYTES", 0)
-    monkeypatch.setattr(expanded, "SMALL_BYTES", 0)
+    monkeypatch.setattr("localrank.data._sources.SMALL_BYTES", 0)
     ranker = QueryCoordinates(RankSVM(0.1))
     n_pairs = ranker.fit(dataset).ranker_.n_pairs_
     monkeypatch.setattr(pairwise, "MAX_DOCUMENTS", 800)

@@ -361,6 +361,7 @@ def test_too_few_steps_warn(queries):
         ({"scaling": "max"}, "'scaling' parameter of RankSVM must be"),
         ({"label_pairs": []}, "'label_pairs' parameter of RankSVM must be None or different"),
         ({"label_pairs": [(0, 1)]}, r"with high > low. Got \[\(0, 1\)\] instead"),
+        ({"label_pairs": [(1, 1)]}, "with high > low"),
         ({"label_pairs": [(1, 0), (1, 0)]}, "different pairs"),
     ],
 )

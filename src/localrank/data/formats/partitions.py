@@ -34,7 +34,7 @@ class PartitionFiles(TableFiles):
 
     def read(self, paths: Sequence[Path], wanted: Wanted, **options: Any) -> RankingDataset:
         from localrank.data.partition_files import damage_named, open_table
-        from localrank.data.partitions import PartitionedDataset, partition_paths
+        from localrank.data.partitions import open_partitions, partition_paths
 
         files = [file for path in paths for file in partition_paths(path)]
         if wanted.labels == "optional":
@@ -43,7 +43,7 @@ class PartitionFiles(TableFiles):
                 options["label"] = label if label in open_table(files[0]).schema.names else None
         elif wanted.labels == "ignored":
             options = without_labels(options)
-        return PartitionedDataset.open(files, **options)
+        return open_partitions(files, **options)
 
     def sample(self) -> tuple[str, bytes]:
         import pyarrow

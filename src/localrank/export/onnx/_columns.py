@@ -19,9 +19,9 @@ from localrank._base.arrays import Floats
 from localrank.data import RankingDataset
 from localrank.export.onnx._steps import Steps, Value
 from localrank.formulas import Column, NotExportable, OnColumns
-from localrank.rankers.listwise_net._scoring import MOST
+from localrank.rankers.listwise_net._scoring import MAX_INPUT
 from localrank.rankers.query_coordinates._coordinates import HALF_RANK
-from localrank.rankers.query_coordinates._first_component import CLOSE, MOST_STEPS, POWER
+from localrank.rankers.query_coordinates._first_component import CLOSE, MAX_STEPS, POWER
 
 # From `localrank.rankers.query_coordinates`: values within this range count as equal.
 _LEAST_RANGE = 1e-300
@@ -102,7 +102,7 @@ class _Maker:
         return ((lists.values - low) / extent).transposed
 
     def cut_deviations(self) -> Value:
-        return self._single(self.steps.apply("Clip", self.deviations(), -MOST, MOST))
+        return self._single(self.steps.apply("Clip", self.deviations(), -MAX_INPUT, MAX_INPUT))
 
     def centred_percentiles(self) -> Value:
         return self._single((self.percentiles() - 0.5) / np.sqrt(1 / 12))
@@ -170,10 +170,10 @@ class Aggregates:
 
     def table(self, n_features: int) -> Value:
         """The aggregates, one column each, of shape (n_documents, 9)."""
-        if n_features > MOST_STEPS:
+        if n_features > MAX_STEPS:
             raise NotExportable(
                 f"The first principal component of {n_features} features",
-                f"the ranker takes at most {MOST_STEPS} steps to find it, and with more features "
+                f"the ranker takes at most {MAX_STEPS} steps to find it, and with more features "
                 f"it may find another direction than the graph",
                 'Use coordinates without it: QueryCoordinates(ranker, parts="zpb"), and '
                 "ListwiseNet(coordinates=False).",

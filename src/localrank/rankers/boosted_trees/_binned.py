@@ -20,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localrank.data import RankingDataset
-from localrank.data._deferred import feature_blocks, gathered
 
 # LightGBM treats smaller values as zero, and leaves zeros out of a sample.
 _ZERO = float(np.float32(1e-35))
@@ -70,7 +69,7 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
         return _filled(data, dataset)
     except (AttributeError, TypeError) as error:
         _warn(error)
-        return lightgbm.Dataset(gathered(dataset).features, params=parameters)
+        return lightgbm.Dataset(dataset.in_memory().features, params=parameters)
 
 
 def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
@@ -86,7 +85,7 @@ def binned_like(train: Any, dataset: RankingDataset) -> lightgbm.Dataset:
         except (AttributeError, TypeError) as error:
             _warn(error)
     if held_out is None:
-        held_out = type(train)(gathered(dataset).features, reference=train, params=parameters)
+        held_out = type(train)(dataset.in_memory().features, reference=train, params=parameters)
     return held_out.set_label(dataset.labels).set_group(dataset.query_sizes)
 
 
@@ -100,7 +99,7 @@ def _warn(error: Exception) -> None:
 
 
 def _filled(data: _Binned, dataset: RankingDataset) -> lightgbm.Dataset:
-    for _, block in feature_blocks(dataset):
+    for _, block in dataset.feature_blocks():
         data._push_rows(np.ascontiguousarray(block))
     return data
 
@@ -110,7 +109,7 @@ def _sample(
 ) -> tuple[list[NDArray[np.float64]], list[NDArray[np.int32]]]:
     """Nonzero values of some rows, column by column, and their places. `rows` ascend."""
     table = np.empty((dataset.n_features, len(rows)))
-    for block_rows, block in feature_blocks(dataset):
+    for block_rows, block in dataset.feature_blocks():
         first, last = np.searchsorted(rows, [block_rows.start, block_rows.stop])
         if first < last:
             table[:, first:last] = block[rows[first:last] - block_rows.start].T

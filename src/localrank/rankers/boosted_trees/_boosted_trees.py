@@ -19,7 +19,7 @@ from localrank._base.estimator import drawn_seed
 from localrank._base.parallel import number_of_jobs
 from localrank._base.progress import progress
 from localrank._base.rules import Rules, check_together, instance, number, whole
-from localrank.data import PartitionedDataset, RankingDataset
+from localrank.data import RankingDataset
 from localrank.measures import Measure, parse_measure
 from localrank.measures.base import mean_of_queries
 from localrank.measures.parsing import a_measure
@@ -158,7 +158,7 @@ class BoostedTrees(SummedTrees):
         self, dataset: RankingDataset, query_weights: Weights = None, valid: HeldOut = None
     ) -> Self:
         client = client_in_scope()
-        if client is not None and isinstance(dataset, PartitionedDataset):
+        if client is not None and dataset.partitions:
             from localrank.rankers.boosted_trees._distributed_trees import (
                 exceeds_worker,
                 fit_on_cluster,

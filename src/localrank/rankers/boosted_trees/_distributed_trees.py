@@ -12,7 +12,7 @@ import numpy as np
 
 from localrank._base.arrays import Array, Floats, Integers
 from localrank._base.estimator import drawn_seed
-from localrank.data import Partition, PartitionedDataset, RankingDataset, concatenate
+from localrank.data import Partition, RankingDataset, concatenate
 from localrank.data._content_order import content_order
 from localrank.rankers._training import admitted, forget, remember, teaching
 from localrank.rankers.base import HeldOut, Weights
@@ -52,7 +52,7 @@ def exceeds_worker(dataset: RankingDataset, client: Any) -> bool:
 
 def fit_on_cluster(
     ranker: Trees,
-    dataset: PartitionedDataset,
+    dataset: RankingDataset,
     client: Client,
     query_weights: Weights = None,
     valid: HeldOut = None,
@@ -73,8 +73,9 @@ def fit_on_cluster(
     ----------
     ranker : LambdaMART, CrossEntropyMART or GBRT
         The ranker to fit. A worker uses all of its threads, whatever `n_jobs` says.
-    dataset : PartitionedDataset
-        The training queries. If there are fewer partitions than workers, some workers stay idle.
+    dataset : RankingDataset
+        The training queries, in files (`open_partitions`). If there are fewer partitions than
+        workers, some workers stay idle.
     client : distributed.Client
         Client of the cluster.
     query_weights, valid
@@ -90,14 +91,14 @@ def fit_on_cluster(
     >>> import tempfile
     >>> import pandas as pd
     >>> from distributed import Client
-    >>> from localrank.data import make_queries
+    >>> from localrank.data import make_queries, open_partitions
     >>> from localrank.rankers import LambdaMART
     >>> queries, _ = make_queries(60, random_state=0)
     >>> table = pd.DataFrame(queries.features, columns=queries.feature_names)
     >>> table["qid"], table["label"] = queries.query_ids[queries.query_index], queries.relevance
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     table.to_parquet(f"{folder}/part-0.parquet")
-    ...     dataset = PartitionedDataset.open(folder)
+    ...     dataset = open_partitions(folder)
     ...     with Client(n_workers=1, processes=False, dashboard_address=":0") as client:
     ...         model = fit_on_cluster(LambdaMART(20), dataset, client)
     >>> np.array_equal(model.predict(queries), LambdaMART(20).fit(queries).predict(queries))
@@ -159,7 +160,7 @@ class _Together:
             )
 
     def placed(
-        self, dataset: PartitionedDataset, target: Floats, seed: int
+        self, dataset: RankingDataset, target: Floats, seed: int
     ) -> list[tuple[list[Partition], Any, int]]:
         """Partitions of each worker, and the targets of their rows, which are sent to it."""
         ends = dataset.offsets[dataset.partition_offsets]
@@ -228,7 +229,7 @@ class _Together:
                 future.result()
 
 
-def _shares(dataset: PartitionedDataset, n_workers: int) -> list[list[int]]:
+def _shares(dataset: RankingDataset, n_workers: int) -> list[list[int]]:
     """Partitions of each worker, with about equal numbers of documents.
 
     Partitions are dealt out from the largest to the smallest. Each goes to the worker that has the

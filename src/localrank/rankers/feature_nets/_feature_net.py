@@ -13,7 +13,7 @@ from localrank.rankers._contribution_tables import N_MORE, shares
 from localrank.rankers._inputs import filling_of
 from localrank.rankers.base import missing_rule
 from localrank.rankers.listwise_net._net_ranker import NetRanker
-from localrank.rankers.listwise_net._scoring import MOST
+from localrank.rankers.listwise_net._scoring import MAX_INPUT
 
 if TYPE_CHECKING:
     from localrank.formulas import Formula
@@ -41,7 +41,7 @@ class FeatureNet(NetRanker):
         check_together(self, holds=scaled and fits)
 
     def _formula(self) -> Formula:
-        return self._net(0, self.mean_, self.scale_, MOST)
+        return self._net(0, self.mean_, self.scale_, MAX_INPUT)
 
     def _contributions(self, dataset: RankingDataset) -> Floats:
         """The slope of the score at the document times its inputs; biases count together."""

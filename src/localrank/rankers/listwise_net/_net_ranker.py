@@ -16,12 +16,11 @@ from localrank._base.progress import progress
 from localrank._base.rules import Rules, floats, optional
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data._deferred import query_blocks
 from localrank.data._offsets import n_first, rows_of
 from localrank.rankers._inputs import MAX_DOCUMENTS
 from localrank.rankers._training import learns_from_part
 from localrank.rankers.base import Needs, Ranker, Weights
-from localrank.rankers.listwise_net._scoring import DOCUMENTS, MOST, net_scores
+from localrank.rankers.listwise_net._scoring import DOCUMENTS, MAX_INPUT, net_scores
 
 if TYPE_CHECKING:
     from localrank.formulas import Net
@@ -339,7 +338,7 @@ class NetRanker(Ranker):
         learns_from_part(self, dataset, teaching, lists)
         rows, offsets = rows_of(dataset.offsets, lists)
         # A few queries at a time: coordinates are three times as wide as the features.
-        blocks = query_blocks(dataset.taken(lists), 24 * dataset.n_features)
+        blocks = dataset.taken(lists).query_blocks(24 * dataset.n_features)
         inputs = np.concatenate([self._inputs(block)[: block.n_documents] for block in blocks])
         with progress(type(self).__name__, Schedule.of(len(lists)).n_steps) as advance:
             nets = trained(
@@ -380,7 +379,7 @@ class NetRanker(Ranker):
         """Features less their mean, divided by their standard deviation, and cut at ±4."""
         n, width = dataset.features.shape
         inputs = np.zeros((n + -n % DOCUMENTS, width), np.float32)
-        inputs[:n] = np.clip((dataset.features - self.mean_) / self.scale_, -MOST, MOST)
+        inputs[:n] = np.clip((dataset.features - self.mean_) / self.scale_, -MAX_INPUT, MAX_INPUT)
         return inputs
 
     def _scores(self, inputs: Array) -> Floats:

@@ -8,7 +8,7 @@ from localrank._base.arrays import Array, Floats, Integers
 from localrank._kernels.compilation import kernel
 
 # Inputs end here on either side.
-MOST = 4.0
+MAX_INPUT = 4.0
 # Documents that are scored at a time.
 DOCUMENTS = 4
 # The deviation of percentiles that are spread evenly.
@@ -52,7 +52,7 @@ def fill_inputs(table: Array, offsets: Integers, n_features: int, inputs: Array)
         for row in range(begin, end):
             for i in range(n_features):
                 z = table[row, n_features + i]
-                inputs[row, i] = min(max(z, -MOST), MOST)
+                inputs[row, i] = min(max(z, -MAX_INPUT), MAX_INPUT)
                 inputs[row, n_features + i] = (table[row, 2 * n_features + i] - 0.5) / _EVEN
             for i in range(n_aggregates):
                 z = (table[row, aggregates + i] - mean[i]) / deviation[i]

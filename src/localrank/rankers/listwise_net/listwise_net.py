@@ -23,7 +23,7 @@ from localrank.rankers._gains import (
 from localrank.rankers._inputs import filling_of
 from localrank.rankers.base import HeldOut, Missing, Weights, missing_rule
 from localrank.rankers.listwise_net._net_ranker import NetRanker
-from localrank.rankers.listwise_net._scoring import DOCUMENTS, MOST, fill_inputs
+from localrank.rankers.listwise_net._scoring import DOCUMENTS, MAX_INPUT, fill_inputs
 from localrank.rankers.query_coordinates._coordinates import N_AGGREGATES, coordinates
 from localrank.registry import declare
 
@@ -196,7 +196,7 @@ class ListwiseNet(NetRanker):
         if self.coordinates:
             mean, scale, most = np.zeros(n_inputs), np.ones(n_inputs), np.inf
         else:
-            mean, scale, most = self.mean_, self.scale_, MOST
+            mean, scale, most = self.mean_, self.scale_, MAX_INPUT
         nets = tuple(Standardised(self._net(number, mean, scale, most)) for number in range(n_nets))
         term = WeightedSum(nets, np.full(n_nets, 1 / n_nets))
         if not self.coordinates:

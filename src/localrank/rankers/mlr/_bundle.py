@@ -14,17 +14,17 @@ from localrank.rankers.svm_map._simplex_qp import minimise_over_simplex
 # Share of the promised decrease that makes a new centre, and that weakens the pull.
 SERIOUS, FREE = 0.1, 0.5
 # Number of new planes without a new centre after which the pull is doubled.
-MOST_NULL = 5
+MAX_NULL = 5
 # If the planes promise less than this share of the gap, the pull is too strong.
 TIGHT = 0.02
 # Residual of the planes' minimum as a share of the gap, and its least and largest value.
-SHARE, LEAST, MOST = 1e-1, 1e-8, 1e-3
+SHARE, MIN_RESIDUAL, MAX_RESIDUAL = 1e-1, 1e-8, 1e-3
 # An eigenvalue below this share of the largest is rounding.
 _RESOLUTION = 1e-12
 
 
 @dataclass
-class Minimum:
+class MetricSolution:
     """The best metric so far, and how far it may be from the minimum.
 
     Attributes
@@ -54,7 +54,9 @@ class Minimum:
         return max(self.objective - self.bound, 0.0) / self.objective
 
 
-def minimise(risk: MetricRisk, penalty: Penalty, C: float, *, tol: float, max_iter: int) -> Minimum:
+def minimise(
+    risk: MetricRisk, penalty: Penalty, C: float, *, tol: float, max_iter: int
+) -> MetricSolution:
     """Minimise Ω(W) + C R(W) over W ⪰ 0 until the relative gap is at most `tol`.
 
     The minimum of the planes alone jumps about. A term pull/2 ‖W - centre‖² therefore holds it
@@ -67,10 +69,10 @@ def minimise(risk: MetricRisk, penalty: Penalty, C: float, *, tol: float, max_it
     planes = MetricPlanes(penalty, C, n_features)
     slope, intercept = risk.plane(components)
     planes.add(slope, intercept)
-    best = Minimum(components, C * intercept)
+    best = MetricSolution(components, C * intercept)
     pull, n_null = 0.1 * n_features / best.objective, 0
     while best.n_separations < max_iter:
-        residual = float(np.clip(SHARE * best.gap, LEAST, MOST))
+        residual = float(np.clip(SHARE * best.gap, MIN_RESIDUAL, MAX_RESIDUAL))
         W = planes.minimum(centre, pull, best.objective, residual)
         best.bound = max(best.bound, planes.bound(best.objective))
         if best.gap <= tol:
@@ -88,7 +90,7 @@ def minimise(risk: MetricRisk, penalty: Penalty, C: float, *, tol: float, max_it
             best.components, best.objective = components, objective
         if gain > FREE * promise or promise < TIGHT * (best.objective - best.bound):
             pull /= 2
-        elif n_null == MOST_NULL:
+        elif n_null == MAX_NULL:
             pull, n_null = 2 * pull, 0
         best.history.append((best.objective, best.bound))
     best.n_planes = len(planes)
@@ -106,7 +108,7 @@ def _factor(W: Floats) -> Floats:
 # A plane is dropped after this many minima in a row that did not need it.
 PATIENCE = 50
 # Largest number of rounds of one minimum, and rounds between two checks of the step.
-MOST_ROUNDS, LOOK = 1000, 10
+MAX_ROUNDS, LOOK = 1000, 10
 # The step is doubled or halved if one residual is this many times the other.
 UNBALANCED = 5.0
 
@@ -180,7 +182,7 @@ class MetricPlanes:
             Relative size of the residuals at which to stop.
         """
         step = self.step or len(centre) / size
-        for n_rounds in range(1, MOST_ROUNDS + 1):
+        for n_rounds in range(1, MAX_ROUNDS + 1):
             V, P, Y = self._copies(step)
             total = step * (V + P + Y + self.prices.sum(axis=0)) + pull * centre
             before, self.mean = self.mean, total / (3 * step + pull)

@@ -25,7 +25,7 @@ N_AGGREGATES = 9
 # Values of a column whose range is four roundings of the largest count as equal.
 _RESOLUTIONS = {kind: 4 * float(np.finfo(kind).eps) for kind in "df"}
 # Bounds of a deviation from the median.
-_MOST = 20.0
+_MAX_DEVIATION = 20.0
 # Of a normal distribution, the standard deviation in units of the median absolute one.
 _NORMAL = 1.4826
 # The rank at which a document counts half in the mean of 10 / (10 + documents ranked above).
@@ -173,7 +173,9 @@ def _fill_column(
     per_deviation, per_scale = 1.0 / deviation, 1.0 / scale
     for i in range(n):
         z[column, i] = (numbers[SHARES, i] - mean) * per_deviation
-        b[column, i] = min(max((numbers[SHARES, i] - middle) * per_scale, -_MOST), _MOST)
+        b[column, i] = min(
+            max((numbers[SHARES, i] - middle) * per_scale, -_MAX_DEVIATION), _MAX_DEVIATION
+        )
     return True
 
 

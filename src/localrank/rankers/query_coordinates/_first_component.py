@@ -8,10 +8,10 @@ from localrank._base.arrays import Floats
 from localrank._kernels.compilation import kernel
 
 # Steps at most, and between looks at the error.
-MOST_STEPS, _STRIDE = 64, 4
+MAX_STEPS, _STRIDE = 64, 4
 # Errors relative to the largest eigenvalue: of what is wanted, and of what can be computed.
 _TOLERANCE, _ROUNDING = 1e-12, 1e-14
-_MOST_HALVINGS = 100
+_MAX_HALVINGS = 100
 # A direction of variance (1 - gap) times the largest counts (CLOSE / (CLOSE + gap))^POWER.
 CLOSE, POWER = 1e-6, 16
 
@@ -36,13 +36,13 @@ def first_component(rows: Floats, scores: Floats) -> int:
     the directions that 64 steps reach.
     """
     width, n = rows.shape
-    room = min(width, MOST_STEPS)
+    room = min(width, MAX_STEPS)
     loadings, product = np.empty(width), np.empty(width)
     for i in range(width):
         # Irregular, so as to have a part in whatever direction comes out.
         loadings[i] = 1.0 + 0.5 * np.sin((i + 1.0) ** 2)
     # Of few features the products are made once: that takes as long as a few steps without them.
-    by_products = width <= min(n, MOST_STEPS)
+    by_products = width <= min(n, MAX_STEPS)
     products = np.empty((width, width) if by_products else (0, 0))
     if by_products:
         _fill_products(rows, products)
@@ -111,7 +111,7 @@ def _first_eigenvector(diagonal: Floats, beside: Floats, guess: float, vector: F
         low, high = max(low, diagonal[i]), max(high, diagonal[i] + around)
     value: float = guess if low < guess < high else high
     slope = 1.0
-    for _ in range(_MOST_HALVINGS):
+    for _ in range(_MAX_HALVINGS):
         row, pivot, slope = last, value - diagonal[last], 1.0
         while row > 0 and pivot > 0.0:
             vector[row] = beside[row - 1] / pivot

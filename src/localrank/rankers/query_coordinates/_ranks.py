@@ -20,7 +20,7 @@ _SHORT = 128
 # Counts are taken of so many values at a time.
 _LANES = 16
 # Intervals per value, and places per value to move before values are sorted by comparisons.
-_INTERVALS, _MOST_MOVES = 2, 8
+_INTERVALS, _MAX_MOVES = 2, 8
 
 # Rows of numbers: the share of each value, how far it lies from the smallest, 0, to the largest, 1;
 # the shares in ascending order; half of each whole number, divided by the length of the list.
@@ -190,7 +190,7 @@ def _order_by_intervals(values: Floats, row: int, numbers: Floats, integers: Int
         place = integers[_STARTS, interval]
         integers[_STARTS, interval] = place + 1
         integers[_ORDER, place], numbers[ORDERED, place] = i, values[row, i]
-    moves_left = _MOST_MOVES * n
+    moves_left = _MAX_MOVES * n
     for i in range(1, n):
         value = numbers[ORDERED, i]
         if numbers[ORDERED, i - 1] <= value:

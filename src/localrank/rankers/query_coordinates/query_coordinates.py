@@ -14,7 +14,7 @@ from localrank.rankers._expanded import Expanded
 from localrank.rankers.base import Ranker
 from localrank.rankers.best_feature import BestFeature
 from localrank.rankers.query_coordinates._coordinates import N_AGGREGATES, coordinates
-from localrank.rankers.query_coordinates._present import coordinates_of_present
+from localrank.rankers.query_coordinates._missing_values import coordinates_of_present
 from localrank.registry import declare
 
 if TYPE_CHECKING:

@@ -15,7 +15,6 @@ import numpy as np
 from localrank._base.arrays import Floats
 from localrank._base.rules import Rules, number, one_of, real, whole
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered, is_made, table_and_rows
 from localrank.data._offsets import n_first
 from localrank.rankers._inputs import MAX_DOCUMENTS
 from localrank.rankers._linear import ScalingRanker
@@ -67,22 +66,22 @@ def pairs_of(
     teaches = teaching(ranker, dataset, query_weights)
     wide = dataset.n_features > EXPLICIT or is_large(dataset)
     in_place = wide and ranker.scaling != "query" and label_pairs is None
-    if in_place and is_made(dataset) and dataset.n_documents > MAX_DOCUMENTS:
+    if in_place and not dataset.has_table and dataset.n_documents > MAX_DOCUMENTS:
         # All rows must be in memory. Queries are in an order that is as good as random.
         lessons = np.flatnonzero(teaches)
         queries = lessons[: n_first(dataset.query_sizes[lessons], MAX_DOCUMENTS)]
         learns_from_part(ranker, dataset, lessons, queries)
         dataset = dataset.taken(queries)
         query_weights = None if query_weights is None else query_weights[queries]
-    if label_pairs is not None or (in_place and is_made(dataset)):
+    if label_pairs is not None or (in_place and not dataset.has_table):
         # The rows are read many times, or not query by query.
-        dataset = gathered(dataset)
+        dataset = dataset.in_memory()
     ranker._learn_scaling(dataset)
     features: Any = ranker._scaled_blocks(dataset)
     if label_pairs is not None:
         features = ranker._scaled(dataset)
     elif in_place:
-        features = Scaled(*table_and_rows(dataset), getattr(ranker, "scale_", None))
+        features = Scaled(*dataset.table_and_rows(), getattr(ranker, "scale_", None))
     return RankingPairs.of(
         dataset,
         features,

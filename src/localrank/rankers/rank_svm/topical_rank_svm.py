@@ -22,7 +22,6 @@ from localrank._base.rules import (
 from localrank._kernels.rows import projections_by_query
 from localrank._kernels.sorting import read_only
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered
 from localrank.rankers._contribution_tables import shares, table_of
 from localrank.rankers._inputs import admitted_to, filling_of
 from localrank.rankers._linear import Scaling, ScalingRanker
@@ -162,7 +161,7 @@ class TopicalRankSVM(ScalingRanker):
     def _fit(self, dataset: RankingDataset, query_weights: Weights, valid: HeldOut) -> None:
         if self.n_topics > dataset.n_queries:
             refuse(self, "n_topics", f"at most the number of queries ({dataset.n_queries})")
-        dataset = gathered(dataset)
+        dataset = dataset.in_memory()
         self._learn_topics(dataset)
         pairs = pairs_of(self, dataset, query_weights).in_blocks(self._memberships(dataset))
         weights = minimized(self, pairs)

@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from localrank._base.arrays import Flags, Floats
 from localrank._base.rules import Rules, number, real, whole
 from localrank.data import RankingDataset
-from localrank.data._deferred import gathered, is_made, table_and_rows, view
 from localrank.rankers._linear import LinearRanker, Scaling, carried, fitted_path
 from localrank.rankers._relevance import (
     a_relevance_level,
@@ -214,17 +213,17 @@ class SVMMap(LinearRanker):
         place = np.empty_like(queries)
         place[queries] = np.arange(len(queries))
         rows = np.argsort(2 * place[dataset.query_index] + ~is_relevant, kind="stable")
-        if is_made(dataset):
+        if not dataset.has_table:
             # The features are read three times.
-            dataset = gathered(dataset)
-        sorted_rows = view(dataset).reordered(rows, queries)
+            dataset = dataset.in_memory()
+        sorted_rows = dataset.view().reordered(rows, queries)
         self._learn_scaling(sorted_rows)
         n_used = int(used.sum())
         offsets = sorted_rows.offsets[: n_used + 1]
         training = sorted_rows.taken(np.arange(n_used))
         features: Floats | CentredTable
         if is_large(training) and self.scaling != "query":
-            scaled = Scaled(*table_and_rows(training), getattr(self, "scale_", None))
+            scaled = Scaled(*training.table_and_rows(), getattr(self, "scale_", None))
             features = CentredTable.of(scaled, np.arange(training.n_documents), offsets)
         else:
             features = self._scaled(training)
@@ -323,7 +322,7 @@ class CuttingPlanes:
 
 
 @dataclass
-class Minimum:
+class MarginSolution:
     """The best w so far, and how far it may be from the minimum.
 
     Attributes
@@ -371,7 +370,7 @@ def minimise(
     start: Floats,
     tol: float,
     max_iter: int,
-) -> Minimum:
+) -> MarginSolution:
     """Minimise ||w||² / 2 + C R(w) until the relative gap is at most `tol`.
 
     The gap must also be at most a tenth of the decrease from w = 0. Otherwise w = 0, which ranks
@@ -381,7 +380,7 @@ def minimise(
     planes of single queries. Between two separations, the sum of the queries' kept planes replaces
     R. The same cutting planes nearly minimise it.
     """
-    best = Minimum(start, C * risk.at_zero)
+    best = MarginSolution(start, C * risk.at_zero)
     w, n_stalled = start, 0
     while True:
         value = risk.separate(w)
@@ -399,7 +398,7 @@ def minimise(
 
 
 def _recombine(
-    risk: AveragePrecisionRisk, planes: CuttingPlanes, C: float, best: Minimum, tol: float
+    risk: AveragePrecisionRisk, planes: CuttingPlanes, C: float, best: MarginSolution, tol: float
 ) -> tuple[Floats, bool]:
     """Minimise with the kept planes instead of the risk. Returns w, and whether it stalled.
 

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from localrank import LocalRanker
 from localrank.data import make_queries
 from localrank.grouping import Groups, Neighbourhoods
+from localrank.local_ranker import _shares, _validation_queries
 from localrank.rankers import RankSVM
 from localrank.representations import Mean
 from localrank.selection import NearestCentroid, NearestQueries, NearestQuery
-from localrank.selection._shares import shares, validation_queries
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def queries():
 def test_the_weights_of_a_document_add_up_to_one(queries, selector):
     local = LocalRanker(Mean(), Neighbourhoods(10), RankSVM(), selector).fit(queries)
     total = np.zeros(queries.n_documents)
-    for share in shares(local.selector_, local.models_, queries):
+    for share in _shares(local.selector_, local.models_, queries):
         assert_array_equal(share.queries.features, queries.features[share.rows])
         total[share.rows] += share.weights
     assert_allclose(total, 1.0)
@@ -31,11 +31,11 @@ def test_the_weights_of_a_document_add_up_to_one(queries, selector):
 def test_only_scores_of_queries_with_several_models_are_standardised(queries):
     selector = NearestQueries(3)
     local = LocalRanker(Mean(), Neighbourhoods(10), RankSVM(), selector).fit(queries)
-    for share in shares(local.selector_, local.models_, queries):
+    for share in _shares(local.selector_, local.models_, queries):
         assert_array_equal(share.standardised, share.weights < 1)
     alone = local.with_selector(NearestQuery(), queries)
     assert not any(
-        share.standardised.any() for share in shares(alone.selector_, alone.models_, queries)
+        share.standardised.any() for share in _shares(alone.selector_, alone.models_, queries)
     )
 
 
@@ -47,7 +47,7 @@ def test_a_group_validates_on_the_queries_sent_to_it_or_on_all(queries):
     described[20:] += 1e6
     selector = NearestCentroid().fit(queries, Groups.from_labels(labels), mean, described)
     valid = queries.select(range(10))
-    first, last = validation_queries(selector, RankSVM(), valid)
+    first, last = _validation_queries(selector, RankSVM(), valid)
     assert_array_equal(first.query_ids, valid.query_ids)
     assert last is valid
     assert first is not valid

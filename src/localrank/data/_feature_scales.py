@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from localrank._base.arrays import Floats, Integers
-from localrank.data._deferred import feature_blocks
 from localrank.data._exact_sums import ExactSums, added
-from localrank.data._passes import over_parts
+from localrank.data._parts import over_parts
 from localrank.data.dataset import RankingDataset
 
 
@@ -59,7 +58,7 @@ def _squares(dataset: RankingDataset, unit: Floats) -> ExactSums:
 
 def _deviations(dataset: RankingDataset) -> Iterator[tuple[Floats, Floats, Integers]]:
     """For each block: values, their deviations from the query's mean, and where queries begin."""
-    for rows, block in feature_blocks(dataset):
+    for rows, block in dataset.feature_blocks():
         begin, end = np.searchsorted(dataset.offsets, [rows.start, rows.stop])
         starts, sizes = dataset.offsets[begin:end] - rows.start, dataset.query_sizes[begin:end]
         features = block.astype(np.float64, copy=False)

@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from partitioned import written
 
 from localrank.data import RankingDataset
-from localrank.data._passes import MappedDataset, in_partitions, over_parts, passes_with
+from localrank.data._parts import over_parts, passes_with
 
 
 @pytest.fixture(scope="module")
@@ -51,35 +51,37 @@ def test_each_part_has_the_weights_of_its_documents(partitioned):
 
 
 def test_a_mapped_dataset_is_the_map_of_the_gathered_one(partitioned):
-    mapped, expected = MappedDataset.of(partitioned, doubled), doubled(partitioned.gathered())
-    assert in_partitions(mapped)
+    mapped, expected = partitioned.derived(doubled), doubled(partitioned.in_memory())
+    assert len(mapped.partitions) == 4
     assert (mapped.n_features, mapped.dtype) == (expected.n_features, expected.dtype)
     assert mapped.feature_names == expected.feature_names
-    assert_array_equal(mapped.gathered().features, expected.features)
+    assert_array_equal(mapped.in_memory().features, expected.features)
     assert_array_equal(np.vstack([rows for _, rows in mapped.feature_blocks()]), expected.features)
     parts = over_parts(lambda part: part.features, mapped, description="")
     assert_array_equal(np.concatenate(parts), expected.features)
 
 
 def test_some_queries_of_a_mapped_dataset_stay_mapped(partitioned):
-    mapped = MappedDataset.of(partitioned, doubled)
+    mapped = partitioned.derived(doubled)
     some = np.arange(3, 50, 4)
-    assert in_partitions(mapped.taken(some))
-    expected = doubled(partitioned.gathered().taken(some)).features
-    assert_array_equal(mapped.taken(some).gathered().features, expected)
+    assert mapped.taken(some).partitions
+    expected = doubled(partitioned.in_memory().taken(some)).features
+    assert_array_equal(mapped.taken(some).in_memory().features, expected)
     back = some[::-1]
     assert_array_equal(
-        mapped.select(back).features, doubled(partitioned.gathered().taken(back)).features
+        mapped.select(back).features, doubled(partitioned.in_memory().taken(back)).features
     )
 
 
 def test_maps_go_one_after_another(partitioned):
-    twice = MappedDataset.of(MappedDataset.of(partitioned, doubled), doubled)
-    assert_array_equal(twice.gathered().features, doubled(doubled(partitioned.gathered())).features)
+    twice = partitioned.derived(doubled).derived(doubled)
+    assert_array_equal(
+        twice.in_memory().features, doubled(doubled(partitioned.in_memory())).features
+    )
 
 
 def test_handles_of_mapped_partitions_are_small_and_travel(partitioned):
-    handles = pickle.dumps(MappedDataset.of(partitioned, doubled).partitions)
+    handles = pickle.dumps(partitioned.derived(doubled).partitions)
     assert len(handles) < 10_000
     read = [handle.read().query_ids for handle in pickle.loads(handles)]
     assert_array_equal(np.concatenate(read), partitioned.query_ids)

@@ -10,9 +10,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from localrank.data import make_queries
 from localrank.rankers import LambdaMART, QueryCoordinates, RankSVM
-from localrank.rankers.query_coordinates import _present as present
+from localrank.rankers.query_coordinates import _missing_values as missing_values
 from localrank.rankers.query_coordinates._coordinates import coordinates
-from localrank.rankers.query_coordinates._present import coordinates_of_present
+from localrank.rankers.query_coordinates._missing_values import coordinates_of_present
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_the_way_of_missing_values_gives_complete_queries_the_same_aggregates(co
     wanted = coordinates(complete.features, complete.offsets, "a")[:, 6:]
     zp = coordinates(complete.features, complete.offsets, "zp")[:, 6:]
     aggregates = np.empty((complete.n_documents, 9))
-    present._aggregate_present(
+    missing_values._aggregate_present(
         np.ascontiguousarray(zp[:, :6]),
         np.ascontiguousarray(zp[:, 6:]),
         complete.offsets,
