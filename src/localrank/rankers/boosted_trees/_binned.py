@@ -57,6 +57,9 @@ def binned(dataset: RankingDataset, parameters: dict[str, Any]) -> Any:
         n_rows = max(SAMPLE_BYTES // (8 * dataset.n_features), LEAST)
         parameters = parameters | {"bin_construct_sample_cnt": min(n_rows, N_SAMPLED)}
     try:
+        # Validation queries need it, and must be binned in the same way.
+        if not hasattr(lightgbm.Dataset, "_init_from_ref_dataset"):
+            raise AttributeError("_init_from_ref_dataset")
         data = _Binned(None, params=parameters)
         with _sampling:
             rows = data._create_sample_indices(total_nrow=n)
