@@ -24,6 +24,7 @@ from localrank._base.rules import Rules, floats
 from localrank.data import make_queries
 from localrank.measures import NDCG
 from localrank.persistence import read_manifest
+from localrank.persistence.encoding import Reader, Writer
 from localrank.persistence.files import MAGIC
 from localrank.rankers import BestFeature, LambdaMART, Ranker, RankSVM
 from localrank.recipes import adaptive_training, best, local_rank
@@ -50,6 +51,12 @@ def saved(fitted, tmp_path):
     path = tmp_path / "model.localrank"
     fitted[0].save(path)
     return path
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("-inf"), float("nan"), 0.1])
+def test_numbers_that_json_does_not_have_are_kept(number):
+    text = json.dumps(Writer().encoded([number]), allow_nan=False)
+    assert repr(Reader(memoryview(b""), []).decoded(json.loads(text))) == repr([number])
 
 
 def forge(path, state, arrays: bytes = b"", version: int = 2) -> None:

@@ -38,6 +38,13 @@ def test_rules_tell_what_keeps_them_from_what_does_not(rule, kept, broken):
     assert [value for value in broken if rule.holds(value, {})] == []
 
 
+def test_a_number_may_have_to_stay_below_a_size():
+    position = whole(0, below="n_features")
+    assert position.holds(3, {"n_features": 4})
+    assert not position.holds(4, {"n_features": 4})
+    assert not position.holds(0, {})
+
+
 def test_a_class_has_the_rules_of_its_bases():
     assert {"C", "scaling"} <= set(rules(SVMMap))
 
