@@ -23,7 +23,7 @@ from localrank.measures import OrderErrorRate, evaluate
 from localrank.rankers import MultipleHyperplaneRanker
 from localrank.rankers._linear import LinearRanker
 
-# Most different labels that errors are counted for: 190 pairs.
+# Errors are counted for at most this many different labels: 190 pairs.
 MAX_LEVELS = 20
 
 Pair = tuple[float, float]

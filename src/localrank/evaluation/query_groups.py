@@ -206,7 +206,7 @@ def _adjusted_rand_index(table: Integers) -> float:
     return 1.0 if largest == expected else (together - expected) / (largest - expected)
 
 
-# Most queries on a map, taken evenly, and most features named for a group.
+# At most this many queries stand on a map, taken evenly, and features are named for a group.
 N_QUERIES, N_FEATURES = 600, 5
 
 

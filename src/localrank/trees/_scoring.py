@@ -124,12 +124,14 @@ _rank_64, _rank_32, _rank_16 = _rank_block(64), _rank_block(32), _rank_block(16)
 _sum_64, _sum_32, _sum_16 = _sum_block(64), _sum_block(32), _sum_block(16)
 
 
-def _block_size(n_documents: int) -> int:
+# The size of the last block, by the number of sixteens of documents that are left.
+_SIZES = (0, 16, 32, 64, 64)
+
+
+@kernel
+def _size(n_documents: int) -> int:
     """Size of the next block where so many documents are left."""
     return 64 if n_documents > 32 else 32 if n_documents > 16 else 16
-
-
-_size = kernel(_block_size)
 
 
 @kernel
@@ -261,7 +263,7 @@ def padded(n_documents: int) -> int:
     (80, 128)
     """
     rest = n_documents % BLOCK
-    return n_documents - rest + (rest and _block_size(rest))
+    return n_documents - rest + _SIZES[-(-rest // 16)]
 
 
 def warn_of_loops(error: Exception) -> None:
